@@ -29,7 +29,7 @@ from boundary_env_ros.core.gate.events import (
 )
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.storage.contract_file import load
 
 ROUNDS, TICKS = 8, 600
@@ -77,13 +77,13 @@ class _Drive:
         )
 
     @property
-    def now(self) -> Instant:
+    def now(self) -> ClockReading:
         stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=self.steady, host='bench')
-        return Instant(ros=stamp, steady=self.steady)
+        return ClockReading(ros=stamp, steady=self.steady)
 
     def say(self, state: EpisodeState) -> None:
         pacing = self.contract.pacing
-        status = EpisodeStatus(id=self.id, state=state, pacing=pacing, taken=self.now)
+        status = EpisodeStatus(id=self.id, state=state, pacing=pacing, stamp=self.now)
         self.take(self.gate.apply(EpisodeTold(status=status, now=self.now)))
 
     def take(self, decisions: Sequence[GateDecision]) -> None:

@@ -77,7 +77,7 @@ class Bench:
             id=StepId(digest=self.digest, agent=self.agent, episode_id=EPISODE),
             state=state,
             pacing=Pacing.REALTIME,
-            taken=now,
+            stamp=now,
         )
         self.status.publish(to_msg(status, now))
         odometry = Odometry()

@@ -158,7 +158,7 @@ class Sender:
                 told = now.steady / 1e9
                 state = EpisodeState.TERMINATED if last else EpisodeState.RUNNING
                 said = EpisodeStatus(
-                    id=id_, state=state, pacing=Pacing.REALTIME, taken=now, **ending
+                    id=id_, state=state, pacing=Pacing.REALTIME, stamp=now, **ending
                 )
                 status.publish(to_msg(said, now))
             decision = GateDecision(

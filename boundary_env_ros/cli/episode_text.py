@@ -9,9 +9,9 @@ from datetime import datetime
 
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
-    EpisodeMark,
+    EpisodeLabel,
+    Label,
     latest,
-    MarkVerdict,
 )
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
@@ -55,8 +55,8 @@ def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, boo
     yield 'CAUSE', lambda f: f.row.cause or '-', False
     if any(row.interventions for row in rows):
         yield 'BY HAND', lambda f: str(f.row.interventions or '-'), True
-    if any(row.marks for row in rows):
-        yield 'MARKED', lambda f: _marked(f.row), False
+    if any(row.labels for row in rows):
+        yield 'LABEL', lambda f: _labelled(f.row), False
 
 
 def _counts(episodes: Sequence[FoundEpisode]) -> Iterator[str]:
@@ -114,12 +114,12 @@ def whole(found: FoundEpisode) -> str:
             ('message', row.state.message or '-'),
         ),
         '',
-        'People say' if row.marks else 'Nobody has marked it.',
+        'People say' if row.labels else 'Nobody has labelled it.',
     ]
-    counting = latest(row.marks)
-    for mark in row.marks:
+    counting = latest(row.labels)
+    for label in row.labels:
         lines.append(
-            f'  {one_line(_mark(mark))}{"" if mark in counting else " (said otherwise later)"}'
+            f'  {one_line(_label(label))}{"" if label in counting else " (said otherwise later)"}'
         )
     return '\n'.join(lines)
 
@@ -127,7 +127,7 @@ def whole(found: FoundEpisode) -> str:
 def plain(found: FoundEpisode) -> dict[str, object]:
     """Return one episode as plain data; times are nanoseconds of system time."""
     row = found.row
-    verdict = agreed(row.marks)
+    verdict = agreed(row.labels)
     return {
         'run': str(found.run),
         'bag': str(found.run / row.bag),
@@ -148,8 +148,8 @@ def plain(found: FoundEpisode) -> dict[str, object]:
         'return': row.episode_return,
         'interventions': row.interventions,
         'state': to_json(row.state),
-        'marked': verdict.name if verdict else None,
-        'marks': [to_json(mark) for mark in row.marks],
+        'label': verdict.name if verdict else None,
+        'labels': [to_json(label) for label in row.labels],
     }
 
 
@@ -174,19 +174,19 @@ def _state(row: EpisodeRow) -> str:
     return (row.ending or row.state.state.name).lower()
 
 
-def _marked(row: EpisodeRow) -> str:
+def _labelled(row: EpisodeRow) -> str:
     """Return what people agree on, and (!) if it is not what the environment says."""
-    verdict, marks = agreed(row.marks), latest(row.marks)
+    verdict, labels = agreed(row.labels), latest(row.labels)
     if verdict is None:
         return '-'
-    if verdict is MarkVerdict.UNCLEAR:
-        return ', '.join(f'{mark.verdict.name.lower()} by {mark.who}' for mark in marks)
-    people = ', '.join(mark.who for mark in marks if mark.verdict is verdict)
-    against = row.success is not None and row.success is not (verdict is MarkVerdict.SUCCESS)
+    if verdict is Label.UNCLEAR:
+        return ', '.join(f'{label.label.name.lower()} by {label.user}' for label in labels)
+    people = ', '.join(label.user for label in labels if label.label is verdict)
+    against = row.success is not None and row.success is not (verdict is Label.SUCCESS)
     return f'{verdict.name.lower()}{" (!)" if against else ""} by {people}'
 
 
-def _mark(mark: EpisodeMark) -> str:
-    when = '' if mark.taken is None else f', {_time(mark.taken.ros.nanoseconds)}'
-    note = f': {mark.note}' if mark.note else ''
-    return f'{mark.verdict.name.lower()} by {mark.who} at step {mark.id.step}{when}{note}'
+def _label(label: EpisodeLabel) -> str:
+    when = '' if label.stamp is None else f', {_time(label.stamp.ros.nanoseconds)}'
+    note = f': {label.note}' if label.note else ''
+    return f'{label.label.name.lower()} by {label.user} at step {label.id.step}{when}{note}'

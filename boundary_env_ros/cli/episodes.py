@@ -124,7 +124,7 @@ def list_(
         agent=agent,
         client=client,
         since=since,
-        marked=labelled,
+        labelled=labelled,
     )
     found = [episode for episode in _all(paths) if wanted.takes(episode.row)]
     if as_json:
@@ -204,9 +204,9 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
       0  done
       2  wrong arguments, no index, no such episode, or it cannot be written
     """
-    from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+    from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
     from boundary_env_ros.core.gate.decision import StepId
-    from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+    from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
     from boundary_env_ros.storage.episode_store import EpisodeStore
 
@@ -222,23 +222,23 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     rows = [found.row for found in named(episodes_in(indexes[0]), episode, agent)]
     now = time.time_ns()
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=now, host=socket.gethostname())
-    with EpisodeStore.open(indexes[0], to_mark=True) as store:
+    with EpisodeStore.open(indexes[0], to_label=True) as store:
         for row in rows:
-            mark = EpisodeMark(
+            record = EpisodeLabel(
                 id=StepId(
                     digest=row.digest,
                     agent=row.agent,
                     episode_id=row.episode_id,
                     step=row.step_count,
                 ),
-                verdict=MarkVerdict[label.upper()],
-                who=user.strip(),
+                label=Label[label.upper()],
+                user=user.strip(),
                 note=note,
-                taken=Instant(ros=stamp, steady=time.monotonic_ns()),
+                stamp=ClockReading(ros=stamp, steady=time.monotonic_ns()),
             )
-            store.mark(mark, now=now)
+            store.label(record, now=now)
             print(
                 f'{row.episode_id[:SHORT]} of {row.agent} ({row.cause or "no ending yet"}): '
-                f'{label} by {mark.who}'
+                f'{label} by {record.user}'
             )
     return DONE

@@ -142,9 +142,9 @@ def operator(user: str, label: bool, yes: bool, namespace: str, domain_id: int |
             '--user is empty (expected the name of the person who answers). Name yourself.'
         )
     code: int = ros_command('operator')(
-        who=user.strip(),
+        user=user.strip(),
         yes=yes,
-        mark=label,
+        label=label,
         namespace=namespace,
         domain_id=domain_id,
         say=lambda line: print(line, flush=True),

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import translate
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import OPERATOR
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 
 UNKNOWN_TOPIC = 'an unknown topic'
@@ -49,8 +49,8 @@ class Intervention:
     episode_id: str
     first_step: int
     last_step: int
-    begun: Instant | None = None
-    ended: Instant | None = None
+    begun: ClockReading | None = None
+    ended: ClockReading | None = None
     commands: int = 0
     dimensions: set[int] = field(default_factory=set)
 
@@ -105,8 +105,8 @@ class Hands:
 
     def _wish(self, decision: GateDecision) -> Vector:
         """Return the command that a policy asks for, which it may be refused."""
-        if decision.wanted_command:
-            return decision.wanted_command
+        if decision.requested_command:
+            return decision.requested_command
         request = decision.request
         by_hand = any(result.reason is Reason.OPERATOR for result in decision.rules)
         if request is None or not by_hand:
@@ -136,7 +136,7 @@ class Hands:
             hand.commands += 1
             hand.begun = hand.begun or decision.commanded
             hand.ended = decision.commanded
-        wanted, asked = decision.wanted_command, self._asked
+        wanted, asked = decision.requested_command, self._asked
         hand.dimensions.update(
             i for i, value in enumerate(wanted) if len(asked) != len(wanted) or value != asked[i]
         )

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boundary_env_ros.core.timebase import between, ClockOffset, elapsed, Instant, Stamp
+from boundary_env_ros.core.timebase import between, ClockOffset, ClockReading, elapsed, Stamp
 from boundary_env_ros.errors import ClockMismatch
 
 STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
@@ -66,11 +66,11 @@ class Latency:
 def measure(
     *,
     captured: Stamp | None,
-    observed: Instant | None,
-    delivered: Instant | None,
-    requested: Instant | None,
-    received: Instant | None,
-    commanded: Instant | None,
+    observed: ClockReading | None,
+    delivered: ClockReading | None,
+    requested: ClockReading | None,
+    received: ClockReading | None,
+    commanded: ClockReading | None,
     actuated: Stamp | None,
     budget: Mapping[str, float],
     offsets: Sequence[ClockOffset] = (),
@@ -92,7 +92,7 @@ def measure(
 
     """
 
-    def ros(instant: Instant | None) -> Stamp | None:
+    def ros(instant: ClockReading | None) -> Stamp | None:
         return None if instant is None else instant.ros
 
     def stage(name: str, *pairs: tuple[Stamp | None, Stamp | None]) -> LatencyStage:
@@ -130,6 +130,8 @@ def measure(
     )
 
 
-def steady_inference(delivered: Instant | None, requested: Instant | None) -> float | None:
+def steady_inference(
+    delivered: ClockReading | None, requested: ClockReading | None
+) -> float | None:
     """Return how long the policy took on its steady clock, seconds; None if unknown."""
     return elapsed(delivered, requested)

@@ -11,7 +11,7 @@ Python               JSON form                                  message
 ``float``            number, or ``"nan"`` ``"inf"`` ``"-inf"``  float64
 ``float | None``     number or null                             float64, NaN for None
 ``Stamp | None``     object or null                             CLOCK_UNKNOWN for None
-``Instant | None``   object or null                             CLOCK_UNKNOWN for None
+``ClockReading | None``   object or null                             CLOCK_UNKNOWN for None
 other ``X | None``   object or null                             array of at most one
 enum                 its name                                   its number, 0 for None
 ``bytes``            hexadecimal                                uint8[]
@@ -34,8 +34,8 @@ import typing
 from typing import Any, TypeVar, Union
 
 from boundary_env_ros.core.timebase import (
+    ClockReading,
     FIRST_TIME,
-    Instant,
     LAST_TIME,
     NANOSECONDS,
     RosTime,
@@ -285,7 +285,7 @@ def set_time(time: Message, nanoseconds: int) -> None:
 def _kind(hint: Any) -> str:
     inner = optional_of(hint)
     if inner is not None:
-        if inner in (Stamp, Instant):
+        if inner in (Stamp, ClockReading):
             return 'optional stamp'
         if is_dataclass(inner):
             return 'optional record'
@@ -314,7 +314,7 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
     if inner is Stamp:
         read = _message_reader(inner)
         return lambda m: read(m) if m.clock else None
-    if inner is Instant:
+    if inner is ClockReading:
         read = _message_reader(inner)
         return lambda m: read(m) if m.ros.clock else None
     if inner is not None and is_dataclass(inner):

@@ -59,7 +59,7 @@ class Stamp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instant:
+class ClockReading:
     """
     A moment that one of our own processes took: its ROS clock and its steady clock, read together.
 
@@ -176,7 +176,7 @@ def between(
     return Duration(seconds=seconds, uncertainty=None)
 
 
-def elapsed(start: Instant | None, end: Instant | None) -> float | None:
+def elapsed(start: ClockReading | None, end: ClockReading | None) -> float | None:
     """
     Return the seconds between two instants on the steady clock of one host.
 

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, StepId, Verdict
 from boundary_env_ros.core.latency import Latency
-from boundary_env_ros.core.timebase import ClockOffset, Instant, Stamp
+from boundary_env_ros.core.timebase import ClockOffset, ClockReading, Stamp
 
 
 class Kind(IntEnum):
@@ -72,7 +72,7 @@ class Transition:
     pacing: Pacing
     seed: int
     after: tuple[ObservationField, ...]
-    closed: Instant
+    closed: ClockReading
     wrappers: tuple[str, ...] = ()
     reset: ResetRecord | None = None
     before: tuple[ObservationField, ...] = ()
@@ -94,11 +94,11 @@ class Transition:
     cause: str = ''
     declared_by: str = ''
     captured: Stamp | None = None
-    observed: Instant | None = None
-    delivered: Instant | None = None
-    requested: Instant | None = None
-    received: Instant | None = None
-    commanded: Instant | None = None
+    observed: ClockReading | None = None
+    delivered: ClockReading | None = None
+    requested: ClockReading | None = None
+    received: ClockReading | None = None
+    commanded: ClockReading | None = None
     actuated: Stamp | None = None
     actuated_quantum: float | None = None
     actuated_source: str = ''
@@ -115,7 +115,7 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluatorRecord:
+class PrivilegedObservation:
     """The evaluator's fields of one step, which no policy ever sees."""
 
     id: StepId
@@ -128,7 +128,7 @@ class ActuationEvidence:
 
     id: StepId
     decision_sequence: int
-    commanded: Instant
+    commanded: ClockReading
     actuated: Stamp
     quantum: float
     source: str

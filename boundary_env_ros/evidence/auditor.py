@@ -17,12 +17,12 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.findings import AuditReport, Finding
 from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of, WINDOW
@@ -45,8 +45,8 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
 
-#: Marks that wait for the end of the record; an episode may be marked before its first step.
-MARKS = 1024
+#: Labels that wait for the end of the record; an episode may be labelled before its first step.
+LABELS = 1024
 
 #: Descriptions of contracts that wait for the first step.
 DESCRIBED = 64
@@ -104,7 +104,7 @@ class Auditor:
         self._first: Transition | None = None
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
         self._episode_ids: OrderedDict[str, None] = OrderedDict()
-        self._marks: deque[EpisodeMark] = deque(maxlen=MARKS)
+        self._labels: deque[EpisodeLabel] = deque(maxlen=LABELS)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = self._imported = 0
@@ -168,12 +168,12 @@ class Auditor:
             self._sent(record)
         elif isinstance(record, EpisodeStatus):
             self._status(record)
-        elif isinstance(record, EvaluatorRecord):
+        elif isinstance(record, PrivilegedObservation):
             self._evaluator(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
-        elif isinstance(record, EpisodeMark):
-            self._marks.append(record)
+        elif isinstance(record, EpisodeLabel):
+            self._labels.append(record)
         else:
             self._described.append(record)
             if len(self._described) > DESCRIBED:
@@ -259,7 +259,7 @@ class Auditor:
             nothing = Mismatch('record', 'at least one transition', 'none')
             self.find(catalogue.RECORD_COMPLETE, nothing)
         self._compare_contracts()
-        self._look_at_marks()
+        self._look_at_labels()
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
@@ -468,23 +468,23 @@ class Auditor:
         self._described.clear()
 
     def _name(self, episode_id: str) -> None:
-        """Remember an episode for its marks."""
+        """Remember an episode for its labels."""
         if episode_id not in self._episode_ids:
             self._episode_ids[episode_id] = None
             if len(self._episode_ids) > EPISODES:
                 self._episode_ids.popitem(last=False)
 
-    def _look_at_marks(self) -> None:
+    def _look_at_labels(self) -> None:
         all_known = len(self._episode_ids) < EPISODES
-        for mark in self._marks:
-            if not mark.who:
-                nobody = Mismatch('mark.who', 'who says so', 'nobody')
-                self.find(catalogue.MARK_KNOWN, nobody, mark.id)
-            if all_known and mark.id.episode_id not in self._episode_ids:
-                actual = f'{mark.id.episode_id!r}, marked {mark.verdict.name} by {mark.who}'
-                unknown = Mismatch('mark.id.episode_id', 'an episode of the record', actual)
-                self.find(catalogue.MARK_KNOWN, unknown, mark.id)
-        self._marks.clear()
+        for label in self._labels:
+            if not label.user:
+                nobody = Mismatch('label.user', 'who says so', 'nobody')
+                self.find(catalogue.LABEL_KNOWN, nobody, label.id)
+            if all_known and label.id.episode_id not in self._episode_ids:
+                actual = f'{label.id.episode_id!r}, labelled {label.label.name} by {label.user}'
+                unknown = Mismatch('label.id.episode_id', 'an episode of the record', actual)
+                self.find(catalogue.LABEL_KNOWN, unknown, label.id)
+        self._labels.clear()
 
     def _look_for_leaks(self, agent: Agent) -> None:
         """Compare step and evaluator's record of it, whichever of the two came first."""
@@ -493,7 +493,7 @@ class Auditor:
             found = whole.leaking(truth, step, agent.leaks)
             self._find_all(catalogue.TRUTH_WITHHELD, found, step.id)
 
-    def _evaluator(self, record: EvaluatorRecord) -> None:
+    def _evaluator(self, record: PrivilegedObservation) -> None:
         agent = self._agents.setdefault(record.id.agent, Agent())
         agent.truth = record
         self._look_for_leaks(agent)

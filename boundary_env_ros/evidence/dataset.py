@@ -48,10 +48,10 @@ _VERSION = 1
 _FILES = {
     'Transition': 'transitions',
     'GateDecision': 'gate_decisions',
-    'EvaluatorRecord': 'evaluator_records',
+    'PrivilegedObservation': 'evaluator_records',
     'ActuationEvidence': 'actuation_evidence',
     'EpisodeStatus': 'episode_statuses',
-    'EpisodeMark': 'episode_marks',
+    'EpisodeLabel': 'episode_labels',
     'ContractDescription': 'contract_descriptions',
 }
 _CLASSES: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORDS.values()}

@@ -17,15 +17,15 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.latency import LatencyStage, measure
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
     Kind,
+    PrivilegedObservation,
     Transition,
 )
 from boundary_env_ros.storage.records import Entry, Unreadable
@@ -139,7 +139,7 @@ class Step:
     transition: Transition
     episode: Episode
     log_time: int = 0
-    truth: EvaluatorRecord | None = None
+    truth: PrivilegedObservation | None = None
     late: ActuationEvidence | None = None
     statuses: list[EpisodeStatus] = field(default_factory=list)
     events: list[EnvironmentEvent] = field(default_factory=list)
@@ -171,7 +171,7 @@ class _Agent:
     """What is held back of one agent."""
 
     held: deque[Step] = field(default_factory=deque)
-    early: dict[tuple[str, int], EvaluatorRecord] = field(default_factory=dict)
+    early: dict[tuple[str, int], PrivilegedObservation] = field(default_factory=dict)
     announced: EpisodeStatus | None = None
     events: Events | None = None
 
@@ -203,8 +203,8 @@ class Episodes:
 
     Attributes
     ----------
-    marks
-        What people said of each episode, each mark once; complete at the end.
+    labels
+        What people said of each episode, each label once; complete at the end.
     not_read, unreadable
         How many records could not be read, and the first few of them.
 
@@ -215,7 +215,7 @@ class Episodes:
         self._agents: dict[str, _Agent] = {}
         self._numbers: dict[Key, int] = {}
         self.not_read = 0
-        self.marks: dict[Key, list[EpisodeMark]] = {}
+        self.labels: dict[Key, list[EpisodeLabel]] = {}
         self.unreadable: list[Unreadable] = []
 
     @property
@@ -234,12 +234,12 @@ class Episodes:
                 step = next((step for step in held if step.waits_for(record)), None)
                 if step is not None:
                     step.late = record
-            elif isinstance(record, EvaluatorRecord):
+            elif isinstance(record, PrivilegedObservation):
                 self._truth(self._agent(record.id), record)
             elif isinstance(record, EpisodeStatus):
                 self._status(self._agent(record.id), record)
-            elif isinstance(record, EpisodeMark):
-                known = self.marks.setdefault((record.id.agent, record.id.episode_id), [])
+            elif isinstance(record, EpisodeLabel):
+                known = self.labels.setdefault((record.id.agent, record.id.episode_id), [])
                 if record not in known:
                     known.append(record)
             elif isinstance(record, Unreadable):
@@ -286,7 +286,7 @@ class Episodes:
                 step.episode.close()
             yield step
 
-    def _truth(self, agent: _Agent, record: EvaluatorRecord) -> None:
+    def _truth(self, agent: _Agent, record: PrivilegedObservation) -> None:
         step = agent.at(record.id)
         if step is not None:
             step.truth = record

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.dataset import (
     Dataset,
@@ -25,7 +25,7 @@ from boundary_env_ros.evidence.dataset import (
 from boundary_env_ros.evidence.episodes import Key
 from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Step
 from boundary_env_ros.evidence.exporting.layout import Layout
-from boundary_env_ros.evidence.run_files import marks_in_index, Run
+from boundary_env_ros.evidence.run_files import labels_in_index, Run
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
@@ -146,10 +146,10 @@ class _Reading:
         self._done = 0
         self._total = run.records
         self._unreadable: list[str] = []
-        # An episode that was marked later has its marks in the index of the run.
-        self.marks: dict[Key, list[EpisodeMark]] = {}
-        for mark in marks_in_index(run.path):
-            self._mark(mark)
+        # An episode that was labelled later has its labels in the index of the run.
+        self.labels: dict[Key, list[EpisodeLabel]] = {}
+        for label in labels_in_index(run.path):
+            self._label(label)
 
     @property
     def unreadable(self) -> tuple[str, ...]:
@@ -163,17 +163,17 @@ class _Reading:
         self._done += 1
         self._progress(self._done, self._total)
 
-    def _mark(self, mark: EpisodeMark) -> None:
-        known = self.marks.setdefault((mark.id.agent, mark.id.episode_id), [])
-        if mark not in known:
-            known.append(mark)
+    def _label(self, label: EpisodeLabel) -> None:
+        known = self.labels.setdefault((label.id.agent, label.id.episode_id), [])
+        if label not in known:
+            known.append(label)
 
     def entries(self) -> Iterator[Entry]:
         for piece in self._run.entries():
             self.told()
             if isinstance(piece, Entry):
-                if isinstance(piece.record, EpisodeMark):
-                    self._mark(piece.record)
+                if isinstance(piece.record, EpisodeLabel):
+                    self._label(piece.record)
                 yield piece
             elif len(self._unreadable) < _NAMED:
                 self._unreadable.append(f'{piece.place}: {piece.why}')
@@ -201,7 +201,7 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
             )
             for agent in contract.agents:
                 stream = EpisodeStream(
-                    contract, agent, images, _pictures(run, images), gaps, reading.marks
+                    contract, agent, images, _pictures(run, images), gaps, reading.labels
                 )
                 for piece in stream.follow(run.entries(), reading.told):
                     if isinstance(piece, Head):

@@ -139,7 +139,7 @@ class Disagreement:
     ----------
     ending, success
         Cause of its ending, and whether the environment counts it a success.
-    marks
+    labels
         The latest word of each: who, what, and why.
 
     """
@@ -147,7 +147,7 @@ class Disagreement:
     episode_id: str
     ending: str
     success: bool
-    marks: tuple[str, ...]
+    labels: tuple[str, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -184,8 +184,8 @@ class ClientSummary:
         as they are remembered.
     taken_over
         How many times one took over.
-    marked, success_by_marks
-        Ended episodes that people have marked, and the proportion of successes among those on
+    labelled, success_by_labels
+        Ended episodes that people have labelled, and the proportion of successes among those on
         which all who are decided agree.
     disagreements
         Where they say otherwise than the environment, or than each other.
@@ -221,8 +221,8 @@ class ClientSummary:
     by_hand: Proportion = field(default_factory=Proportion)
     taken_over: int = 0
     takeovers: list[Takeover] = field(default_factory=list)
-    marked: int = 0
-    success_by_marks: Proportion = field(default_factory=Proportion)
+    labelled: int = 0
+    success_by_labels: Proportion = field(default_factory=Proportion)
     disagreements: list[Disagreement] = field(default_factory=list)
     stops: Counter[str] = field(default_factory=Counter)
     overruns: Proportion = field(default_factory=Proportion)
@@ -327,7 +327,7 @@ def _disagreements(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
             f'{client.client or "(no request)"}:'
         )
         for one in client.disagreements:
-            yield f'  episode {one.episode_id[:8]}, {one.ending}: {"; ".join(one.marks)}'
+            yield f'  episode {one.episode_id[:8]}, {one.ending}: {"; ".join(one.labels)}'
 
 
 def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]:
@@ -341,9 +341,9 @@ def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]
     yield 'success, a truncation as failure', [str(c.success) for c in clients]
     yield 'success of the terminated', [str(c.success_of_terminated) for c in clients]
     yield '  truncated, apart', [str(c.truncated) for c in clients]
-    if any(c.marked for c in clients):
-        yield 'marked by people', [str(c.marked) for c in clients]
-        yield '  success, by their marks', [str(c.success_by_marks) for c in clients]
+    if any(c.labelled for c in clients):
+        yield 'labelled by people', [str(c.labelled) for c in clients]
+        yield '  success, by their labels', [str(c.success_by_labels) for c in clients]
         yield '  judged otherwise', [str(len(c.disagreements)) for c in clients]
     yield 'return, mean', [_short(c.mean_return) for c in clients]
     yield 'steps of an episode, mean', [_short(c.mean_length) for c in clients]

@@ -19,8 +19,8 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.rules.recorded import was_deactivated
-from boundary_env_ros.core.timebase import Instant
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.timebase import ClockReading
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.rules.base import (
     Asked,
     ASKED_KEPT,
@@ -114,7 +114,7 @@ class Chain:
             self._go_on(decision)
         return link
 
-    def _ask(self, request: ActionRequest, received: Instant | None, *, begins: bool) -> None:
+    def _ask(self, request: ActionRequest, received: ClockReading | None, *, begins: bool) -> None:
         """Take note of a request that was asked how late it is."""
         if request.lease_id != self.lease:
             self.lease = request.lease_id
@@ -129,7 +129,7 @@ class Chain:
             self.goal = decision.command
         elif decision.trigger is not Trigger.TIMER or is_republished(decision):
             # Also where a timer begins with what is commanded: after a change of hands.
-            self.goal = decision.wanted_command
+            self.goal = decision.requested_command
         if decision is self.obeyed:
             self.since_obeyed = ()
         self.since_obeyed = (*self.since_obeyed[1 - HELD :], decision.command)
@@ -148,7 +148,7 @@ class Agent:
     last: Transition | None = None
     start: Transition | None = None
     status: EpisodeStatus | None = None
-    truth: EvaluatorRecord | None = None
+    truth: PrivilegedObservation | None = None
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     left: OrderedDict[str, None] = field(default_factory=OrderedDict)
     bereft: str = ''

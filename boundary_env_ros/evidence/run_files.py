@@ -10,7 +10,7 @@ from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import STOP_TYPE
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, DigestMismatch, RecordError
@@ -238,7 +238,7 @@ def counted(records: Iterable[object], told: Callable[[int], None]) -> Iterator[
         yield record
 
 
-def marks_in_index(path: Path) -> tuple[EpisodeMark, ...]:
+def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:
     """
     Return what people said of the episodes of a run, also when its bag was closed.
 
@@ -250,7 +250,7 @@ def marks_in_index(path: Path) -> tuple[EpisodeMark, ...]:
         return ()
     try:
         with EpisodeStore.open(run.episodes) as store:
-            return tuple(mark for row in store.episodes() for mark in row.marks)
+            return tuple(label for row in store.episodes() for label in row.labels)
     except RecordError:
         return ()
 

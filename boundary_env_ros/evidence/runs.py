@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.evidence.figures import Summary
-from boundary_env_ros.evidence.run_files import marks_in_index, read_all, Run
+from boundary_env_ros.evidence.run_files import labels_in_index, read_all, Run
 from boundary_env_ros.evidence.summary import summarise
 
 
@@ -23,5 +23,5 @@ def summarise_path(path: Path) -> Summary:
 
     """
     run = Run(path)
-    records = chain(read_all(run), marks_in_index(path))
+    records = chain(read_all(run), labels_in_index(path))
     return summarise(records, run.terms().contract)

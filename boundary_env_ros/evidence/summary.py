@@ -11,9 +11,9 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.causes import SUCCESS
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
-    EpisodeMark,
+    EpisodeLabel,
+    Label,
     latest,
-    MarkVerdict,
 )
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
@@ -41,7 +41,7 @@ OF_IMPORT = PAIRS[-1:]
 #: Takeovers of one client that are told one by one; those after them are only counted.
 TAKEOVERS = 32
 
-#: Ended episodes that are remembered for the marks on them.
+#: Ended episodes that are remembered for the labels on them.
 ENDED = 65_536
 
 #: Verdict of a step without a decision.
@@ -66,7 +66,7 @@ def summarise(
     episodes, summariser = Episodes(records), Summariser(contract)
     for step in episodes:
         summariser.add(step)
-    return summariser.summary(episodes.marks)
+    return summariser.summary(episodes.labels)
 
 
 class Summariser:
@@ -95,11 +95,11 @@ class Summariser:
         self._stopping: dict[str, frozenset[str]] = {}
         self._ended: OrderedDict[Key, tuple[ClientSummary, str, bool | None]] = OrderedDict()
 
-    def summary(self, marks: Mapping[Key, Sequence[EpisodeMark]]) -> Summary:
+    def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
         """Return the figures, with what people said of the episodes."""
         for key, (client, cause, success) in self._ended.items():
-            if key in marks:
-                _judge(client, key[1], cause, success, marks[key])
+            if key in labels:
+                _judge(client, key[1], cause, success, labels[key])
         for name, taken in self._taken.items():
             self._clients[name].takeovers = [
                 Takeover(
@@ -211,9 +211,9 @@ class Summariser:
         return self._dimensions[index] if index < len(self._dimensions) else str(index)
 
 
-def _mark_told(mark: EpisodeMark) -> str:
-    note = f' ({mark.note})' if mark.note else ''
-    return f'{mark.verdict.name.lower()} by {mark.who}{note}'
+def _label_text(label: EpisodeLabel) -> str:
+    note = f' ({label.note})' if label.note else ''
+    return f'{label.label.name.lower()} by {label.user}{note}'
 
 
 def _judge(
@@ -221,21 +221,21 @@ def _judge(
     episode_id: str,
     cause: str,
     success: bool | None,
-    marks: Sequence[EpisodeMark],
+    labels: Sequence[EpisodeLabel],
 ) -> None:
     """Hold what people say of an ended episode beside what the environment says."""
-    decided = {m.verdict for m in latest(marks)} - {MarkVerdict.UNCLEAR}
-    client.marked += 1
+    decided = {m.label for m in latest(labels)} - {Label.UNCLEAR}
+    client.labelled += 1
     if len(decided) == 1:
-        client.success_by_marks.add(agreed(marks) is MarkVerdict.SUCCESS)
+        client.success_by_labels.add(agreed(labels) is Label.SUCCESS)
     if success is None:
         return  # nobody is disagreed with
-    if decided - {MarkVerdict.SUCCESS if success else MarkVerdict.FAILURE}:
+    if decided - {Label.SUCCESS if success else Label.FAILURE}:
         client.disagreements.append(
             Disagreement(
                 episode_id=episode_id,
                 ending=cause,
                 success=success,
-                marks=tuple(map(_mark_told, latest(marks))),
+                labels=tuple(map(_label_text, latest(labels))),
             )
         )

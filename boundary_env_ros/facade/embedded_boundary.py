@@ -24,7 +24,7 @@ from boundary_env_ros.core.sources.inputs import (
     Input,
     sensor_topics,
 )
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.facade.steps import Image, StepResult
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
@@ -118,7 +118,7 @@ class Boundary:
         """The last result."""
         return self.closed[-1]
 
-    def hear(self, topic: str, message: object, stamp: int | None, now: Instant) -> Effects:
+    def hear(self, topic: str, message: object, stamp: int | None, now: ClockReading) -> Effects:
         """
         Keep a message of one of ``topics`` for :meth:`look`; what counts of every one is read.
 
@@ -138,7 +138,7 @@ class Boundary:
             self._measure(item, message, now)
         return tuple(effects)
 
-    def look(self, now: Instant) -> Effects:
+    def look(self, now: ClockReading) -> Effects:
         """Read the newest of each topic: all of them arrived at this one instant."""
         for uses in self._uses.values():
             if not uses.waiting:
@@ -161,7 +161,7 @@ class Boundary:
         due, self._due = self._due, False
         return self.environment.go_on(now) if due else ()
 
-    def _measure(self, item: Input, message: object, now: Instant) -> None:
+    def _measure(self, item: Input, message: object, now: ClockReading) -> None:
         reading = item.read(message)
         self.gate.apply(
             Measured(
@@ -169,7 +169,7 @@ class Boundary:
             )
         )
 
-    def _take(self, item: Input, message: object, now: Instant) -> bool:
+    def _take(self, item: Input, message: object, now: ClockReading) -> bool:
         reading = item.read(message)
         sample = Sample(
             values=reading.values,
@@ -197,7 +197,7 @@ def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:
     return uses
 
 
-def _stamp(nanoseconds: int | None, now: Instant) -> Stamp | None:
+def _stamp(nanoseconds: int | None, now: ClockReading) -> Stamp | None:
     if nanoseconds is None:
         return None
     return Stamp(clock=now.ros.clock, nanoseconds=nanoseconds, host=now.ros.host)

@@ -24,13 +24,13 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.causes import ABANDONED
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
 from boundary_env_ros.core.service_requests import options_text, seed_of
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
@@ -315,7 +315,7 @@ class EmbeddedWorld:
 
     def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, (ResetWorld, WorldAdvance)):
+            if isinstance(effect, (ResetWorld, SimStepRequest)):
                 self._shared.ask(boundary.agent, effect)
             else:
                 now = self._instant()
@@ -335,8 +335,8 @@ class EmbeddedWorld:
 
     # The world -----------------------------------------------------------------------------------
 
-    def _instant(self) -> Instant:
-        return Instant(ros=self._stamp(self._now), steady=time.monotonic_ns())
+    def _instant(self) -> ClockReading:
+        return ClockReading(ros=self._stamp(self._now), steady=time.monotonic_ns())
 
     def _stamp(self, nanoseconds: int) -> Stamp:
         return Stamp(clock=Clock.ROS, nanoseconds=nanoseconds, host=self._host)
@@ -358,7 +358,7 @@ class EmbeddedWorld:
         for boundary in self._boundaries.values():
             self._carry(boundary, boundary.environment.world_reset(answer, self._instant()))
 
-    def _advance(self, advances: Mapping[str, WorldAdvance]) -> None:
+    def _advance(self, advances: Mapping[str, SimStepRequest]) -> None:
         for boundary in self._boundaries.values():
             if boundary.state.over:
                 self._decided(boundary, boundary.gate.apply(Tick(now=self._instant())))

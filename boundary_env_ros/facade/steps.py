@@ -14,7 +14,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest, KeyValue, Source, Verdict
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError
 
@@ -74,7 +74,7 @@ class StepResult:
     """
 
     transition: Transition
-    delivered: Instant
+    delivered: ClockReading
     images: Mapping[str, Image] = field(default_factory=dict)
     unresolved: tuple[str, ...] = ()
     replayed: Replayed | None = None
@@ -128,7 +128,7 @@ def action_request(
     *,
     lease_id: str,
     sequence: int,
-    requested: Instant,
+    requested: ClockReading,
     client: str,
 ) -> ActionRequest:
     """

@@ -20,7 +20,7 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateSt
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.sources.readers import stamp_of
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     LinkError,
@@ -116,7 +116,7 @@ class AgentClient:
         self._contract, self._digest, self._agent = contract, loaded.digest, agent
         self.client, self._holder = client, holder
         self._startup_timeout, self._image_timeout = startup_timeout, image_timeout
-        self._transitions: deque[tuple[Transition, Instant]] = deque()
+        self._transitions: deque[tuple[Transition, ClockReading]] = deque()
         self._episode: EpisodeStatus | None = None
         self._heard_environment = time.monotonic()
         self._gate: GateStatus | None = None
@@ -373,7 +373,7 @@ class AgentClient:
             while (left := again - time.monotonic()) > 0.0:
                 self._spin(left)
 
-    def _reset_transition(self, deadline: float) -> tuple[Transition, Instant]:
+    def _reset_transition(self, deadline: float) -> tuple[Transition, ClockReading]:
         try:
             self._wait(self._has_transition, deadline, 'the reset of the environment (transition)')
         except LinkTimeout as error:
@@ -522,7 +522,7 @@ class AgentClient:
         last = None if self._last is None else self._last.transition
         return last is not None and not (last.terminated or last.truncated)
 
-    def _next_transition(self, seconds: float) -> tuple[Transition, Instant] | None:
+    def _next_transition(self, seconds: float) -> tuple[Transition, ClockReading] | None:
         safety = self._contract.safety
         patience = safety.environment_timeout + safety.policy_timeout + 2 * self._contract.period
         if self._contract.pacing is Pacing.LOCKSTEP:
@@ -564,7 +564,9 @@ class AgentClient:
             )
         return ''
 
-    def _deliver(self, transition: Transition, delivered: Instant, patience: float) -> StepResult:
+    def _deliver(
+        self, transition: Transition, delivered: ClockReading, patience: float
+    ) -> StepResult:
         images: dict[str, Image] = {}
         unresolved = []
         for spec in image_fields(self._contract):

@@ -13,7 +13,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.observation import Observation, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.reset_procedure import (
@@ -24,10 +24,10 @@ from boundary_env_ros.core.environment.reset_procedure import (
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
 from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, looked_up_fields
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
+    PrivilegedObservation,
     Transition,
 )
 from boundary_env_ros.errors import Refused
@@ -40,7 +40,7 @@ from boundary_env_ros.ros.transforms import Transforms
 from boundary_env_ros.storage.task_check import fitting_task
 
 #: What an environment asks of somebody else than those who listen to its topics.
-Asked = ResetWorld | CallService | PublishMessage | AskPerson | WorldAdvance
+Asked = ResetWorld | CallService | PublishMessage | AskPerson | SimStepRequest
 
 
 class AgentEnvironment:
@@ -96,7 +96,12 @@ class AgentEnvironment:
             for record, kind, topic, qos in (
                 (Observation, msg.Observation, names.OBSERVATION, names.RECORD),
                 (Transition, msg.Transition, names.TRANSITION, names.RECORD),
-                (EvaluatorRecord, msg.EvaluatorRecord, names.EVALUATOR, names.RECORD),
+                (
+                    PrivilegedObservation,
+                    msg.PrivilegedObservation,
+                    names.PRIVILEGED_OBSERVATION,
+                    names.RECORD,
+                ),
                 (ActuationEvidence, msg.ActuationEvidence, names.ACTUATION_EVIDENCE, names.RECORD),
                 (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
             )
@@ -115,9 +120,9 @@ class AgentEnvironment:
         for kind, topic, hear, qos in (
             (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
             (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED),
-            (msg.WorldAdvanced, names.WORLD_ADVANCED, self._on_advanced, names.RECORD),
+            (msg.SimStepResponse, names.SIM_STEP_RESPONSE, self._on_advanced, names.RECORD),
         ):
-            if kind is not msg.WorldAdvanced or contract.pacing is Pacing.LOCKSTEP:
+            if kind is not msg.SimStepResponse or contract.pacing is Pacing.LOCKSTEP:
                 place = node.topic_of(agent, topic)
                 node.listen(kind, place, hear, qos, raw=True, rate=RATE)
         for service, name, callback in (
@@ -277,7 +282,7 @@ class AgentEnvironment:
     def _on_confirm(self, request: Any, response: Any) -> Any:
         try:
             effects = self.environment.confirm(
-                request.who, request.confirmed, request.message, self._node.clock.now()
+                request.user, request.confirmed, request.message, self._node.clock.now()
             )
         except Refused as refusal:
             return _refused(response, refusal)
@@ -291,12 +296,12 @@ def _refused(response: Any, refusal: Refused) -> Any:
     return response
 
 
-def _stamp_of(effect: Effect, now: Instant) -> Instant:
+def _stamp_of(effect: Effect, now: ClockReading) -> ClockReading:
     """Return what the header of a record is stamped with: its own instant, if it has one."""
     if isinstance(effect, Observation):
         return effect.observed
     if isinstance(effect, Transition):
         return effect.closed
-    if isinstance(effect, EpisodeStatus) and effect.taken is not None:
-        return replace(effect.taken)
+    if isinstance(effect, EpisodeStatus) and effect.stamp is not None:
+        return replace(effect.stamp)
     return now

@@ -36,7 +36,7 @@ from boundary_env_ros.core.service_requests import (
 )
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.core.sources.inputs import image_fields
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     BoundaryError,
@@ -166,9 +166,9 @@ class AgentServices:
         status = from_bytes(EpisodeStatus, data)
         with self._lock:
             self._session.heard(status)
-        self._say(self._events.status(status), status.taken)
+        self._say(self._events.status(status), status.stamp)
 
-    def _say(self, events: Happenings, at: Instant | None) -> None:
+    def _say(self, events: Happenings, at: ClockReading | None) -> None:
         for event in events:
             self._event.publish(to_msg(event, at or self._node.clock.now()))
 
@@ -333,7 +333,7 @@ class AgentServices:
             period=contract.period,
             observation=[to_msg(field) for field in fields_of(contract.observation)],
             action=[to_msg(field) for field in action_fields(contract)],
-            evaluator=[to_msg(field) for field in fields_of(contract.evaluator)],
+            privileged=[to_msg(field) for field in fields_of(contract.evaluator)],
             observation_schema=json.dumps(observation_schema(contract), allow_nan=False),
             action_schema=json.dumps(action_schema(contract), allow_nan=False),
             baseline=[to_msg(field) for field in baseline],

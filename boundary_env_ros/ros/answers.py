@@ -122,14 +122,14 @@ class Spaces:
     period: float
     observation: tuple[SpaceField, ...]
     action: tuple[SpaceField, ...]
-    evaluator: tuple[SpaceField, ...]
+    privileged: tuple[SpaceField, ...]
     observation_schema: Mapping[str, Any]
     action_schema: Mapping[str, Any]
     baseline: tuple[ObservationField, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class EvaluatedActions:
     """
     What the gate would do now.
 
@@ -178,7 +178,7 @@ def spaces_from(answer: Answer) -> Spaces:
         period=answer.period,
         observation=tuple(from_msg(SpaceField, each) for each in answer.observation),
         action=tuple(from_msg(SpaceField, each) for each in answer.action),
-        evaluator=tuple(from_msg(SpaceField, each) for each in answer.evaluator),
+        privileged=tuple(from_msg(SpaceField, each) for each in answer.privileged),
         observation_schema=json.loads(answer.observation_schema),
         action_schema=json.loads(answer.action_schema),
         baseline=tuple(from_msg(ObservationField, each) for each in answer.baseline),

@@ -20,7 +20,7 @@ from rclpy.node import Node
 
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import MarkVerdict
+from boundary_env_ros.core.environment.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.asking import ask, spinning
@@ -39,7 +39,7 @@ _STALE = 1.0
 # When less is left the question is asked again, s.
 _HURRY = 10.0
 
-_MARKS = {'s': MarkVerdict.SUCCESS, 'f': MarkVerdict.FAILURE, 'u': MarkVerdict.UNCLEAR}
+_MARKS = {'s': Label.SUCCESS, 'f': Label.FAILURE, 'u': Label.UNCLEAR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ResetQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class MarkQuestion:
+class LabelQuestion:
     """An episode that has ended, and waits for a verdict of a person."""
 
     agent: str
@@ -71,14 +71,14 @@ class MarkQuestion:
     ending: str
 
 
-Question = ResetQuestion | MarkQuestion
+Question = ResetQuestion | LabelQuestion
 
 
 def attend(
     *,
-    who: str,
+    user: str,
     yes: bool,
-    mark: bool,
+    label: bool,
     namespace: str = '',
     domain_id: int | None = None,
     wait: float = 30.0,
@@ -89,12 +89,12 @@ def attend(
 
     Parameters
     ----------
-    who
-        His name, for the record.
+    user
+        Name of the person, for the record.
     yes
         Ask nobody: whatever a reset asks for is done already.
-    mark
-        Ask for a verdict after each episode, too.
+    label
+        Ask for a label after each episode, too.
     namespace, domain_id
         Where the nodes are.
     wait
@@ -115,7 +115,7 @@ def attend(
         If ROS does not start, or no boundary is found.
 
     """
-    if not (yes and not mark) and not sys.stdin.isatty():
+    if not (yes and not label) and not sys.stdin.isatty():
         raise BoundaryError(
             'The input is not a terminal, and so nobody can be asked. '
             'Run it in a terminal, or with --yes for a script.'
@@ -123,7 +123,7 @@ def attend(
     with OwnNode('attending', domain_id=domain_id, namespace=namespace, listens_only=True) as own:
         with suppress(KeyboardInterrupt), _spinner(own.executor) as spin:
             contract = served_contract(own.node, spin, wait).contract
-            _Terminal(own.node, spin, contract, who=who, yes=yes, mark=mark, say=say).run()
+            _Terminal(own.node, spin, contract, user=user, yes=yes, label=label, say=say).run()
         say('')
     return 0
 
@@ -158,17 +158,17 @@ class _Terminal:
         spin: Callable[[], None],
         contract: Contract,
         *,
-        who: str,
+        user: str,
         yes: bool,
-        mark: bool,
+        label: bool,
         say: Callable[[str], None],
     ) -> None:
         self._spin = spin
         self._contract = contract
-        self._who = who
-        self._yes, self._mark, self._say = yes, mark, say
+        self._user = user
+        self._yes, self._label, self._say = yes, label, say
         self._resets: dict[str, ResetQuestion] = {}
-        self._ended: deque[MarkQuestion] = deque()
+        self._ended: deque[LabelQuestion] = deque()
         self._over: set[tuple[str, str]] = set()
         self._states: dict[str, EpisodeStatus] = {}
         self._asked: Question | None = None
@@ -185,14 +185,14 @@ class _Terminal:
             )
             for agent in contract.agents
         }
-        self._marking = node.create_client(srv.MarkEpisode, names.MARK_EPISODE)
+        self._labelling = node.create_client(srv.LabelEpisode, names.LABEL_EPISODE)
 
     def run(self) -> None:
         """Ask until SIGINT."""
         contract = self._contract
-        what = 'resets and marks' if self._mark else 'resets'
+        what = 'resets and labels' if self._label else 'resets'
         self._say(
-            f'{contract.name} {contract.version}: {what} are asked about here, as {self._who}. '
+            f'{contract.name} {contract.version}: {what} are asked about here, as {self._user}. '
             'Ctrl-C ends it.'
         )
         if not any(isinstance(step, ConfirmStep) for step in contract.episode.reset.steps):
@@ -230,9 +230,9 @@ class _Terminal:
             return  # it ended before we came
         if asked is not None:
             self._say(f'\nReset of {episode[:8]}: {status.cause}. {status.message}')
-        if self._mark and seen.state is EpisodeState.RUNNING:
+        if self._label and seen.state is EpisodeState.RUNNING:
             ending = f'{status.cause} ({status.state.name.lower()} after {status.id.step} steps)'
-            self._ended.append(MarkQuestion(agent, episode, ending))
+            self._ended.append(LabelQuestion(agent, episode, ending))
 
     def _until(self, prompt: str) -> float | None:
         """Return when the step ends that asks for something, as far as it began just now."""
@@ -294,14 +294,14 @@ class _Terminal:
                 self._prompt(question)
         elif not word:
             self._ended.popleft()
-        elif word in _MARKS or word.upper() in MarkVerdict.__members__:
-            verdict = _MARKS.get(word) or MarkVerdict[word.upper()]
-            self._send_mark(question, verdict, rest)
+        elif word in _MARKS or word.upper() in Label.__members__:
+            verdict = _MARKS.get(word) or Label[word.upper()]
+            self._send_label(question, verdict, rest)
         else:
             self._prompt(question)
 
     def _confirm(self, question: ResetQuestion, confirmed: bool, message: str) -> None:
-        request = srv.ConfirmReset.Request(confirmed=confirmed, who=self._who, message=message)
+        request = srv.ConfirmReset.Request(confirmed=confirmed, user=self._user, message=message)
         refusal = self._call(self._confirming[question.agent], request)
         # It is answered, whatever comes of it.
         self._resets.pop(question.agent, None)
@@ -312,16 +312,16 @@ class _Terminal:
         else:
             self._say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
 
-    def _send_mark(self, question: MarkQuestion, verdict: MarkVerdict, note: str) -> None:
-        request = srv.MarkEpisode.Request(
-            episode_id=question.episode_id, verdict=int(verdict), who=self._who, note=note
+    def _send_label(self, question: LabelQuestion, verdict: Label, note: str) -> None:
+        request = srv.LabelEpisode.Request(
+            episode_id=question.episode_id, label=int(verdict), user=self._user, note=note
         )
-        refusal = self._call(self._marking, request)
+        refusal = self._call(self._labelling, request)
         self._ended.popleft()
         if refusal:
             self._say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
         else:
-            self._say(f'Marked: {verdict.name.lower()}.')
+            self._say(f'Labelled: {verdict.name.lower()}.')
 
     def _call(self, client: Any, request: Any) -> str:
         """Call a service; return why it refused, empty if it did not."""

@@ -41,9 +41,9 @@ from boundary_env_ros.ros.answers import (
     batch_from,
     Began,
     began_from,
+    EvaluatedActions,
     Picture,
     picture_from,
-    Planned,
     Spaces,
     spaces_from,
     Stepped,
@@ -58,7 +58,7 @@ from boundary_env_ros.ros.own_node import OwnNode
 # Between two looks for a service, s.
 _LOOK = 0.02
 # What changes nothing when it is asked twice.
-_REPEATABLE = (names.OBSERVE, names.SPACES, names.RENDER, names.PLAN, names.CLOSE)
+_REPEATABLE = (names.OBSERVE, names.SPACES, names.RENDER, names.EVALUATE_ACTIONS, names.CLOSE)
 
 
 class BoundaryClient:
@@ -118,7 +118,7 @@ class BoundaryClient:
                 (srv.BatchStep, names.BATCH_STEP),
                 (srv.Observe, names.OBSERVE),
                 (srv.Render, names.RENDER),
-                (srv.Plan, names.PLAN),
+                (srv.EvaluateActions, names.EVALUATE_ACTIONS),
                 (srv.Close, names.CLOSE),
                 (srv.Spaces, names.SPACES),
             )
@@ -336,7 +336,9 @@ class BoundaryClient:
         request = srv.Render.Request(agent=self._agent, source=source)
         return picture_from(self._call(names.RENDER, request, timeout))
 
-    def plan(self, actions: npt.ArrayLike, *, timeout: float | None = None) -> Planned:
+    def evaluate_actions(
+        self, actions: npt.ArrayLike, *, timeout: float | None = None
+    ) -> EvaluatedActions:
         """
         Ask the safety gate what it would do with candidate actions now, without acting.
 
@@ -349,8 +351,8 @@ class BoundaryClient:
         values = numbers_of(actions, 2)
         spaces = self._spaces or self.spaces(timeout=timeout)
         answer = self._call(
-            names.PLAN,
-            srv.Plan.Request(
+            names.EVALUATE_ACTIONS,
+            srv.EvaluateActions.Request(
                 digest=spaces.digest,
                 agent=self._agent or self._whose(spaces),
                 actions=values.ravel().tolist(),
@@ -358,7 +360,7 @@ class BoundaryClient:
             ),
             timeout,
         )
-        return from_msg(Planned, answer)
+        return from_msg(EvaluatedActions, answer)
 
     def _whose(self, spaces: Spaces) -> str:
         """Return the agent that is served here: of several, that of the namespace."""

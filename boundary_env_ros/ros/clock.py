@@ -10,7 +10,7 @@ import time
 
 from rclpy.clock import Clock as RosClock
 
-from boundary_env_ros.core.timebase import Clock, Instant, LAST_TIME, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, LAST_TIME, Stamp
 
 HOST = socket.gethostname()
 
@@ -36,7 +36,7 @@ class NodeClock:
         self._clock = clock
         self._kind = Clock.ROS if sim_time else Clock.SYSTEM
 
-    def now(self, cause: Stamp | None = None) -> Instant:
+    def now(self, cause: Stamp | None = None) -> ClockReading:
         """
         Read both clocks.
 
@@ -50,7 +50,7 @@ class NodeClock:
         nanoseconds, steady = self._read()
         if cause is not None and cause.clock is Clock.ROS is self._kind:
             nanoseconds = max(nanoseconds, cause.nanoseconds)
-        return Instant(
+        return ClockReading(
             ros=Stamp(clock=self._kind, nanoseconds=nanoseconds, host=HOST), steady=steady
         )
 
@@ -84,7 +84,7 @@ class NodeClock:
         return Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=HOST)
 
 
-def not_before(instant: Instant, cause: Instant) -> Instant:
+def not_before(instant: ClockReading, cause: ClockReading) -> ClockReading:
     """Return the instant, but under simulated time not before its cause."""
     if instant.ros.clock is Clock.ROS and instant.ros.nanoseconds < cause.ros.nanoseconds:
         return replace(instant, ros=replace(instant.ros, nanoseconds=cause.ros.nanoseconds))

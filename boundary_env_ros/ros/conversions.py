@@ -20,12 +20,12 @@ from rclpy.serialization import deserialize_message, serialize_message
 
 from boundary_env_ros.core.contract.model import ActionSpec
 from boundary_env_ros.core.contract.sources import Array, Paths
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
 from boundary_env_ros.core.serialization import element_of, from_message, hints_of, to_message
 from boundary_env_ros.core.serialization import set_time as set_time
 from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.core.sources.readers import stamp_of
-from boundary_env_ros.core.timebase import FIRST_TIME, Instant, LAST_TIME, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, FIRST_TIME, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.storage.cdr import Decoder, natural_type, record_decoder
@@ -41,7 +41,7 @@ Message = Any
 _STAMPED = 4 + 4 + 4
 
 
-def to_msg(record: object, now: Instant | None = None) -> Message:
+def to_msg(record: object, now: ClockReading | None = None) -> Message:
     """
     Return a record as the ROS message of the same name.
 
@@ -111,7 +111,7 @@ def _decoder(cls: type) -> Decoder[Any]:
 
 def advanced_from(data: bytes) -> Advanced:
     """Return the world's answer with the time that it carries."""
-    report = from_bytes(WorldAdvanced, data)
+    report = from_bytes(SimStepResponse, data)
     return Advanced(report=report, now=_stamp_of_advanced(data) or 0)
 
 
@@ -249,7 +249,7 @@ def header_stamp(kind: Any) -> Callable[[bytes], int | None]:
     return read
 
 
-_stamp_of_advanced = header_stamp(msg.WorldAdvanced)
+_stamp_of_advanced = header_stamp(msg.SimStepResponse)
 
 
 def fill(message: Message, fields: Mapping[str, Any]) -> Message:

@@ -20,7 +20,7 @@ from boundary_env_ros.core.environment.observation_buffer import Sight
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK
 from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, Input
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
@@ -109,7 +109,7 @@ class FirstReadings:
         )
         return True
 
-    def fields(self, now: Instant) -> tuple[ObservationField, ...]:
+    def fields(self, now: ClockReading) -> tuple[ObservationField, ...]:
         """
         Return the fields of the observation and the measured state of every group of the action.
 

@@ -64,8 +64,8 @@ def diagnostics(
         'state': status.state.name,
         'holder': status.holder or 'nobody',
         'episode': status.episode_id or 'none',
-        'taken over by an operator': str(status.taken_over),
-        'competing publishers': str(status.competing_publishers),
+        'teleoperated': str(status.teleoperated),
+        'foreign publishers': str(status.foreign_publishers),
         'longest time between two runs of the timer, s': f'{latest:.4f}',
         **{f'decisions {v.name}': str(decisions.get(v, 0)) for v in Verdict},
         'messages that could not be read': str(refused),
@@ -75,12 +75,14 @@ def diagnostics(
             if not math.isnan(seconds)
         },
     }
-    tightened = status.tightened
+    runtime_limits = status.runtime_limits
     for limit in ('low', 'high', 'rate'):
-        if getattr(tightened, limit):
-            values[f'tightened {limit}'] = ' '.join(f'{v:g}' for v in getattr(tightened, limit))
-    if tightened.command_timeout is not None:
-        values['tightened command_timeout, s'] = f'{tightened.command_timeout:g}'
+        if getattr(runtime_limits, limit):
+            values[f'runtime limit {limit}'] = ' '.join(
+                f'{v:g}' for v in getattr(runtime_limits, limit)
+            )
+    if runtime_limits.command_timeout is not None:
+        values['runtime limit command_timeout, s'] = f'{runtime_limits.command_timeout:g}'
     entry = DiagnosticStatus(
         level=level,
         name=f'{name.lstrip("/")}: commands',
@@ -92,7 +94,7 @@ def diagnostics(
 
 
 def _summary(status: GateStatus) -> tuple[bytes, str]:
-    if status.competing_publishers:
+    if status.foreign_publishers:
         return DiagnosticStatus.ERROR, 'somebody else publishes commands, which pass no gate'
     message = _WORDS[status.state]
     if status.state is GateState.EMERGENCY_STOPPED:

@@ -35,19 +35,19 @@ _OWN = {
     names.ACTION_REQUEST: 'ActionRequest',
     names.GATE_DECISION: 'GateDecision',
     names.TRANSITION: 'Transition',
-    names.EVALUATOR: 'EvaluatorRecord',
+    names.PRIVILEGED_OBSERVATION: 'PrivilegedObservation',
     names.ACTUATION_EVIDENCE: 'ActuationEvidence',
     names.EPISODE_STATUS: 'EpisodeStatus',
-    names.EPISODE_MARK: 'EpisodeMark',
+    names.EPISODE_LABEL: 'EpisodeLabel',
     names.GATE_STATUS: 'GateStatus',
     names.RECORDER_STATUS: 'RecorderStatus',
     names.EVENT: 'EnvironmentEvent',
-    names.WORLD_ADVANCE: 'WorldAdvance',
-    names.WORLD_ADVANCED: 'WorldAdvanced',
+    names.SIM_STEP_REQUEST: 'SimStepRequest',
+    names.SIM_STEP_RESPONSE: 'SimStepResponse',
 }
 #: Those that are there once for a world, however many agents it has.
 _OF_THE_WORLD = frozenset(
-    {names.CONTRACT, names.RECORDER_STATUS, names.EPISODE_MARK, names.WORLD_ADVANCE}
+    {names.CONTRACT, names.RECORDER_STATUS, names.EPISODE_LABEL, names.SIM_STEP_REQUEST}
 )
 _LATCHED = frozenset(
     {names.CONTRACT, names.EPISODE_STATUS, names.GATE_STATUS, names.RECORDER_STATUS}

@@ -253,10 +253,10 @@ def _of_gate(gate: GateStatus) -> str:
         text = 'EMERGENCY STOPPED'
     if gate.holder:
         text += f', for {gate.holder}'
-    if gate.taken_over:
+    if gate.teleoperated:
         text += ', taken over by a person'
-    if gate.competing_publishers:
-        text += f', {gate.competing_publishers} FOREIGN PUBLISHERS of commands'
+    if gate.foreign_publishers:
+        text += f', {gate.foreign_publishers} FOREIGN PUBLISHERS of commands'
     return text
 
 

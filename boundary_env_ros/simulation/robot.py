@@ -16,7 +16,7 @@ from typing import cast, Protocol
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
@@ -189,7 +189,7 @@ def report_of(
     emissions: Sequence[Emission],
     error: str,
     resolved: Mapping[str, str] | None = None,
-) -> WorldAdvanced:
+) -> SimStepResponse:
     """
     Return the report of an advance.
 
@@ -215,7 +215,7 @@ def report_of(
         if emission.fields is not None:
             last[topic] = emission.stamp
     topics = tuple(sorted({*published, *dropped}))
-    return WorldAdvanced(
+    return SimStepResponse(
         id=id_,
         success=not error,
         message=error,

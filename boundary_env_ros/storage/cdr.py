@@ -22,7 +22,7 @@ import typing
 from typing import Any, TypeVar
 
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
@@ -162,7 +162,7 @@ class _Source:
         cls
             Record class to make, or :class:`Message`.
         optional
-            For Stamp and Instant: give None if the clock is unknown.
+            For Stamp and ClockReading: give None if the clock is unknown.
 
         """
         key = (type_name, cls, optional)
@@ -195,7 +195,7 @@ class _Source:
                 lines.extend(self._field(field, _any_hint(field), '_'))
                 continue
             hint = hints[field.name]
-            if optional and cls is Instant and field.name == 'ros':
+            if optional and cls is ClockReading and field.name == 'ros':
                 hint = Stamp | None
             unknown = optional and cls is Stamp and field.name == 'clock'
             if unknown:
@@ -211,7 +211,7 @@ class _Source:
         else:
             named = _class_of(type_name, wanted) if cls is Message else cls
             made = f'{self._constant(named)}({arguments})'
-            guard = {Stamp: 'clock', Instant: 'ros'}.get(cls, '') if optional else ''
+            guard = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
             if guard:
                 made = f'None if {variables[guard]} is None else {made}'
             lines.append(f'    return ({made}), o')
@@ -236,7 +236,7 @@ class _Source:
             result = 'tuple(items)' if element is not None else 'items[0] if items else None'
             return [*self._items(field, f'item, o = {read}(b, o)'), f'    {target} = {result}']
         if nested and not field.array:
-            optional = inner in (Stamp, Instant)
+            optional = inner in (Stamp, ClockReading)
             made = inner if optional else hint
             if is_dataclass(made) or made in (RosTime, Message):
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']

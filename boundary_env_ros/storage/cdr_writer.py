@@ -17,7 +17,7 @@ import typing
 from typing import Any, Final
 
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import CODES
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
@@ -178,7 +178,7 @@ class _Body:
             if value is not None and inner is not None:
                 value = f'({unknown} if (o := {value}) is None else o)'
             self._run.append((_PACKED[field.type], unknown if value is None else value))
-        elif inner in (Stamp, Instant) and value is not None:
+        elif inner in (Stamp, ClockReading) and value is not None:
             self.flush()
             known = self._source.writer(field.type, inner)
             kept = self._kept(value)

@@ -49,8 +49,8 @@ class EpisodeFilter:
         Names of contract, agent and policy.
     since
         Nanoseconds of system time, when it was begun at the earliest.
-    marked
-        Only those that people have marked.
+    labelled
+        Only those that people have labelled.
 
     """
 
@@ -61,7 +61,7 @@ class EpisodeFilter:
     agent: str = ''
     client: str = ''
     since: int | None = None
-    marked: bool = False
+    labelled: bool = False
 
     def takes(self, row: EpisodeRow) -> bool:
         """Return whether an episode is one of those."""
@@ -73,7 +73,7 @@ class EpisodeFilter:
             and self.agent in ('', row.agent)
             and self.client in ('', row.state.client)
             and (self.since is None or row.created_at >= self.since)
-            and (not self.marked or bool(row.marks))
+            and (not self.labelled or bool(row.labels))
         )
 
 

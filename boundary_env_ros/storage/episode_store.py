@@ -3,7 +3,7 @@
 """
 The index of episodes: one row for each, written as its steps happen, in one SQLite file.
 
-People's marks on episodes are in a table of their own.
+People's labels on episodes are in a table of their own.
 
 The file is in WAL mode while it is written: readers never wait for the writer, nor it for them.
 After ``kill -9`` each row is as the last call that returned left it; a power loss may take the
@@ -22,19 +22,19 @@ from types import TracebackType
 from urllib.parse import quote
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.intervention import Hands
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making
 from boundary_env_ros.storage.episode_table import (
-    add_mark,
+    add_label,
     APPLICATION_ID,
     bring_up_to_date,
     EpisodeRow,
     EPISODES,
-    MARKS,
-    read_mark,
+    LABELS,
+    read_label,
     read_row,
     REWARD,
     SCHEMA_VERSION,
@@ -91,7 +91,7 @@ class EpisodeStore:
         return store
 
     @classmethod
-    def open(cls, path: Path, *, to_mark: bool = False) -> EpisodeStore:
+    def open(cls, path: Path, *, to_label: bool = False) -> EpisodeStore:
         """
         Open an index to read it, while it is being written or afterwards.
 
@@ -99,8 +99,8 @@ class EpisodeStore:
         ----------
         path
             The file.
-        to_mark
-            Open it for :meth:`mark` too; whoever writes it meanwhile is not disturbed.
+        to_label
+            Open it for :meth:`label` too; whoever writes it meanwhile is not disturbed.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class EpisodeStore:
                 f'No index of episodes: {path} does not exist. '
                 'A run writes it as soon as its recorder starts.'
             )
-        store = cls(path, _connect(path, 'rw' if to_mark else 'ro'), writable=False)
+        store = cls(path, _connect(path, 'rw' if to_label else 'ro'), writable=False)
         try:
             store._check_schema()
         except RecordError:
@@ -229,16 +229,16 @@ class EpisodeStore:
         hands = self._hands.setdefault(transition.id.agent, Hands())
         return sum(1 for _ in hands.follow(transition))
 
-    def mark(self, mark: EpisodeMark, *, now: int) -> bool:
+    def label(self, label: EpisodeLabel, *, now: int) -> bool:
         """
         Add what somebody says of an episode.
 
-        It changes nothing of the row of the episode. The same mark again is passed over.
+        It changes nothing of the row of the episode. The same label again is passed over.
 
         Parameters
         ----------
-        mark
-            The mark.
+        label
+            The label.
         now
             System time, nanoseconds.
 
@@ -254,7 +254,7 @@ class EpisodeStore:
 
         """
         with self._used() as connection:
-            return add_mark(connection, mark, now)
+            return add_label(connection, label, now)
 
     def episodes(self) -> tuple[EpisodeRow, ...]:
         """Return all episodes, the oldest first."""
@@ -280,14 +280,14 @@ class EpisodeStore:
         return self._read(episode_id)
 
     def _read(self, episode_id: str | None) -> tuple[EpisodeRow, ...]:
-        """Return the rows of one episode, or of all, with their marks."""
+        """Return the rows of one episode, or of all, with their labels."""
         with self._used() as connection, bounded(connection, self.path):
             rows = connection.execute(EPISODES, (episode_id,)).fetchall()
-            marks = connection.execute(MARKS, (episode_id,)).fetchall()
-        of: dict[tuple[str, str], list[EpisodeMark]] = {}
-        for mark in marks:
-            of.setdefault((mark['episode_id'], mark['agent']), []).append(
-                read_mark(mark, self.path)
+            labels = connection.execute(LABELS, (episode_id,)).fetchall()
+        of: dict[tuple[str, str], list[EpisodeLabel]] = {}
+        for label in labels:
+            of.setdefault((label['episode_id'], label['agent']), []).append(
+                read_label(label, self.path)
             )
         return tuple(
             read_row(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))

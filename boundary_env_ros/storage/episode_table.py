@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 
 from boundary_env_ros.core.environment.causes import SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
@@ -52,14 +52,14 @@ CREATE TABLE episodes (
 """,
     # What people say, apart from what the environment says. Rows are added, never changed.
     """
-CREATE TABLE marks (
+CREATE TABLE labels (
     episode_id  TEXT NOT NULL,
     agent       TEXT NOT NULL,
-    verdict     TEXT NOT NULL,      -- SUCCESS, FAILURE or UNCLEAR
-    who         TEXT NOT NULL,
+    label       TEXT NOT NULL,      -- SUCCESS, FAILURE or UNCLEAR
+    user        TEXT NOT NULL,
     note        TEXT NOT NULL,
-    mark        TEXT NOT NULL,      -- the whole EpisodeMark, JSON
-    marked_at   INTEGER NOT NULL    -- nanoseconds of system time
+    record      TEXT NOT NULL,      -- the whole EpisodeLabel, JSON
+    labelled_at  INTEGER NOT NULL    -- nanoseconds of system time
 )
 """,
 )
@@ -88,16 +88,16 @@ UPDATE episodes SET "return" = "return" + ?1, rewarded = ?2,
 WHERE episode_id = ?5 AND agent = ?6
 """
 
-_MARK = """
-INSERT INTO marks (episode_id, agent, verdict, who, note, mark, marked_at)
-SELECT :episode_id, :agent, :verdict, :who, :note, :mark, :now
-WHERE NOT EXISTS (SELECT 1 FROM marks WHERE mark = :mark)
+_LABEL = """
+INSERT INTO labels (episode_id, agent, label, user, note, record, labelled_at)
+SELECT :episode_id, :agent, :label, :user, :note, :record, :now
+WHERE NOT EXISTS (SELECT 1 FROM labels WHERE record = :record)
 """
 
-#: Their marks, likewise.
-MARKS = """
-SELECT episode_id, agent, mark FROM marks WHERE ?1 IS NULL OR episode_id = ?1
-ORDER BY marked_at, rowid
+#: Their labels, likewise.
+LABELS = """
+SELECT episode_id, agent, record FROM labels WHERE ?1 IS NULL OR episode_id = ?1
+ORDER BY labelled_at, rowid
 """
 
 
@@ -126,7 +126,7 @@ class EpisodeRow:
         Where the records are, relative to the file of the index.
     created_at, updated_at
         Nanoseconds of system time.
-    marks
+    labels
         What people said of it, the oldest first; the latest of each person counts.
 
     """
@@ -148,7 +148,7 @@ class EpisodeRow:
     bag: str
     created_at: int
     updated_at: int
-    marks: tuple[EpisodeMark, ...] = ()
+    labels: tuple[EpisodeLabel, ...] = ()
 
 
 def bring_up_to_date(
@@ -217,13 +217,13 @@ def status_of(transition: Transition) -> EpisodeStatus:
         seed=transition.seed,
         cause=transition.cause,
         declared_by=transition.declared_by,
-        taken=transition.closed,
+        stamp=transition.closed,
     )
 
 
-def add_mark(connection: sqlite3.Connection, mark: EpisodeMark, now: int) -> bool:
+def add_label(connection: sqlite3.Connection, label: EpisodeLabel, now: int) -> bool:
     """
-    Write a mark, unless it is there already; return whether it was not.
+    Write a label, unless it is there already; return whether it was not.
 
     Raises
     ------
@@ -233,28 +233,28 @@ def add_mark(connection: sqlite3.Connection, mark: EpisodeMark, now: int) -> boo
     """
     known = connection.execute(
         'SELECT 1 FROM episodes WHERE episode_id = ? AND agent = ?',
-        (mark.id.episode_id, mark.id.agent),
+        (label.id.episode_id, label.id.agent),
     ).fetchone()
     if known is None:
         raise RecordError(
-            f'Expected an episode of the index to mark, got {mark.id.episode_id!r} of agent '
-            f'{mark.id.agent!r} is not in it. `boundary-env episodes list RUN` lists them.'
+            f'Expected an episode of the index to label, got {label.id.episode_id!r} of agent '
+            f'{label.id.agent!r} is not in it. `boundary-env episodes list RUN` lists them.'
         )
     values = {
-        'episode_id': mark.id.episode_id,
-        'agent': mark.id.agent,
-        'verdict': mark.verdict.name,
-        'who': mark.who,
-        'note': mark.note,
-        'mark': json.dumps(to_json(mark), allow_nan=False),
+        'episode_id': label.id.episode_id,
+        'agent': label.id.agent,
+        'label': label.label.name,
+        'user': label.user,
+        'note': label.note,
+        'record': json.dumps(to_json(label), allow_nan=False),
         'now': now,
     }
-    return connection.execute(_MARK, values).rowcount > 0
+    return connection.execute(_LABEL, values).rowcount > 0
 
 
-def read_mark(row: sqlite3.Row, path: Path) -> EpisodeMark:
+def read_label(row: sqlite3.Row, path: Path) -> EpisodeLabel:
     """
-    Return a mark from its row.
+    Return a label from its row.
 
     Raises
     ------
@@ -262,13 +262,13 @@ def read_mark(row: sqlite3.Row, path: Path) -> EpisodeMark:
         If it cannot be read; it names the file and the episode.
 
     """
-    where = f'{path}, a mark on episode {row["episode_id"]}'
-    return _from_text(EpisodeMark, row['mark'], where, 'it')
+    where = f'{path}, a label on episode {row["episode_id"]}'
+    return _from_text(EpisodeLabel, row['record'], where, 'it')
 
 
-def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> EpisodeRow:
+def read_row(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> EpisodeRow:
     """
-    Return an episode from its row, with its marks.
+    Return an episode from its row, with its labels.
 
     Raises
     ------
@@ -311,7 +311,7 @@ def read_row(row: sqlite3.Row, path: Path, marks: tuple[EpisodeMark, ...]) -> Ep
         bag=row['bag'],
         created_at=row['created_at'],
         updated_at=row['updated_at'],
-        marks=marks,
+        labels=labels,
     )
 
 

@@ -20,7 +20,7 @@ import time
 from typing import TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.disk_errors import reason, way_out
 from boundary_env_ros.storage.run_recording import RunRecording
@@ -120,7 +120,7 @@ class RecordingThread:
         data: bytes,
         received: int,
         published: int,
-        now: Instant,
+        now: ClockReading,
         *,
         vital: bool,
     ) -> bool:
@@ -164,7 +164,7 @@ class RecordingThread:
         with self._changed:
             self._put(0, act)
 
-    def watch(self, now: Instant) -> None:
+    def watch(self, now: ClockReading) -> None:
         """Have the environment watched, after what came before; see :meth:`endings`."""
         with self._changed:
             if not self._watch_waits:
@@ -242,7 +242,7 @@ class RecordingThread:
         self._waiting += size
         self._changed.notify()
 
-    def _watch(self, now: Instant) -> None:
+    def _watch(self, now: ClockReading) -> None:
         self._watch_waits = False
         ending = self._recording.watch(now)
         if ending is not None:

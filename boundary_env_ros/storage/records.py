@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, overload, Protocol, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 
 
@@ -35,10 +35,10 @@ class ContractDescription:
 Record: TypeAlias = (
     Transition
     | GateDecision
-    | EvaluatorRecord
+    | PrivilegedObservation
     | ActuationEvidence
     | EpisodeStatus
-    | EpisodeMark
+    | EpisodeLabel
     | ContractDescription
 )
 
@@ -50,10 +50,10 @@ RECORDS: Mapping[str, type[Record]] = {
     for cls in (
         Transition,
         GateDecision,
-        EvaluatorRecord,
+        PrivilegedObservation,
         ActuationEvidence,
         EpisodeStatus,
-        EpisodeMark,
+        EpisodeLabel,
         ContractDescription,
     )
 }

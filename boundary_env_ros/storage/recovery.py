@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically
@@ -250,12 +250,12 @@ class _Work:
             for stale in _beside(place):
                 stale.unlink(missing_ok=True)
             _replace(place)
-            self._done.append(f'{place.name} has {changes} steps, states and marks more')
+            self._done.append(f'{place.name} has {changes} steps, states and labels more')
         else:
             draft.unlink()
         if damage:
             self._lost.append(
-                f'marks on episodes that only {place.name} had, which is kept as '
+                f'labels on episodes that only {place.name} had, which is kept as '
                 f'{kept.name}: {damage.rstrip(".")}'
             )
         if unended:
@@ -277,8 +277,8 @@ def _bring_up_to_date(store: EpisodeStore, run: RunFolder) -> int:
         with suppress(RecordError):  # The first ending of an episode stands.
             if isinstance(record, Transition):
                 changes += store.add_step(record, now=now, bag=bag)
-            elif isinstance(record, EpisodeMark):
-                changes += store.mark(record, now=now)
+            elif isinstance(record, EpisodeLabel):
+                changes += store.label(record, now=now)
             elif key[0] and _is_news(record, known.get(key)):
                 known[key] = record
                 store.update(record, environment=environment, now=now, bag=bag)
@@ -289,17 +289,17 @@ def _bring_up_to_date(store: EpisodeStore, run: RunFolder) -> int:
 def _is_news(status: EpisodeStatus, known: EpisodeStatus | None) -> bool:
     if known is None:
         return True
-    if status.taken is None or known.taken is None:
+    if status.stamp is None or known.stamp is None:
         return False
-    later = status.taken.ros.nanoseconds > known.taken.ros.nanoseconds
-    return later and replace(status, taken=None) != replace(known, taken=None)
+    later = status.stamp.ros.nanoseconds > known.stamp.ros.nanoseconds
+    return later and replace(status, stamp=None) != replace(known, stamp=None)
 
 
-def _records(run: RunFolder) -> Iterator[tuple[EpisodeStatus | Transition | EpisodeMark, int]]:
+def _records(run: RunFolder) -> Iterator[tuple[EpisodeStatus | Transition | EpisodeLabel, int]]:
     """Yield what the index is made of, with the time that it was recorded at."""
-    for entry in open_records(run.path).entries(EpisodeStatus, Transition, EpisodeMark):
+    for entry in open_records(run.path).entries(EpisodeStatus, Transition, EpisodeLabel):
         record = entry.record
-        if isinstance(record, (EpisodeStatus, Transition, EpisodeMark)):
+        if isinstance(record, (EpisodeStatus, Transition, EpisodeLabel)):
             yield record, entry.log_time
 
 

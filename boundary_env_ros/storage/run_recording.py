@@ -4,7 +4,8 @@
 One run on its way to the disk: bag, the first transition as text, index of episodes.
 
 Messages come as the bytes that were on the wire and go to the bag untouched. Only transitions,
-states of the episode, marks, the numbers of the gate's decisions and simulated time are looked at.
+states of the episode, labels, the numbers of the gate's decisions and simulated time are looked
+at.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from typing import TypeVar
 
 from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
@@ -121,7 +122,7 @@ class RunRecording:
             agent: EnvironmentWatch(declarer=recorder, patience=patience)
             for agent in self._contract.agents
         }
-        self._takers: dict[str, Callable[[bytes, Instant], None]] = {}
+        self._takers: dict[str, Callable[[bytes, ClockReading], None]] = {}
         self._contracts: dict[str, Callable[[bytes], Described]] = {}
         self._statuses: dict[str, EpisodeStatus] = {}
         self._latest = ''
@@ -200,8 +201,8 @@ class RunRecording:
             taker = self._taker(Transition, type_name, self._on_transition)
         elif type_name == 'boundary_env_ros/msg/EpisodeStatus':
             taker = self._taker(EpisodeStatus, type_name, self._on_status)
-        elif type_name == 'boundary_env_ros/msg/EpisodeMark':
-            taker = self._taker(EpisodeMark, type_name, self._on_mark)
+        elif type_name == 'boundary_env_ros/msg/EpisodeLabel':
+            taker = self._taker(EpisodeLabel, type_name, self._on_label)
         elif type_name == 'boundary_env_ros/msg/ContractDescription':
             self._contracts[name] = decoder_of(
                 Described, type_name, self._definitions[type_name][0]
@@ -220,7 +221,9 @@ class RunRecording:
             return
         self._takers[name] = taker
 
-    def write(self, topic: str, data: bytes, received: int, published: int, now: Instant) -> None:
+    def write(
+        self, topic: str, data: bytes, received: int, published: int, now: ClockReading
+    ) -> None:
         """
         Write one message, and what follows from it.
 
@@ -277,7 +280,7 @@ class RunRecording:
             self._lost_on[topic] = self._lost_on.get(topic, 0) + number
             self._bag.note('lost', json.dumps(self._lost_on))
 
-    def watch(self, now: Instant) -> EpisodeStatus | None:
+    def watch(self, now: ClockReading) -> EpisodeStatus | None:
         """
         Return an ending that a dead environment cannot declare, once for each episode; else None.
 
@@ -299,9 +302,9 @@ class RunRecording:
                 return ending
         return None
 
-    def mark(
-        self, episode_id: str, verdict: int, who: str, note: str, now: Instant
-    ) -> tuple[EpisodeMark, ...]:
+    def label(
+        self, episode_id: str, verdict: int, user: str, note: str, now: ClockReading
+    ) -> tuple[EpisodeLabel, ...]:
         """
         Put into the index what somebody says of an episode.
 
@@ -310,7 +313,7 @@ class RunRecording:
         episode_id
             The episode; empty: the one that runs, or ended last.
         verdict
-            Number of a :class:`MarkVerdict`.
+            Number of a :class:`Label`.
         who, note
             Who says so, and why.
         now
@@ -318,50 +321,50 @@ class RunRecording:
 
         Returns
         -------
-        tuple[EpisodeMark, ...]
-            A mark for each agent that shares the episode, to be published for the bag.
+        tuple[EpisodeLabel, ...]
+            A label for each agent that shares the episode, to be published for the bag.
 
         Raises
         ------
         Refused
-            If there is no such verdict or episode, or nobody says so.
+            If there is no such label or episode, or no user is named.
         RecordError
             If it cannot be written.
 
         """
-        if verdict not in tuple(MarkVerdict):
-            known = ', '.join(f'{v.value} ({v.name})' for v in MarkVerdict)
-            raise Refused(f'Expected a verdict out of {known}, got {verdict}.')
-        if not who.strip():
+        if verdict not in tuple(Label):
+            known = ', '.join(f'{v.value} ({v.name})' for v in Label)
+            raise Refused(f'Expected a label out of {known}, got {verdict}.')
+        if not user.strip():
             raise Refused(
-                '`who` is empty (expected the name of the person who labels the episode).'
+                '`user` is empty (expected the name of the person who labels the episode).'
             )
         wanted = episode_id or self._latest
         rows = self._episodes.sharing(wanted)
         if not rows:
             raise Refused(
-                f'Expected an episode of this run to mark, got {wanted or "none was begun"}. '
+                f'Expected an episode of this run to label, got {wanted or "none was begun"}. '
                 f'The run is {self.run.path}.',
                 ResultCode.UNKNOWN_EPISODE,
             )
-        marks = tuple(
-            EpisodeMark(
+        labels = tuple(
+            EpisodeLabel(
                 id=StepId(
                     digest=row.digest,
                     agent=row.agent,
                     episode_id=row.episode_id,
                     step=row.step_count,
                 ),
-                verdict=MarkVerdict(verdict),
-                who=who.strip(),
+                label=Label(verdict),
+                user=user.strip(),
                 note=note,
-                taken=now,
+                stamp=now,
             )
             for row in rows
         )
-        for mark in marks:
-            self._episodes.mark(mark, now=self._system_time())
-        return marks
+        for label in labels:
+            self._episodes.label(label, now=self._system_time())
+        return labels
 
     def flush(self) -> None:
         """
@@ -434,10 +437,10 @@ class RunRecording:
 
     # Records -------------------------------------------------------------------------------------
 
-    def _on_clock(self, message: Clock, now: Instant) -> None:
+    def _on_clock(self, message: Clock, now: ClockReading) -> None:
         self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
-    def _on_transition(self, transition: Transition, now: Instant) -> None:
+    def _on_transition(self, transition: Transition, now: ClockReading) -> None:
         self._losses.transition(transition.id)
         self._transitions += 1
         if not self._first_kept:
@@ -453,14 +456,14 @@ class RunRecording:
                 return
         self._episodes.add_step(transition, now=self._system_time())
 
-    def _on_mark(self, mark: EpisodeMark, now: Instant) -> None:
+    def _on_label(self, label: EpisodeLabel, now: ClockReading) -> None:
         try:
             # Ours comes back from the topic, and is passed over.
-            self._episodes.mark(mark, now=self._system_time())
+            self._episodes.label(label, now=self._system_time())
         except RecordError as error:
             self._notices.append(str(error))
 
-    def _on_status(self, status: EpisodeStatus, now: Instant) -> None:
+    def _on_status(self, status: EpisodeStatus, now: ClockReading) -> None:
         ending = _Ending(status.state, status.cause, status.declared_by)
         if ending == self._mine:
             return  # It comes back from the topic, and is in the index already.
@@ -510,11 +513,11 @@ class RunRecording:
             self._notices.append(why)
 
     def _taker(
-        self, cls: type[T], type_name: str, take: Callable[[T, Instant], None]
-    ) -> Callable[[bytes, Instant], None]:
+        self, cls: type[T], type_name: str, take: Callable[[T, ClockReading], None]
+    ) -> Callable[[bytes, ClockReading], None]:
         decode = decoder_of(cls, type_name, self._definitions[type_name][0])
 
-        def taker(data: bytes, now: Instant) -> None:
+        def taker(data: bytes, now: ClockReading) -> None:
             try:
                 record = decode(data)
             except Exception as error:  # noqa: BLE001 - whatever a library makes of the bytes

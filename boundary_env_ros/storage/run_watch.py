@@ -9,7 +9,7 @@ from dataclasses import replace
 from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 
 class LossCount:
@@ -81,12 +81,12 @@ class EnvironmentWatch:
             and status.id.episode_id != self._declared
         )
 
-    def heard(self, status: EpisodeStatus, now: Instant) -> None:
+    def heard(self, status: EpisodeStatus, now: ClockReading) -> None:
         """Take a status of the environment."""
         self._status = status
         self._heard = now.steady
 
-    def look(self, now: Instant) -> EpisodeStatus | None:
+    def look(self, now: ClockReading) -> EpisodeStatus | None:
         """
         Return the ending of an episode whose environment is lost, once; else None.
 
@@ -110,5 +110,5 @@ class EnvironmentWatch:
                 f'The environment has been silent for {silence / NANOSECONDS:.2f} s; '
                 f'{self._patience / NANOSECONDS:.2f} s are allowed.'
             ),
-            taken=now,
+            stamp=now,
         )

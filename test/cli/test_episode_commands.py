@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Episodes are listed, filtered, shown and marked, and the two verdicts stay apart."""
+"""Episodes are listed, filtered, shown and labelled, and the two verdicts stay apart."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def add(
     running = EpisodeStatus(
         id=named(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, client=client, seed=7
     )
-    store.update(replace(running, taken=instant()), environment=environment, now=begun)
+    store.update(replace(running, stamp=instant()), environment=environment, now=begun)
     for step in range(1, steps + 1):
         store.add_step(replace(transition(step), id=named(step)), now=begun + step)
     if ending:
@@ -221,7 +221,7 @@ def test_mark_against_the_environment_is_seen_in_the_table(runs: Path, capsys: O
     assert lines[4].endswith('  success by ada, failure by bob')
     assert main(['episodes', 'show', run, '0a', '--json']) == 0
     (shown,) = json.loads(capsys.readouterr().out)
-    assert (shown['success'], shown['marked'], len(shown['marks'])) == (True, 'SUCCESS', 3)
+    assert (shown['success'], shown['label'], len(shown['labels'])) == (True, 'SUCCESS', 3)
 
 
 def test_last_is_the_episode_that_was_begun_last(runs: Path, capsys: Output) -> None:
@@ -255,7 +255,7 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
         == 0
     )
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
-        assert [[m.who for m in row.marks] for row in store.episodes()] == [
+        assert [[m.user for m in row.labels] for row in store.episodes()] == [
             ['ada', 'bob'],
             ['ada'],
         ]
@@ -307,4 +307,4 @@ def test_index_is_listed_while_it_is_written(tmp_path: Path, capsys: Output) -> 
         assert listed(capsys, tmp_path) == ['0a000000']
         assert main(['episodes', 'label', str(tmp_path), 'last', 'success', '--user', 'ada']) == 0
         add(store, LATE, NOON + 1, 3)
-        assert [len(row.marks) for row in store.episodes()] == [1, 0]
+        assert [len(row.labels) for row in store.episodes()] == [1, 0]

@@ -20,7 +20,7 @@ from boundary_env_ros.cli.command import Progress
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -61,15 +61,15 @@ def run(tmp_path: Path) -> RunFolder:
     folder.write_first_transition(steps[0])
     with EpisodeStore.create(folder.episodes) as index:
         status = EpisodeStatus(
-            id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, taken=instant()
+            id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, stamp=instant()
         )
         index.update(hostile(status), environment=HOSTILE, now=1, bag=HOSTILE)
         for step in steps:
             index.add_step(step, now=2)
-        mark = EpisodeMark(
-            id=step_id(1), verdict=MarkVerdict.UNCLEAR, who='ada', note='odd', taken=instant()
+        label = EpisodeLabel(
+            id=step_id(1), label=Label.UNCLEAR, user='ada', note='odd', stamp=instant()
         )
-        index.mark(hostile(mark), now=3)
+        index.label(hostile(label), now=3)
     return folder
 
 
@@ -110,10 +110,10 @@ def test_hostile_text_is_written_out_where_it_stands(run: RunFolder, capsys: Out
 
 def test_line_ends_of_a_record_begin_no_line(run: RunFolder, capsys: Output) -> None:
     forged = 'odd\nPeople say\n  SUCCESS by eve'
-    with EpisodeStore.open(run.episodes, to_mark=True) as index:
+    with EpisodeStore.open(run.episodes, to_label=True) as index:
         (row,) = index.episodes()
-        mark = replace(row.marks[0], note=forged, taken=instant())
-        index.mark(mark, now=4)
+        label = replace(row.labels[0], note=forged, stamp=instant())
+        index.label(label, now=4)
     assert main(['episodes', 'show', str(run.path), 'last']) == 0
     shown = capsys.readouterr().out
     assert r'odd\nPeople say\n  SUCCESS by eve' in shown

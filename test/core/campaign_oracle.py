@@ -36,7 +36,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.sources.inputs import gate_inputs
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 #: Speed that is none: what rounding leaves of a stop.
 AT_REST = 1e-6
@@ -126,7 +126,7 @@ class Oracle:
         self.out: int | None = None
         self.goal: Vector | None = None
         self.stopped = False
-        self.ticked_at: Instant | None = None
+        self.ticked_at: ClockReading | None = None
         self.chunk: tuple[ActionRequest, int, int] | None = None
         self.waiting: dict[int, ActionRequest] = {}
         self.sent = Sent(contract)
@@ -193,7 +193,7 @@ class Oracle:
 
     # Whether a request may be heard --------------------------------------------------------------
 
-    def refusals(self, request: ActionRequest, received: Instant) -> set[Reason]:
+    def refusals(self, request: ActionRequest, received: ClockReading) -> set[Reason]:
         """Return every reason to refuse a request; the gate may give any of them."""
         found = set()
         size, horizon = self.contract.action_size, request.horizon
@@ -228,7 +228,7 @@ class Oracle:
     # Why the robot must stop ---------------------------------------------------------------------
 
     def stops(
-        self, trigger: Trigger, now: Instant, before: Vector | None, wanted: Vector | None
+        self, trigger: Trigger, now: ClockReading, before: Vector | None, wanted: Vector | None
     ) -> set[Reason]:
         """Return every reason to stop, worked out from what happened."""
         found = self._stops(trigger, now, before, wanted)
@@ -238,7 +238,7 @@ class Oracle:
         return found
 
     def _stops(
-        self, trigger: Trigger, now: Instant, before: Vector | None, wanted: Vector | None
+        self, trigger: Trigger, now: ClockReading, before: Vector | None, wanted: Vector | None
     ) -> set[Reason]:
         found = set()
         if self.latched:
@@ -302,7 +302,7 @@ class Oracle:
             math.isfinite(v) or (v == math.inf and i < ranges) for i, v in enumerate(values)
         )
 
-    def _age(self, seen: tuple[Vector, int, int], now: Instant) -> int:
+    def _age(self, seen: tuple[Vector, int, int], now: ClockReading) -> int:
         _, received, captured = seen
         of_stamp = now.ros.nanoseconds - captured
         return abs(of_stamp) if self.lockstep else max(now.steady - received, abs(of_stamp))
@@ -314,17 +314,17 @@ class Oracle:
 
     # What the next command is held against -------------------------------------------------------
 
-    def left_alone(self, now: Instant) -> list[bool]:
+    def left_alone(self, now: ClockReading) -> list[bool]:
         """Return, by dimension, whether its driver has begun to brake since the last command."""
         since = 0 if self.emitted is None else now.steady - self.emitted
         return [since > timeout for timeout in self.driver_timeout]
 
-    def taken_over(self, now: Instant) -> bool:
+    def teleoperated(self, now: ClockReading) -> bool:
         """Return whether a driver has begun to brake by itself since the last command."""
         return any(self.left_alone(now))
 
     def before(
-        self, now: Instant, trigger: Trigger, *, to_stop: bool = False
+        self, now: ClockReading, trigger: Trigger, *, to_stop: bool = False
     ) -> tuple[Vector | None, bool]:
         """Return what the next command is held against, and whether it begins anew from there."""
         last, left = self.in_drivers, self.left_alone(now)
@@ -365,7 +365,9 @@ class Oracle:
                 return kept, kept != last
         return last, False
 
-    def measured(self, now: Instant, since: int | None = None, group: str = '') -> Vector | None:
+    def measured(
+        self, now: ClockReading, since: int | None = None, group: str = ''
+    ) -> Vector | None:
         """Return what it said of itself, or a group, after a steady time; None if not known."""
         seen = self.motion
         if (
@@ -385,12 +387,12 @@ class Oracle:
             for value, safe, low, high in zip(seen[0], self.safe, self.low, self.high, strict=True)
         )
 
-    def in_force(self, now: Instant) -> Vector | None:
+    def in_force(self, now: ClockReading) -> Vector | None:
         """Return what was asked for last, unless nobody does so any more."""
-        over = self.braking or self._outlived or self.deactivating or self.taken_over(now)
+        over = self.braking or self._outlived or self.deactivating or self.teleoperated(now)
         return None if over or self.last is None else self.goal
 
-    def seconds(self, now: Instant) -> float:
+    def seconds(self, now: ClockReading) -> float:
         """Return the time that the next command may make use of."""
         if self.lockstep or self.out is None:
             return self.contract.period
@@ -398,7 +400,9 @@ class Oracle:
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def see(self, decision: GateDecision, now: Instant, received: Instant | None = None) -> None:
+    def see(
+        self, decision: GateDecision, now: ClockReading, received: ClockReading | None = None
+    ) -> None:
         """
         Hold one decision against the account, and enter it.
 
@@ -477,7 +481,7 @@ class Oracle:
             self.emitted = self.out = now.steady
 
     def _check_heard(
-        self, decision: GateDecision, request: ActionRequest, received: Instant
+        self, decision: GateDecision, request: ActionRequest, received: ClockReading
     ) -> bool:
         """Check that a request is rejected if and only if it may not be heard."""
         refusals = self.refusals(request, received)
@@ -498,13 +502,13 @@ class Oracle:
         outcomes = {result.outcome for result in decision.rules}
         self._require(outcomes == {Verdict.REJECTED}, 'is rejected by a milder rule')
 
-    def _enter_request(self, request: ActionRequest, now: Instant) -> None:
+    def _enter_request(self, request: ActionRequest, now: ClockReading) -> None:
         self.last_sequence = request.sequence
         self.chunk = None
         if request.horizon > 1:
             self.chunk = (request, 1, now.steady + self.period)
 
-    def _check_turn(self, decision: GateDecision, now: Instant) -> None:
+    def _check_turn(self, decision: GateDecision, now: ClockReading) -> None:
         """Check that a later action of a chunk is the next one, and comes when it is its turn."""
         self._require(self.chunk is not None, 'is of a chunk that was dropped')
         assert self.chunk is not None
@@ -533,7 +537,9 @@ class Oracle:
             there = () if self.stays else self.safe
             self._require(decision.command == there, 'stops from nowhere, to somewhere')
 
-    def _check_shaped(self, decision: GateDecision, wanted: Vector | None, now: Instant) -> None:
+    def _check_shaped(
+        self, decision: GateDecision, wanted: Vector | None, now: ClockReading
+    ) -> None:
         """Check that each change of what was asked for has a reason that leads to it."""
         verdict, rules = decision.verdict, decision.rules
         if verdict is Verdict.HELD:
@@ -545,7 +551,7 @@ class Oracle:
             self._require(bool(rules) and rules[0].reason is why, 'holds for no reason')
             rules = rules[1:]
             if late:
-                wanted = decision.wanted_command
+                wanted = decision.requested_command
                 self._require(
                     self.again is not None or wanted == decision.previous_command,
                     'holds another command',
@@ -581,7 +587,7 @@ class Oracle:
 
     # What silence asks for -----------------------------------------------------------------------
 
-    def ticked(self, decisions: tuple[GateDecision, ...], now: Instant) -> None:
+    def ticked(self, decisions: tuple[GateDecision, ...], now: ClockReading) -> None:
         """Check that the timer was not silent when it must not, before its decisions are seen."""
         if decisions:
             return
@@ -589,7 +595,7 @@ class Oracle:
             raise Violation('the timer does not brake after the end of a lease')
         if not self.running:
             return
-        known = self.last is not None and not self.taken_over(now)
+        known = self.last is not None and not self.teleoperated(now)
         before, _ = self.before(now, Trigger.TIMER)
         why = self.stops(Trigger.TIMER, now, before, self.in_force(now))
         nowhere = self.stays and before is None
@@ -606,7 +612,7 @@ class Oracle:
         if not self.lockstep and not why and known and turn:
             raise Violation('the timer forgets the next action of a chunk')
 
-    def after_tick(self, decisions: tuple[GateDecision, ...], now: Instant) -> None:
+    def after_tick(self, decisions: tuple[GateDecision, ...], now: ClockReading) -> None:
         """Take note that the timer ran: a lease that its episode has left is gone at rest."""
         self.ticked_at = now
         if not (self.braking or self._outlived):

@@ -21,7 +21,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId, Trigger
 from boundary_env_ros.core.gate.events import (
     Arm,
@@ -37,7 +37,7 @@ from boundary_env_ros.core.gate.events import (
 )
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import Refused
 
 #: Requests of a run.
@@ -163,14 +163,14 @@ class Run:
         self.state = EpisodeState.IDLE
         self.there: Vector = (0.0,) * contract.command_size
         self.past: list[ActionRequest] = []
-        self.waiting: dict[int, Instant] = {}
+        self.waiting: dict[int, ClockReading] = {}
 
     # Time ----------------------------------------------------------------------------------------
 
     def _move(self, nanoseconds: int, ros: int | None = None) -> None:
         self.steady += nanoseconds
         self.ros += (0 if self.lockstep else nanoseconds) if ros is None else ros
-        self.now = Instant(ros=self._stamp(0), steady=self.steady)
+        self.now = ClockReading(ros=self._stamp(0), steady=self.steady)
 
     def _stamp(self, ago: int) -> Stamp:
         return Stamp(clock=self.clock, nanoseconds=self.ros - ago, host=HOST)
@@ -333,7 +333,7 @@ class Run:
             state=state,
             pacing=self.contract.pacing,
             client='policy',
-            taken=self.now,
+            stamp=self.now,
         )
         self._see(self.gate.apply(EpisodeTold(status=said, now=self.now)))
 
@@ -435,7 +435,7 @@ class Run:
             lease = ('', 'lease-0', f'lease-{self.leases + 1}')[sequence % 3]
         observed = None
         if kind is not Kind.AGELESS:
-            observed = Instant(ros=self._stamp(age), steady=self.steady - age)
+            observed = ClockReading(ros=self._stamp(age), steady=self.steady - age)
         return ActionRequest(
             id=StepId(
                 digest=DIGEST,
@@ -475,7 +475,7 @@ class Run:
         self._move(0, ros=round(self.contract.period * NANOSECONDS))
         names = tuple(dict.fromkeys(self.topics.values()))
         last = RosTime(self.ros)
-        report = WorldAdvanced(
+        report = SimStepResponse(
             id=step_id(self.step, self.episode),
             success=True,
             message='',

@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.storage.contract.parser import parse
 
 REPOSITORY = Path(__file__).parents[2]
@@ -94,9 +94,9 @@ class Timepiece:
         self.ros_paused = False
 
     @property
-    def now(self) -> Instant:
+    def now(self) -> ClockReading:
         """Return what both clocks show."""
-        return Instant(ros=self.stamp(), steady=self.steady)
+        return ClockReading(ros=self.stamp(), steady=self.steady)
 
     def stamp(self, ago: float = 0.0) -> Stamp:
         """Return the ROS time of some seconds ago."""
@@ -122,7 +122,7 @@ def step_id(
 
 def status(
     state: EpisodeState,
-    now: Instant,
+    now: ClockReading,
     *,
     episode: str = EPISODE,
     step: int = 0,
@@ -131,15 +131,15 @@ def status(
 ) -> EpisodeStatus:
     """Return what an environment says about its episode."""
     return EpisodeStatus(
-        id=step_id(step, episode, digest), state=state, pacing=pacing, client='policy', taken=now
+        id=step_id(step, episode, digest), state=state, pacing=pacing, client='policy', stamp=now
     )
 
 
 def request_for(
     action: Vector,
     sequence: int,
-    observed: Instant | None,
-    now: Instant,
+    observed: ClockReading | None,
+    now: ClockReading,
     *,
     lease: str = 'lease-1',
     step: int = 1,

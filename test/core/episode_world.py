@@ -28,7 +28,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Begin, Effect, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.reset_procedure import (
@@ -53,7 +53,7 @@ from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
 from boundary_env_ros.core.timebase import (
     Clock,
-    Instant,
+    ClockReading,
     NANOSECONDS,
     RosTime,
     Stamp,
@@ -61,8 +61,8 @@ from boundary_env_ros.core.timebase import (
 )
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
     NamedValues,
+    PrivilegedObservation,
     Transition,
 )
 from boundary_env_ros.errors import Refused, ResultCode
@@ -168,13 +168,13 @@ class EpisodeWorld:
         self.drops: set[str] = set()
         self.holds: set[str] = set()
         self.held: list[Callable[[], None]] = []
-        self.advances: list[WorldAdvance] = []
+        self.advances: list[SimStepRequest] = []
         self.asked: list[ResetEffect] = []
         self.advance_error = ''
 
         self.transitions: list[Transition] = []
         self.observations: list[Observation] = []
-        self.evaluator: list[EvaluatorRecord] = []
+        self.evaluator: list[PrivilegedObservation] = []
         self.statuses: list[EpisodeStatus] = []
         self.evidence: list[ActuationEvidence] = []
         self.episodes = 0
@@ -247,7 +247,7 @@ class EpisodeWorld:
     # Time ----------------------------------------------------------------------------------------
 
     @property
-    def now(self) -> Instant:
+    def now(self) -> ClockReading:
         """Both clocks."""
         return self.time.now
 
@@ -349,7 +349,7 @@ class EpisodeWorld:
                     self.thinking.append((due, effect))
             elif isinstance(effect, Transition):
                 self.transitions.append(effect)
-            elif isinstance(effect, EvaluatorRecord):
+            elif isinstance(effect, PrivilegedObservation):
                 self.evaluator.append(effect)
             elif isinstance(effect, ActuationEvidence):
                 self.evidence.append(effect)
@@ -458,7 +458,7 @@ class EpisodeWorld:
 
     # Lockstep ------------------------------------------------------------------------------------
 
-    def advance(self, asked: WorldAdvance) -> None:
+    def advance(self, asked: SimStepRequest) -> None:
         """Advance the world, and say what was published on the way."""
         self.advances.append(asked)
         if 'robot' not in self.alive:
@@ -475,7 +475,7 @@ class EpisodeWorld:
         topics = [f'/{by_name[name]}' for name in names]
         dropped = [f'/{by_name[name]}' for name in sorted(self.drops)]
         stamped = [0 if name == 'contact' else stamp.nanoseconds for name in names]
-        report = WorldAdvanced(
+        report = SimStepResponse(
             id=asked.id, success=not self.advance_error, message=self.advance_error,
             topics=(*topics, *dropped), published=(1,) * len(topics) + (0,) * len(dropped),
             last_stamp=(*map(RosTime, stamped), *(RosTime(0),) * len(dropped)),

@@ -37,7 +37,13 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.contract.safety import Hold
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import (
+    GateDecision,
+    Reason,
+    RuntimeLimits,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.gate.events import (
     Arm,
     ClearEmergencyStop,
@@ -56,7 +62,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.sources.inputs import gate_inputs
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import Refused
 
 #: Rounding of one addition in double precision at the size of a command.
@@ -124,7 +130,7 @@ class Witness:
         self.braking = False
         self.decisions: list[GateDecision] = []
         self.acted: int | None = None
-        self.taken_over = False
+        self.teleoperated = False
         self.depart = tuple(
             most for group in contract.action for most in group.depart or (math.inf,) * group.size
         )
@@ -165,20 +171,22 @@ class Witness:
         """Take note that nothing is in force any more."""
         self.last = self.in_force = self.emitted = None
 
-    def feedback(self, values: Vector, now: Instant, captured: int | None) -> None:
+    def feedback(self, values: Vector, now: ClockReading, captured: int | None) -> None:
         """Take note of what the robot says of its motion."""
         self.measured, self.measured_at, self.measured_stamp = values, now.steady, captured
 
     # What it asks of every decision --------------------------------------------------------------
 
-    def see(self, decisions: Iterable[GateDecision], now: Instant) -> tuple[GateDecision, ...]:
+    def see(
+        self, decisions: Iterable[GateDecision], now: ClockReading
+    ) -> tuple[GateDecision, ...]:
         """Check decisions, and return them."""
         seen = tuple(decisions)
         for decision in seen:
             self.check(decision, now)
         return seen
 
-    def check(self, decision: GateDecision, now: Instant) -> None:
+    def check(self, decision: GateDecision, now: ClockReading) -> None:
         """Check one decision, taken now."""
         self.decisions.append(decision)
         if decision.trigger is Trigger.CHUNK and decision.verdict is not Verdict.REJECTED:
@@ -228,11 +236,11 @@ class Witness:
 
     def _check_permission(self, decision: GateDecision) -> None:
         if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK):
-            assert not self.taken_over or decision.verdict is Verdict.STOPPED, (
+            assert not self.teleoperated or decision.verdict is Verdict.STOPPED, (
                 'the policy moved what an operator had taken over'
             )
         if decision.trigger is Trigger.OPERATOR:
-            assert self.taken_over, 'moved by a hand that was not there'
+            assert self.teleoperated, 'moved by a hand that was not there'
         if decision.trigger is Trigger.PROBE:
             assert self.probing, 'probed without being told to'
             return
@@ -240,7 +248,7 @@ class Witness:
             assert not self.latched, 'moved under a latched emergency stop'
             assert self.running, 'moved without a lease of a running episode'
 
-    def _check_nowhere(self, decision: GateDecision, now: Instant) -> None:
+    def _check_nowhere(self, decision: GateDecision, now: ClockReading) -> None:
         """Check that a stop without a command is one to stay, where nobody knows the place."""
         if Reason.DEACTIVATED in reasons(decision) and self.last is None:
             assert decision.previous_command == self.in_force
@@ -258,7 +266,7 @@ class Witness:
             result.reason is Reason.COMMAND_LATE for result in decision.rules
         )
 
-    def before(self, now: Instant, *, to_stop: bool = True) -> Vector | None:
+    def before(self, now: ClockReading, *, to_stop: bool = True) -> Vector | None:
         """Return what the next command is held against; None if that is unknown."""
         last, left = self.in_force, self._left_alone(now)
         if last is not None and not any(left):
@@ -275,7 +283,7 @@ class Witness:
             for was, gone, is_, safe in zip(last, left, there, self.safe, strict=True)
         )
 
-    def _known_groups(self, now: Instant) -> list[float | None]:
+    def _known_groups(self, now: ClockReading) -> list[float | None]:
         """Return what each group said of itself since the last command; None if nothing."""
         said, found = self.measured, []
         for group in self.contract.action:
@@ -288,7 +296,7 @@ class Witness:
             found += [None] * group.size if one is None else one[here]
         return found
 
-    def _check_motion(self, decision: GateDecision, now: Instant) -> None:
+    def _check_motion(self, decision: GateDecision, now: ClockReading) -> None:
         period = self.contract.period
         stopped = decision.verdict is Verdict.STOPPED
         left = self._left_alone(now)
@@ -327,7 +335,7 @@ class Witness:
                 rounding = ROUNDING * max(1.0, abs(was))
                 assert value == safe or abs(value - was) >= most[i] * told - rounding
 
-    def _parted(self, decision: GateDecision, now: Instant) -> bool:
+    def _parted(self, decision: GateDecision, now: ClockReading) -> bool:
         """Return whether who asks for something begins from the measured state."""
         measured, last = self._known_motion(now), self.in_force
         if decision.trigger is Trigger.TIMER or measured is None or last is None:
@@ -348,7 +356,7 @@ class Witness:
         kinds = [one for group in self.contract.action for one in group.interface]
         return kinds[i] is not Interface.POSITION
 
-    def _kept(self, now: Instant) -> Vector | None:
+    def _kept(self, now: ClockReading) -> Vector | None:
         """Return what departed groups do, of speeds as much as told to; the others go on."""
         measured, last = self._known_motion(now), self.in_force
         assert measured is not None
@@ -372,7 +380,7 @@ class Witness:
             for value, was, wraps in zip(measured, self.in_force or measured, wrap, strict=True)
         )
 
-    def _left_alone(self, now: Instant) -> list[bool]:
+    def _left_alone(self, now: ClockReading) -> list[bool]:
         """Return, by dimension, whether its driver has stopped since the last command."""
         realtime = self.contract.pacing is Pacing.REALTIME and self.emitted is not None
         since = now.steady - (self.emitted or 0) if realtime else 0
@@ -382,7 +390,7 @@ class Witness:
             for _ in group.low
         ]
 
-    def _known_motion(self, now: Instant, since: int | None = None) -> Vector | None:
+    def _known_motion(self, now: ClockReading, since: int | None = None) -> Vector | None:
         """
         Return what the robot said of itself, if lately; of motion no more than its bounds.
 
@@ -417,7 +425,7 @@ class Witness:
         wanted = decision.requested_action
         asked = None if decision.request is None else self._meaning(wanted, before)
         if decision.trigger in (Trigger.OPERATOR, Trigger.PROBE):
-            asked = decision.wanted_command
+            asked = decision.requested_command
             own = Reason.OPERATOR if decision.trigger is Trigger.OPERATOR else Reason.PROBE
             if command and decision.verdict is not Verdict.STOPPED:
                 assert own in reasons(decision), 'moved by somebody who is not named'
@@ -477,7 +485,7 @@ class Witness:
             if form:
                 assert decision.rules == form
             return
-        limits = tightened_limits(self.limits, decision.tightened)
+        limits = tightened_limits(self.limits, decision.runtime_limits)
         ruling = rule(limits, situation_of(decision), wanted_of(decision))
         assert ruling.verdict is decision.verdict
         assert ruling.command == decision.command
@@ -615,7 +623,7 @@ class Bench:
         )
 
     def _hand(self, *, held: bool) -> None:
-        self.witness.taken_over = held
+        self.witness.teleoperated = held
 
     def hand_is_silent(self) -> None:
         """Take note that the operator's device has been silent for longer than it may."""
@@ -652,7 +660,9 @@ class Bench:
 
     def tighten(self, low: Vector, high: Vector) -> None:
         """Make the bounds stricter than the contract's."""
-        self.gate.apply(Tighten(tightened=Tightened(low=low, high=high), now=self.time.now))
+        self.gate.apply(
+            Tighten(runtime_limits=RuntimeLimits(low=low, high=high), now=self.time.now)
+        )
         self.witness.tight = low, high
 
     def press(self) -> tuple[GateDecision, ...]:
@@ -684,9 +694,9 @@ class Bench:
             self.sequence += 1
         age = changes.pop('age', 0.02)
         now = self.time.now
-        observed: Instant | None = changes.pop('observed', None)
+        observed: ClockReading | None = changes.pop('observed', None)
         if observed is None and age is not None:
-            observed = Instant(
+            observed = ClockReading(
                 ros=self.time.stamp(ago=age), steady=now.steady - round(age * NANOSECONDS)
             )
         asked: dict[str, Any] = {

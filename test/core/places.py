@@ -184,7 +184,7 @@ class IdealRobot:
                 previous=self.command,
                 previous_rate=self._last.rate,
                 previous_acceleration=self._last.acceleration,
-                recent=self._recent.at(now),
+                recent_commands=self._recent.at(now),
                 since_environment=0.0,
                 measurements={self.place.input: self.seen(age)},
             ),

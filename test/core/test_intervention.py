@@ -26,7 +26,7 @@ CONTRACT = shipped(
 def drive(world: EpisodeWorld, seconds: float, *command: float) -> None:
     """Let a person drive for a while, who then lets go."""
     for held in (*[1.0] * round(seconds / world.slice), 0.0):
-        world.witness.taken_over = held > 0.0
+        world.witness.teleoperated = held > 0.0
         world.decided(
             world.gate.apply(
                 Measured(

@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.latency import Latency, LatencyStage, measure, STAGES, steady_inference
-from boundary_env_ros.core.timebase import Clock, ClockOffset, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, NANOSECONDS, Stamp
 
 PARTS = ('capture', 'transport', 'inference', 'gate', 'actuation')
 ORDER = ('captured', 'observed', 'delivered', 'requested', 'received', 'commanded', 'actuated')
 moments = st.lists(st.integers(0, 10**12), min_size=7, max_size=7)
 
 
-def instant(at: int, host: str = 'robot', clock: Clock = Clock.SYSTEM, steady: int = 0) -> Instant:
-    return Instant(ros=Stamp(clock=clock, nanoseconds=at, host=host), steady=steady)
+def instant(
+    at: int, host: str = 'robot', clock: Clock = Clock.SYSTEM, steady: int = 0
+) -> ClockReading:
+    return ClockReading(ros=Stamp(clock=clock, nanoseconds=at, host=host), steady=steady)
 
 
 def step(times: list[int], hosts: dict[str, str] | None = None, **changes: Any) -> Latency:

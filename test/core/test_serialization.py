@@ -23,8 +23,8 @@ import pytest
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
-from boundary_env_ros.core.environment.lockstep import WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ImageReference,
@@ -40,21 +40,21 @@ from boundary_env_ros.core.gate.decision import (
     Reason,
     REASON_TEXT,
     RuleResult,
-    Sent,
+    RuntimeLimits,
+    SentCommand,
     Source,
     StepId,
-    Tightened,
     Trigger,
     Verdict,
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.serialization import from_json, from_message, to_json, to_message
-from boundary_env_ros.core.timebase import Clock, ClockOffset, Instant, RosTime, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
     Kind,
     NamedValues,
+    PrivilegedObservation,
     ResetRecord,
     RewardTerm,
     Transition,
@@ -63,10 +63,11 @@ from boundary_env_ros.errors import RecordError
 
 #: Every record that has a message of its own in msg/.
 RECORDS: tuple[type, ...] = (
-    ActionRequest, ActuationEvidence, ClockOffset, EpisodeMark, EpisodeStatus, EvaluatorRecord,
-    GateDecision, GateStatus, ImageReference, Instant, Latency, LatencyStage, Measurement,
-    NamedValues, Observation, ObservationField, ResetRecord, RewardTerm, RuleResult, Sent, Stamp,
-    StepId, Tightened, Transition, WorldAdvance, WorldAdvanced,
+    ActionRequest, ActuationEvidence, ClockOffset, EpisodeLabel, EpisodeStatus,
+    PrivilegedObservation, GateDecision, GateStatus, ImageReference, ClockReading, Latency,
+    LatencyStage, Measurement, NamedValues, Observation, ObservationField, ResetRecord, RewardTerm,
+    RuleResult, SentCommand, Stamp, StepId, RuntimeLimits, Transition, SimStepRequest,
+    SimStepResponse,
 )  # fmt: skip
 each_record = pytest.mark.parametrize('cls', RECORDS, ids=lambda cls: cls.__name__)
 
@@ -283,7 +284,7 @@ def test_a_verdict_that_never_came_is_zero_in_a_message_and_null_in_json() -> No
 
 
 def test_a_time_of_a_message_is_split_without_loss() -> None:
-    advance = WorldAdvance(
+    advance = SimStepRequest(
         id=StepId(digest='d', agent='cart'),
         duration=1,
         command_stamp=RosTime(1_700_000_000_123_456_789),
@@ -429,9 +430,9 @@ def test_a_message_with_an_unknown_constant_is_refused() -> None:
 
 
 def test_the_header_of_a_message_is_passed_over() -> None:
-    message = to_message(_one(EvaluatorRecord)[0], factory)
+    message = to_message(_one(PrivilegedObservation)[0], factory)
     message.header = None
-    assert isinstance(from_message(EvaluatorRecord, message), EvaluatorRecord)
+    assert isinstance(from_message(PrivilegedObservation, message), PrivilegedObservation)
 
 
 # The dataclasses are the messages ----------------------------------------------------------------
@@ -455,7 +456,7 @@ def fits(hint: Any, field: MsgField) -> bool:
     """Return whether a message field can carry what a hint says, by the table of the module."""
     if typing.get_origin(hint) in (Union, UnionType):
         inner = next(a for a in typing.get_args(hint) if a is not type(None))
-        if inner in (Stamp, Instant) or not is_dataclass(inner):
+        if inner in (Stamp, ClockReading) or not is_dataclass(inner):
             return fits(inner, field)
         return field.array and fits(inner, field._replace(array=False))
     if typing.get_origin(hint) is tuple:

@@ -15,8 +15,8 @@ from boundary_env_ros.core.timebase import (
     between,
     Clock,
     ClockOffset,
+    ClockReading,
     elapsed,
-    Instant,
     NANOSECONDS,
     offset_from_exchange,
     Stamp,
@@ -117,14 +117,14 @@ def test_steady_stamps_of_two_hosts_refuse_even_with_a_known_offset() -> None:
 
 
 def test_elapsed_is_steady_time_whatever_the_ros_clock_did() -> None:
-    before = Instant(ros=system(100 * SECOND), steady=5 * SECOND)
-    after = Instant(ros=system(3 * SECOND), steady=7 * SECOND)
+    before = ClockReading(ros=system(100 * SECOND), steady=5 * SECOND)
+    after = ClockReading(ros=system(3 * SECOND), steady=7 * SECOND)
     assert elapsed(before, after) == 2.0
 
 
 def test_elapsed_is_unknown_between_hosts_and_with_an_unknown_end() -> None:
-    here = Instant(ros=system(0, 'robot'), steady=1)
-    there = Instant(ros=system(0, 'camera'), steady=2)
+    here = ClockReading(ros=system(0, 'robot'), steady=1)
+    there = ClockReading(ros=system(0, 'camera'), steady=2)
     assert elapsed(here, there) is None
     assert elapsed(None, here) is None
     assert elapsed(here, None) is None

@@ -27,7 +27,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import (
-    EvaluatorRecord,
+    PrivilegedObservation,
     RewardTerm,
     Transition,
 )
@@ -223,7 +223,7 @@ def step_taken_out(forge: Forge) -> None:
         sent
         for sent in forge.tape
         if not (
-            isinstance(sent.what, (Transition, Observation, EvaluatorRecord))
+            isinstance(sent.what, (Transition, Observation, PrivilegedObservation))
             and sent.what.id == gone.id
         )
     ]

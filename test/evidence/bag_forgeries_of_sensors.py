@@ -29,7 +29,7 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
+    PrivilegedObservation,
     Transition,
 )
 
@@ -272,7 +272,7 @@ def truth_mended(forge: Forge) -> None:
     (pose,) = (field for field in step.after if field.name == 'pose')
 
     def change(value: Any) -> Any:
-        if isinstance(value, EvaluatorRecord) and value.id == step.id:
+        if isinstance(value, PrivilegedObservation) and value.id == step.id:
             return replace(
                 value,
                 fields=tuple(
@@ -292,7 +292,7 @@ def truth_shown(forge: Forge) -> None:
     truly = {
         record.id: field.values
         for sent in forge.tape
-        if isinstance(record := sent.what, EvaluatorRecord)
+        if isinstance(record := sent.what, PrivilegedObservation)
         for field in record.fields
         if field.name == 'true_pose'
     }

@@ -19,7 +19,7 @@ from boundary_env_ros.core.environment.task import StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
+from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.rules.recompute import ruling_of
 from boundary_env_ros.evidence.rules.step import values_of
 
@@ -226,4 +226,4 @@ def measured(
 
 def is_about(value: Any, step: Transition) -> bool:
     """Return whether a record is of a step, other than that step itself."""
-    return isinstance(value, (Observation, EvaluatorRecord)) and value.id == step.id
+    return isinstance(value, (Observation, PrivilegedObservation)) and value.id == step.id

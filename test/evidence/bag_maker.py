@@ -105,7 +105,7 @@ def record_of(bench: Bench, loaded: LoadedContract) -> Tape:
     recorder = {
         'digest': loaded.digest,
         'recording': True,
-        'taken': {'ros': {'clock': 2, 'nanoseconds': begin, 'host': 'bench'}, 'steady': 1},
+        'stamp': {'ros': {'clock': 2, 'nanoseconds': begin, 'host': 'bench'}, 'steady': 1},
     }
     return [
         Sent('/boundary/contract', begin, begin, described),

@@ -15,7 +15,7 @@ from typing import Any
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.latency import measure
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 
 Steps = list[Transition]
@@ -134,11 +134,11 @@ def remeasured(step: Transition) -> Transition:
     )
 
 
-def later(instant: Instant | None, milliseconds: int) -> Instant:
+def later(instant: ClockReading | None, milliseconds: int) -> ClockReading:
     """Return a later instant, on both clocks."""
     assert instant is not None
     ros = replace(instant.ros, nanoseconds=instant.ros.nanoseconds + milliseconds * MS)
-    return Instant(ros=ros, steady=instant.steady + milliseconds * MS)
+    return ClockReading(ros=ros, steady=instant.steady + milliseconds * MS)
 
 
 def stamp_later(stamp: Stamp | None, milliseconds: int) -> Stamp:

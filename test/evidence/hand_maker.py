@@ -18,7 +18,7 @@ import yaml
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import Tightened
+from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
@@ -151,7 +151,7 @@ def by_hand(bench: HandBench) -> None:
     bench.stall_at = None
     bench.gate.apply(
         Tighten(
-            tightened=Tightened(high=(0.5, 1.2), rate=(0.8, 4.0), command_timeout=0.28),
+            runtime_limits=RuntimeLimits(high=(0.5, 1.2), rate=(0.8, 4.0), command_timeout=0.28),
             now=bench.instant(),
         )
     )

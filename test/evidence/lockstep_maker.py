@@ -12,13 +12,13 @@ from record_maker import Bench, EPOCH, HOST, MS, Policy, VERSION
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.environment import Begin
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
-from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 
 #: Period of each sensor in ms, by the topics that it publishes.
 SENSORS = {('/odom', '/ground_truth', '/contact'): 20, ('/scan',): 50, ('/pose_detections',): 100}
@@ -42,9 +42,9 @@ class LockstepBench(Bench):
     def wall(self, ago: int) -> Stamp:
         return Stamp(clock=Clock.SYSTEM, nanoseconds=EPOCH + self._steady + ago, host=HOST)
 
-    def instant(self, at: int | None = None) -> Instant:
+    def instant(self, at: int | None = None) -> ClockReading:
         self._steady += MS // 10
-        return Instant(ros=self.stamp(at), steady=self._steady)
+        return ClockReading(ros=self.stamp(at), steady=self._steady)
 
     def after(self, milliseconds: float, what: object) -> None:
         """Do at once what takes no simulated time."""
@@ -94,7 +94,7 @@ class LockstepBench(Bench):
     def _handle(self, effect: object) -> None:
         if isinstance(effect, ResetWorld):
             self._reset(effect)
-        elif isinstance(effect, WorldAdvance):
+        elif isinstance(effect, SimStepRequest):
             self._advance(effect)
         elif isinstance(effect, Observation):
             self.keep(effect)
@@ -138,7 +138,7 @@ class LockstepBench(Bench):
         self.keep(request)
         self._publish(self.gate.apply(Request(request=request, now=self.instant())))
 
-    def _advance(self, asked: WorldAdvance) -> None:
+    def _advance(self, asked: SimStepRequest) -> None:
         last: dict[str, tuple[int, int]] = {}
         for _ in range(0, asked.duration, 5 * MS):
             self.now += 5 * MS
@@ -155,7 +155,7 @@ class LockstepBench(Bench):
                     self._pose_and_camera()
                 for topic in topics:
                     last[topic] = (last.get(topic, (0, 0))[0] + 1, self.now)
-        report = WorldAdvanced(
+        report = SimStepResponse(
             id=asked.id,
             success=True,
             message='',

@@ -45,17 +45,17 @@ from boundary_env_ros.core.sources.inputs import (
     gate_inputs,
     sensor_topics,
 )
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
     NamedValues,
+    PrivilegedObservation,
     Transition,
 )
 from boundary_env_ros.errors import Refused, ResultCode
 from boundary_env_ros.evidence.rules import catalogue
 
-Piece = Transition | GateDecision | EpisodeStatus | EvaluatorRecord | ActuationEvidence
+Piece = Transition | GateDecision | EpisodeStatus | PrivilegedObservation | ActuationEvidence
 Policy = Callable[[Observation], tuple[float, float]]
 
 MS = 1_000_000
@@ -73,11 +73,11 @@ TOPICS: Mapping[str, str] = {
     'ActionRequest': '/boundary/action_request',
     'ActuationEvidence': '/boundary/actuation_evidence',
     'EpisodeStatus': '/boundary/episode_status',
-    'EvaluatorRecord': '/boundary/evaluator',
+    'PrivilegedObservation': '/boundary/privileged_observation',
     'GateDecision': '/boundary/gate_decision',
     'Observation': '/boundary/observation',
     'Transition': '/boundary/transition',
-    'WorldAdvanced': '/boundary/world_advanced',
+    'SimStepResponse': '/boundary/sim_step_response',
 }
 
 
@@ -172,9 +172,9 @@ class Bench(CartSensors):
         """Return a stamp of the middleware."""
         return self.stamp(self.now + ago)
 
-    def instant(self, at: int | None = None) -> Instant:
+    def instant(self, at: int | None = None) -> ClockReading:
         moment = self.now if at is None else at
-        return Instant(ros=self.stamp(moment), steady=1_000 * MS + moment)
+        return ClockReading(ros=self.stamp(moment), steady=1_000 * MS + moment)
 
     def after(self, milliseconds: float, what: Callable[[], None]) -> None:
         due = self.now + round(milliseconds * MS)

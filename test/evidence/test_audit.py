@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence import memory, pages
 from boundary_env_ros.evidence.audit import audit
@@ -149,7 +149,7 @@ def test_consistently_forged_request_is_found_in_the_decisions_of_the_gate(
         verdict=Verdict.ADMITTED,
         rules=(),
         requested_action=asked,
-        wanted_command=asked,
+        requested_command=asked,
         request=replace(decision.request, action=asked),
     )
     step_ = replace(honest, decisions=(forged,), verdict=Verdict.ADMITTED, requested_action=asked)
@@ -268,8 +268,8 @@ def test_evidence_that_fits_no_command_is_named(
 def test_record_of_the_evaluator_with_other_fields_is_named(
     record: list[Piece], contract: Contract, task: Task
 ) -> None:
-    evaluator = first(record, EvaluatorRecord)
-    assert isinstance(evaluator, EvaluatorRecord)
+    evaluator = first(record, PrivilegedObservation)
+    assert isinstance(evaluator, PrivilegedObservation)
     other = replace(evaluator, fields=evaluator.fields[:1])
     report = audit_all(changed(record, evaluator, other), contract, task)
     assert set(report.counts) == {'fields-as-contract'}

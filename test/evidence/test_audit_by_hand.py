@@ -25,7 +25,7 @@ from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
     Reason,
-    Tightened,
+    RuntimeLimits,
     Trigger,
     Verdict,
 )
@@ -86,7 +86,7 @@ def test_record_for_these_tests_shows_what_there_is_to_judge(bench: HandBench) -
         Reason.COMMAND_TIMEOUT,
         Reason.EMERGENCY_STOP,
     } <= reasons
-    assert any(d.tightened != Tightened() for d in decisions)
+    assert any(d.runtime_limits != RuntimeLimits() for d in decisions)
     assert any(d.overruns for d in decisions)
 
 
@@ -110,7 +110,7 @@ def test_a_hand_that_falls_silent_with_the_policy_is_followed_by_a_stop_and_accu
     decisions = [piece for piece in made.record if isinstance(piece, GateDecision)]
     stops = [d for d in decisions if Reason.COMMAND_TIMEOUT in {r.reason for r in d.rules}]
     assert stops
-    assert stops[0].wanted_command != stops[0].previous_command  # that of when he let go
+    assert stops[0].requested_command != stops[0].previous_command  # that of when he let go
     write_bag(tmp_path / 'bag', record_of(made, by_the_contract))
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
@@ -167,7 +167,7 @@ def heard(decision: GateDecision, before: GateDecision | None) -> bool:
 
 def tightened(decision: GateDecision, before: GateDecision | None) -> bool:
     return (
-        decision.tightened != Tightened()
+        decision.runtime_limits != RuntimeLimits()
         and heard(decision, before)
         and before is not None
         and before.id.episode_id == decision.id.episode_id
@@ -222,23 +222,26 @@ class Damage:
     change: Change
 
 
-LOOSER = Tightened(high=(2.0, 2.0))
+LOOSER = RuntimeLimits(high=(2.0, 2.0))
 
 DAMAGES = (
     Damage(
         'faster again than was asked for',
-        'wanted-command',
+        'requested-command',
         republished,
-        nudged('wanted_command', 0.1),
+        nudged('requested_command', 0.1),
     ),
     Damage(
         'another command of the operator',
-        'wanted-command',
+        'requested-command',
         of_operator,
-        nudged('wanted_command', 0.1),
+        nudged('requested_command', 0.1),
     ),
     Damage(
-        'another meaning of an action', 'wanted-command', heard, nudged('wanted_command', -0.1)
+        'another meaning of an action',
+        'requested-command',
+        heard,
+        nudged('requested_command', -0.1),
     ),
     Damage('going on by itself', 'allowed-to-move', after_a_stop, other(verdict=Verdict.HELD)),
     Damage(
@@ -268,15 +271,15 @@ DAMAGES = (
     ),
     Damage('a seed where nobody took over', 'previous-command', republished, other(seeded=True)),
     Damage('a request in his name', 'allowed-to-move', of_operator, other(armed=False)),
-    Damage('looser limits', 'tightened-stricter', heard, other(tightened=LOOSER)),
+    Damage('looser limits', 'runtime-limits-stricter', heard, other(runtime_limits=LOOSER)),
     Damage(
         'limits as in the contract again',
-        'tightened-stricter',
+        'runtime-limits-stricter',
         tightened,
-        other(tightened=Tightened()),
+        other(runtime_limits=RuntimeLimits()),
     ),
     Damage('fewer overruns', 'inputs-recomputed', heard, other(overruns=99)),
-    Damage('somebody else', 'allowed-to-move', heard, other(competing_publishers=1)),
+    Damage('somebody else', 'allowed-to-move', heard, other(foreign_publishers=1)),
     Damage('an unknown tick', 'inputs-recomputed', heard, other(since_tick=None)),
     Damage('a tick of long ago', 'inputs-recomputed', heard, other(since_tick=9.0)),
     Damage('a tick to come', 'inputs-recomputed', heard, other(since_tick=-0.01)),

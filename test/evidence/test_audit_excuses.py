@@ -68,9 +68,9 @@ def with_lost(forge: Forge, number: int) -> None:
 
 def with_host(forge: Forge, host: str) -> None:
     def renamed(sent: Sent) -> Sent:
-        taken = sent.what['taken']
+        taken = sent.what['stamp']
         taken = {**taken, 'ros': {**taken['ros'], 'host': host}}
-        return replace(sent, what={**sent.what, 'taken': taken})
+        return replace(sent, what={**sent.what, 'stamp': taken})
 
     forge.raw(RECORDER, renamed)
 

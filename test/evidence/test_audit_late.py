@@ -59,7 +59,7 @@ def from_third_second(tape: Tape) -> int:
         '/boundary/observation',
         '/boundary/gate_decision',
         '/boundary/transition',
-        '/boundary/evaluator',
+        '/boundary/privileged_observation',
         '/boundary/actuation_evidence',
         '/boundary/episode_status',
     ],

@@ -345,7 +345,7 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
         seed=step.seed,
         cause='success',
         declared_by='task:go_to_goal',
-        taken=step.closed,
+        stamp=step.closed,
     )
     run.episodes.unlink()
     with EpisodeStore.create(run.episodes) as index:

@@ -116,7 +116,7 @@ def test_file_that_is_gone_or_shorter_is_told(
     export(tmp_path / 'set', kind, record, loaded)
     manifest = tmp_path / 'set' / 'dataset.json'
     data = json.loads(manifest.read_text())
-    data['records']['EvaluatorRecord'] += 1
+    data['records']['PrivilegedObservation'] += 1
     manifest.write_text(json.dumps(data))
     report = audit_path(tmp_path / 'set')
     assert 'record-complete' in report.counts

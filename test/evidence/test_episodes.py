@@ -13,7 +13,7 @@ from record_maker import Piece
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.events import EventKind
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.episodes import Episodes, HELD, Step
 
 
@@ -33,7 +33,7 @@ def test_every_transition_comes_once_and_in_its_order(
 
 def test_steps_have_what_belongs_to_them(record: list[Piece], contract: Contract) -> None:
     steps = read(record, contract)
-    saw = [p for p in record if isinstance(p, EvaluatorRecord)]
+    saw = [p for p in record if isinstance(p, PrivilegedObservation)]
     late = [p for p in record if isinstance(p, ActuationEvidence)]
     assert [step.truth for step in steps if step.truth is not None] == saw
     told = [step for step in steps if step.late is not None]

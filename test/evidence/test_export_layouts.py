@@ -31,7 +31,7 @@ import yaml
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.imported import import_marks
@@ -269,13 +269,13 @@ def test_what_people_made_of_an_episode_goes_with_it(
     record: list[Piece], loaded: LoadedContract, tmp_path: Path
 ) -> None:
     last = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.cause)
-    mark = EpisodeMark(id=record[last].id, verdict=MarkVerdict.FAILURE, who='anna')
-    pieces = [*record[: last + 1], mark]
+    label = EpisodeLabel(id=record[last].id, label=Label.FAILURE, user='anna')
+    pieces = [*record[: last + 1], label]
     entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(pieces))
     write_dataset(tmp_path / 'records', 'jsonl', entries, contract=loaded.text)
     export_run(tmp_path / 'records', tmp_path / 'set', 'lerobot')
     (row,) = pyarrow.parquet.read_table(tmp_path / 'set/meta/episodes').to_pylist()
-    assert (row['boundary/success'], row['boundary/marked']) == (True, 'failure')
+    assert (row['boundary/success'], row['boundary/label']) == (True, 'failure')
 
 
 def test_steps_that_are_lost_are_counted(contract: Contract, record: list[Piece]) -> None:

@@ -23,7 +23,7 @@ import yaml
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import Verdict
@@ -332,9 +332,9 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert (client.mean_return, client.unjudged) == (None, len(steps))
     # Nobody knows whether it succeeded: that is no failure.
     assert (client.episodes, client.success.of, client.success_of_terminated.of) == (1, 0, 0)
-    mark = EpisodeMark(id=steps[-1].id, verdict=MarkVerdict.SUCCESS, who='anna')
-    (client,) = summarise([first, *steps, mark]).clients
-    assert (client.success_by_marks.count, client.disagreements) == (1, [])
+    label = EpisodeLabel(id=steps[-1].id, label=Label.SUCCESS, user='anna')
+    (client,) = summarise([first, *steps, label]).clients
+    assert (client.success_by_labels.count, client.disagreements) == (1, [])
     report = audit_path(tmp_path / 'run')
     assert report.counts == {}
     assert {'task-recomputed'} <= set(report.not_applied)

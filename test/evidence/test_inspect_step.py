@@ -12,11 +12,16 @@ import pytest
 from record_maker import Piece
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.gate.decision import Reason, REASON_TEXT, Verdict
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.serialization import from_json
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Kind, Transition
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    Kind,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.dataset import write_dataset
 from boundary_env_ros.evidence.report.one_step import find_step, OneStep
@@ -30,12 +35,12 @@ from boundary_env_ros.storage.records import Entry
 def run(
     tmp_path_factory: pytest.TempPathFactory, record: list[Piece], loaded: LoadedContract
 ) -> Path:
-    """Return a record of five episodes, the first of which somebody has marked."""
+    """Return a record of five episodes, the first of which somebody has labelled."""
     path = tmp_path_factory.mktemp('inspect') / 'run'
     first = next(p for p in record if isinstance(p, Transition))
-    mark = EpisodeMark(id=first.id, who='ada', verdict=MarkVerdict.FAILURE, note='it scratched')
+    label = EpisodeLabel(id=first.id, user='ada', label=Label.FAILURE, note='it scratched')
     entries = (
-        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, mark])
+        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, label])
     )
     write_dataset(path, 'jsonl', entries, contract=loaded.text)
     return path
@@ -65,7 +70,7 @@ def test_step_is_found_whole_with_all_that_belongs_to_it(
     assert same(found.step.transition, step)
     assert found.step.late is not None
     assert same(found.step.late, late)
-    saw = next(p for p in record if isinstance(p, EvaluatorRecord) and p.id == step.id)
+    saw = next(p for p in record if isinstance(p, PrivilegedObservation) and p.id == step.id)
     assert found.step.truth is not None
     assert same(found.step.truth, saw)
     text = tell_step(found)

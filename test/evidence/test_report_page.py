@@ -24,13 +24,13 @@ from record_maker import Bench, Piece
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import HELD
 from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.transition import EvaluatorRecord, Kind, Transition
+from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.comparing.tape import Tape as ComparedEpisode
 from boundary_env_ros.evidence.dataset import write_dataset
 from boundary_env_ros.evidence.episodes import Episodes
@@ -286,7 +286,7 @@ def test_what_the_evaluator_saw_stands_at_its_own_step(
     saw = {
         piece.id.step: piece.fields[0].values[0]
         for piece in record
-        if isinstance(piece, EvaluatorRecord) and piece.id.episode_id == row.episode_id
+        if isinstance(piece, PrivilegedObservation) and piece.id.episode_id == row.episode_id
     }
     facts: Facts = report.details[1]
     chart = next(c for c in facts['charts'] if c['name'] == 'true_pose (m)')
@@ -309,19 +309,19 @@ def test_marks_and_statements_of_people_are_told(
     tmp_path: Path, record: list[Piece], loaded: LoadedContract
 ) -> None:
     won = next(p for p in record if isinstance(p, Transition) and p.cause == 'success')
-    mark = EpisodeMark(
-        id=won.id, who='ada', verdict=MarkVerdict.FAILURE, note='it scratched', taken=won.closed
+    label = EpisodeLabel(
+        id=won.id, user='ada', label=Label.FAILURE, note='it scratched', stamp=won.closed
     )
     entries = (
-        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, mark])
+        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, label])
     )
     write_dataset(tmp_path / 'set', 'jsonl', entries, contract=loaded.text)
     found = gather(tmp_path / 'set')
-    row = next(row for row in found.rows if row.marks)
-    assert (row.episode_id, row.marks) == (won.id.episode_id, ['failure by ada: it scratched'])
+    row = next(row for row in found.rows if row.labels)
+    assert (row.episode_id, row.labels) == (won.id.episode_id, ['failure by ada: it scratched'])
     assert 'judged_otherwise' in [moment.sign.kind for moment in found.moments]
     facts: Facts = found.details[row.number]
-    assert 'mark' in [event['kind'] for event in facts['events']]
+    assert 'label' in [event['kind'] for event in facts['events']]
     assert 'People say: failure by ada: it scratched' in Elements(''.join(render(found))).texts
 
 
@@ -504,9 +504,10 @@ def test_hostile_texts_stay_texts(
             )
         hostile.append(piece)
     end = next(p for p in hostile if isinstance(p, Transition) and p.cause)
-    mark = EpisodeMark(id=end.id, who=HOSTILE, verdict=MarkVerdict.UNCLEAR, note=HOSTILE)
+    label = EpisodeLabel(id=end.id, user=HOSTILE, label=Label.UNCLEAR, note=HOSTILE)
     entries = (
-        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*hostile, mark])
+        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i)
+        for i, p in enumerate([*hostile, label])
     )
     path = tmp_path / '<b onclick=alert(3)>'
     write_dataset(path, 'jsonl', entries, contract=loaded.text)

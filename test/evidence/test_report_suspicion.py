@@ -69,7 +69,7 @@ def decided(**changes: object) -> Change:
 
 PLANTED: dict[str, tuple[str, Change]] = {
     'emergency stop': ('emergency_stop', ruled(Reason.EMERGENCY_STOP, Verdict.STOPPED)),
-    'another publisher': ('competing_publisher', decided(competing_publishers=1)),
+    'another publisher': ('foreign_publisher', decided(foreign_publishers=1)),
     'robot lost': ('machinery_lost', lambda t: replace(t, truncated=True, cause='robot_lost')),
     'reward not finite': ('not_finite', lambda t: replace(t, reward=math.nan)),
     'value not finite': ('not_finite', seen(values=(math.inf, 0.0, 0.0))),

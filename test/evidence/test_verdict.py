@@ -154,17 +154,19 @@ def test_what_is_said_to_be_under_way_is_what_was_sent(change: str) -> None:
     loaded = load('guarded_cart', Pacing.LOCKSTEP)
     tape = make_world_tape(loaded, episodes=1, steps=15, seed=3)
     steps = [sent.what for sent in tape if isinstance(sent.what, Transition)]
-    victim = next(t for t in steps if t.decisions and len(_answering(t).recent) > 3)
-    oldest, next_oldest, *rest = _answering(victim).recent
+    victim = next(t for t in steps if t.decisions and len(_answering(t).recent_commands) > 3)
+    oldest, next_oldest, *rest = _answering(victim).recent_commands
     forged = {
         'left out': (oldest, *rest),
         'another': (oldest, replace(next_oldest, command=(0.0, 0.0)), *rest),
-        'later': (oldest, replace(next_oldest, since=next_oldest.since - 0.1), *rest),
+        'later': (oldest, replace(next_oldest, age=next_oldest.age - 0.1), *rest),
     }[change]
-    (episode,) = rerun(loaded, [_answer(t, recent=forged) if t is victim else t for t in steps])
+    (episode,) = rerun(
+        loaded, [_answer(t, recent_commands=forged) if t is victim else t for t in steps]
+    )
     assert episode.first is not None, told([episode])
     assert (episode.first.step, episode.decisions_unlike) == (victim.id.step, 1), told([episode])
-    assert episode.first.unlike.field.startswith('recent')
+    assert episode.first.unlike.field.startswith('recent_commands')
 
 
 # What was changed is found ----------------------------------------------------------------------

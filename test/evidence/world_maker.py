@@ -13,7 +13,7 @@ from record_maker import Sent, TOPICS
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.commands import message_fields
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
@@ -63,7 +63,7 @@ class TapedRobot:
 
     def note(self, record: object) -> None:
         """Keep a record of the boundary, on a topic of its agent."""
-        if type(record).__name__ in TOPICS and not isinstance(record, WorldAdvanced):
+        if type(record).__name__ in TOPICS and not isinstance(record, SimStepResponse):
             agent = record.id.agent  # type: ignore[attr-defined]
             topic = f'/{agent}{TOPICS[type(record).__name__]}'
             self.tape.append(Sent(topic, self.now, self.now, record))

@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import EvaluatorRecord, NamedValues, Transition
+from boundary_env_ros.core.transition import NamedValues, PrivilegedObservation, Transition
 from boundary_env_ros.errors import (
     EpisodeEnded,
     LinkError,
@@ -263,7 +263,7 @@ def test_whose_episode_ended_is_braked_and_stays_while_the_other_goes_on() -> No
     assert robot.speed(0) > 0.2
     assert not [
         record for record in records
-        if isinstance(record, (Transition, EvaluatorRecord)) and record.id.agent == 'cart_b'
+        if isinstance(record, (Transition, PrivilegedObservation)) and record.id.agent == 'cart_b'
     ]  # fmt: skip
 
 

@@ -49,4 +49,4 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     assert main(['report', '--text', str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert '1 episode, 1 without an ending.' in text
-    assert 'marked by people' in text
+    assert 'labelled by people' in text

@@ -301,7 +301,7 @@ def test_an_action_out_of_turn_is_refused_by_the_gate() -> None:
     (result,) = decision.rules
     assert (result.rule, result.reason) == ('turn', Reason.OUT_OF_ORDER)
     assert (result.value, result.limit) == (2.0, 3.0)
-    (planned,) = boundary.gate.plan([(0.2, 0.0)], world._instant())
+    (planned,) = boundary.gate.evaluate_actions([(0.2, 0.0)], world._instant())
     assert planned.rules == (result,)
     world.close()
 

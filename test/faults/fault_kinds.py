@@ -305,7 +305,7 @@ def _second_gate(world: FaultWorld, trial: Trial) -> int:
     status = copy.deepcopy(world.probe.last(names.GATE_STATUS))
     end = time.monotonic() + bounds.of_the_graph(world.loaded.contract) + WINDOW
     while time.monotonic() < end:
-        status.taken.steady = time.monotonic_ns()
+        status.stamp.steady = time.monotonic_ns()
         states.publish(status)
         time.sleep(world.loaded.contract.period)
     return since
@@ -732,7 +732,7 @@ _ALL = (
         text='a stranger offers the command topic',
         inject=_second_publisher,
         bound=bounds.of_the_graph,
-        reasons=frozenset({_R.COMPETING_PUBLISHER}),
+        reasons=frozenset({_R.FOREIGN_PUBLISHER}),
         causes=frozenset({'safety_stop', *_RUNS_ON}),
     ),
     Kind(
@@ -740,7 +740,7 @@ _ALL = (
         text='a second node named safety_gate offers the command topic',
         inject=_second_gate,
         bound=bounds.of_the_graph,
-        reasons=frozenset({_R.COMPETING_PUBLISHER}),
+        reasons=frozenset({_R.FOREIGN_PUBLISHER}),
         causes=frozenset({'safety_stop', *_RUNS_ON}),
     ),
     # Simulated time.

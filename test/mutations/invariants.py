@@ -89,7 +89,7 @@ _HEALTH = 'gate/test_gate_health.py::test_'
 _TURNS = 'gate/test_gate_turns.py::test_'
 _IN_TIME = 'gate/test_gate_in_time.py::test_'
 _OPERATOR = 'gate/test_gate_operator.py::test_'
-_PLAN = 'gate/test_gate_plan.py::test_'
+_PLAN = 'gate/test_gate_evaluate_actions.py::test_'
 _TIGHTENING = 'gate/test_gate_tightening.py::test_'
 _PROBE = 'gate/test_driver_probe.py::test_'
 _GEOMETRY = 'test_geometry.py::test_'
@@ -944,8 +944,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A takeover drops what is left of a chunk',
         STATE,
-        'taken_over=held, chunk=None, output',
-        'taken_over=held, output',
+        'teleoperated=held, chunk=None, output',
+        'teleoperated=held, output',
         ('gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
@@ -1062,7 +1062,7 @@ _REST = (
         STOPPING,
         '    if situation.competing:\n',
         '    if False:\n',
-        (_HEALTH + 'a_competing_publisher_stops_for_as_long_as_he_is_there',),
+        (_HEALTH + 'a_foreign_publisher_stops_for_as_long_as_he_is_there',),
     ),
     Mutation(
         'A policy over its latency budget too often stops',
@@ -1074,7 +1074,7 @@ _REST = (
     Mutation(
         'An operator goes before the policy',
         ADMISSION,
-        "(_reject('operator', Reason.OPERATOR),) if taken_over else ()",
+        "(_reject('operator', Reason.OPERATOR),) if teleoperated else ()",
         '()',
         ('gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),
@@ -1271,14 +1271,14 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What was sent before a command counts while it may still act',
         WORKSPACES,
-        '        sent = situation.recent\n',
-        '        sent = situation.recent[:0]\n',
+        '        sent = situation.recent_commands\n',
+        '        sent = situation.recent_commands[:0]\n',
         (_WORKSPACE + 'what_is_under_way_counts_before_it_is_seen',),
     ),
     Mutation(
         'The rules are told what is under way',
         REDUCER,
-        '            recent=output.under_way(now),\n',
+        '            recent_commands=output.under_way(now),\n',
         '',
         (_IN_TIME + 'what_was_never_sent_is_not_under_way',),
     ),
@@ -1490,7 +1490,7 @@ _BY_HAND = (
     Mutation(
         'A hand that is silent is let go of by the timer',
         REDUCER,
-        '        if state.taken_over and not state.senses.switch_held(now):\n',
+        '        if state.teleoperated and not state.senses.switch_held(now):\n',
         '        if False:\n',
         (_OPERATOR + 'a_hand_that_is_silent_has_let_go',),
     ),
@@ -1557,14 +1557,14 @@ _BY_HAND = (
     Mutation(
         'A hand that was there before the lease is there now',
         REDUCER,
-        '            taken_over=state.senses.switch_held(now),\n',
-        '            taken_over=False,\n',
+        '            teleoperated=state.senses.switch_held(now),\n',
+        '            teleoperated=False,\n',
         (_OPERATOR + 'a_switch_that_is_held_before_the_arming_need_not_be_heard_again',),
     ),
     Mutation(
         'A hand that let go before the lease is not there now',
         REDUCER,
-        '            taken_over=state.senses.switch_held(now),\n',
+        '            teleoperated=state.senses.switch_held(now),\n',
         '',
         (_OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',),
     ),
@@ -1629,8 +1629,8 @@ _STRICTER_LIMITS = (
     Mutation(
         'What was made stricter is in force at once',
         REDUCER,
-        'replace(state, limits=limits, tightened=event.tightened)',
-        'replace(state, tightened=event.tightened)',
+        'replace(state, limits=limits, runtime_limits=event.runtime_limits)',
+        'replace(state, runtime_limits=event.runtime_limits)',
         (
             _TIGHTENING + 'a_stricter_bound_is_kept_and_told',
             _TIGHTENING + 'a_stricter_rate_is_kept',

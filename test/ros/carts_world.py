@@ -142,7 +142,7 @@ class CartsWorld:
                 for topic, kind, qos in (
                     (names.GATE_DECISION, msg.GateDecision, names.RECORD),
                     (names.TRANSITION, msg.Transition, names.RECORD),
-                    (names.EVALUATOR, msg.EvaluatorRecord, names.RECORD),
+                    (names.PRIVILEGED_OBSERVATION, msg.PrivilegedObservation, names.RECORD),
                     (names.ACTUATION_EVIDENCE, msg.ActuationEvidence, names.RECORD),
                     (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
                 ):
@@ -161,7 +161,12 @@ class CartsWorld:
 
     def drain(self) -> None:
         """Let the recorder catch up."""
-        topics = names.GATE_DECISION, names.TRANSITION, names.EVALUATOR, names.ACTUATION_EVIDENCE
+        topics = (
+            names.GATE_DECISION,
+            names.TRANSITION,
+            names.PRIVILEGED_OBSERVATION,
+            names.ACTUATION_EVIDENCE,
+        )
         drain(self.probe, self.run, [f'{agent}/{name}' for agent in AGENTS for name in topics])
 
     def robot(self) -> SimulatedRobot:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 
 DIFFERS = {
     '.steady': 'a reading of the steady clock',
@@ -33,12 +33,12 @@ DIFFERS = {
 NAMES = ('source', 'topic', 'actuated_source')
 """Names of topics, which ROS resolves: compared without their leading slash."""
 
-Records = list[Transition | EvaluatorRecord | ActuationEvidence]
+Records = list[Transition | PrivilegedObservation | ActuationEvidence]
 
 
 def of_kinds(records: list[Any], episode_id: str) -> Records:
     """Return transitions, evaluator's records and evidence of an episode, kind after kind."""
-    kinds = (Transition, EvaluatorRecord, ActuationEvidence)
+    kinds = (Transition, PrivilegedObservation, ActuationEvidence)
     return [
         record
         for kind in kinds

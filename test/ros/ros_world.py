@@ -93,7 +93,7 @@ _REPEATABLE = (
     GetState,
     srv.EndEpisode,
     srv.Observe,
-    srv.Plan,
+    srv.EvaluateActions,
     srv.Spaces,
     SetParameters,
     SetParametersAtomically,
@@ -432,7 +432,7 @@ class World:
             (group.feedback.topic, message_class(group.feedback.type), names.SENSOR_LOCKSTEP),
             (names.GATE_DECISION, msg.GateDecision, names.RECORD),
             (names.TRANSITION, msg.Transition, names.RECORD),
-            (names.EVALUATOR, msg.EvaluatorRecord, names.RECORD),
+            (names.PRIVILEGED_OBSERVATION, msg.PrivilegedObservation, names.RECORD),
             (names.OBSERVATION, msg.Observation, names.RECORD),
             (names.ACTUATION_EVIDENCE, msg.ActuationEvidence, names.RECORD),
             (names.GATE_STATUS, msg.GateStatus, names.LATCHED),
@@ -493,7 +493,12 @@ class World:
     def drain(self) -> None:
         """End the episode, and let the recorder catch up."""
         self.end_episode()
-        topics = (names.GATE_DECISION, names.TRANSITION, names.EVALUATOR, names.OBSERVATION)
+        topics = (
+            names.GATE_DECISION,
+            names.TRANSITION,
+            names.PRIVILEGED_OBSERVATION,
+            names.OBSERVATION,
+        )
         drain(self.probe, self.run, (*topics, names.ACTUATION_EVIDENCE, self.command_topic))
 
     # Processes ----------------------------------------------------------------------------------

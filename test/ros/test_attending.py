@@ -23,7 +23,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 import numpy as np
 from ros_world import PATIENT, World
 
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
@@ -114,7 +114,7 @@ class Terminal:
 def world(make_world: MakeWorld) -> World:
     """Return a world whose resets ask for a person, with a recorder."""
     made = make_world(changes=CHANGES, recorder=True, pacing='lockstep')
-    made.probe.listen(names.EPISODE_MARK, msg.EpisodeMark, names.RECORD)
+    made.probe.listen(names.EPISODE_LABEL, msg.EpisodeLabel, names.RECORD)
     return made
 
 
@@ -158,7 +158,7 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
     world: World, env: BoundaryEnv
 ) -> None:
     with sitting(world, '--user', 'ada', '--label') as terminal:
-        terminal.until('resets and marks are asked about here, as ada')
+        terminal.until('resets and labels are asked about here, as ada')
         since = time.monotonic_ns()
         terminal.type('n what is typed before the question is no answer')
         with resetting(env) as reset:
@@ -177,18 +177,18 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
         terminal.until('ended: abandoned (truncated after')
         terminal.until('What do you make of it?')
         terminal.type('f it leaned')
-        terminal.until('Marked: failure.')
-        world.probe.until(lambda: world.probe.last(names.EPISODE_MARK), _SOON, 'the mark')
-        mark = from_msg(EpisodeMark, world.probe.last(names.EPISODE_MARK))
-        assert (mark.who, mark.verdict, mark.note) == ('ada', MarkVerdict.FAILURE, 'it leaned')
+        terminal.until('Labelled: failure.')
+        world.probe.until(lambda: world.probe.last(names.EPISODE_LABEL), _SOON, 'the mark')
+        mark = from_msg(EpisodeLabel, world.probe.last(names.EPISODE_LABEL))
+        assert (mark.user, mark.label, mark.note) == ('ada', Label.FAILURE, 'it leaned')
         assert mark.id.episode_id == step.id.episode_id
         with EpisodeStore.open(RunFolder(world.run).episodes) as store:
             row = store.get(step.id.episode_id)
         assert row is not None
-        assert (row.marks, row.cause, row.success) == ((mark,), 'abandoned', False)
+        assert (row.labels, row.cause, row.success) == ((mark,), 'abandoned', False)
 
         world.probe.until(
-            lambda: mark in list(open_records(world.run).records(EpisodeMark)),
+            lambda: mark in list(open_records(world.run).records(EpisodeLabel)),
             _SOON,
             'the mark in the bag',
         )
@@ -246,24 +246,24 @@ def test_nobody_to_ask_is_refused_before_anything_starts(monkeypatch: pytest.Mon
     with open(os.devnull) as nothing:  # noqa: PTH123 - a file, not its path
         monkeypatch.setattr(sys, 'stdin', nothing)
         with pytest.raises(BoundaryError, match='is not a terminal'):
-            attend(who='ada', yes=False, mark=False, say=print)
+            attend(user='ada', yes=False, label=False, say=print)
         with pytest.raises(BoundaryError, match='or with --yes for a script'):
-            attend(who='ada', yes=True, mark=True, say=print)
+            attend(user='ada', yes=True, label=True, say=print)
 
 
 @pytest.mark.parametrize(
     ('fields', 'code', 'message'),
     [
-        ({'verdict': 1, 'who': ''}, 'INVALID_ARGUMENT', 'who labels the episode'),
-        ({'verdict': 9, 'who': 'ada'}, 'INVALID_ARGUMENT', 'Expected a verdict out of'),
-        ({'verdict': 1, 'who': 'ada', 'episode_id': 'x'}, 'UNKNOWN_EPISODE', 'of this run'),
+        ({'label': 1, 'user': ''}, 'INVALID_ARGUMENT', 'who labels the episode'),
+        ({'label': 9, 'user': 'ada'}, 'INVALID_ARGUMENT', 'Expected a label out of'),
+        ({'label': 1, 'user': 'ada', 'episode_id': 'x'}, 'UNKNOWN_EPISODE', 'of this run'),
     ],
 )
 def test_mark_that_says_nothing_is_refused_by_the_recorder(
     world: World, fields: dict[str, Any], code: str, message: str
 ) -> None:
     answer = world.probe.call(
-        srv.MarkEpisode, names.MARK_EPISODE, srv.MarkEpisode.Request(**fields)
+        srv.LabelEpisode, names.LABEL_EPISODE, srv.LabelEpisode.Request(**fields)
     )
     assert answer.result.code == getattr(msg.Result, code)
     assert message in answer.result.message

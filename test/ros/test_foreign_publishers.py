@@ -70,7 +70,7 @@ def goes_on(decision: GateDecision) -> bool:
 
 def competing_by(rule: str) -> Callable[[GateDecision], bool]:
     return lambda decision: (
-        (rule, Reason.COMPETING_PUBLISHER)
+        (rule, Reason.FOREIGN_PUBLISHER)
         in {(result.rule, result.reason) for result in decision.rules}
     )
 
@@ -84,7 +84,7 @@ def test_one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot(
         stranger.twist.linear.x = 5.0
         made.publish(stranger)
         assert made.wait_for_all_acked(Duration(seconds=_SOON))
-    stop = drive_until(world, env, competing_by('competing_publisher'))
+    stop = drive_until(world, env, competing_by('foreign_publisher'))
     assert stop is not None, world.processes['safety_gate'].last_words()
     assert stop.verdict is Verdict.STOPPED
     assert drive_until(world, env, goes_on) is not None
@@ -96,7 +96,7 @@ def test_the_gate_takes_none_of_its_own_commands_for_that_of_another(
     since = time.monotonic_ns()
     for _ in range(30):
         env.step(_AHEAD)
-    assert {decision.competing_publishers for decision in world.decisions(since)} == {0}
+    assert {decision.foreign_publishers for decision in world.decisions(since)} == {0}
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_a_second_publisher_on_what_the_gate_goes_by_stops_the_robot_for_as_long
     events = PublisherEventCallbacks(use_default_callbacks=False)
     made = world.probe.node.create_publisher(kind, topic, names.RECORD, event_callbacks=events)
     try:
-        stop = drive_until(world, env, competing_by(f'competing_publisher.{topic}'))
+        stop = drive_until(world, env, competing_by(f'foreign_publisher.{topic}'))
         assert stop is not None, world.processes['safety_gate'].last_words()
-        assert (stop.verdict, stop.competing_publishers) == (Verdict.STOPPED, 1)
+        assert (stop.verdict, stop.foreign_publishers) == (Verdict.STOPPED, 1)
         gate = world.processes['safety_gate']
         words = f'Too many publishers on {topic} (expected 1, '
         world.probe.until(lambda: words in gate.last_words(1000), _SOON, f'in the log: {words}')

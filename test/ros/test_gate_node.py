@@ -108,12 +108,12 @@ def test_the_timeout_of_the_driver_is_measured_before_anybody_arms(world: World)
 
 
 def plan(world: World, actions: list[float], count: int, **changes: str) -> Any:
-    request = srv.Plan.Request(
+    request = srv.EvaluateActions.Request(
         **{'digest': world.loaded.digest, 'agent': world.loaded.contract.agents[0], **changes},
         actions=actions,
         count=count,
     )
-    return world.probe.call(srv.Plan, 'safety_gate/plan', request)
+    return world.probe.call(srv.EvaluateActions, 'safety_gate/evaluate_actions', request)
 
 
 def test_a_plan_answers_and_publishes_nothing(world: World, env: BoundaryEnv) -> None:
@@ -184,7 +184,7 @@ def test_limits_are_made_stricter_by_parameters_and_never_looser_in_an_episode(
     assert info['commanded_action'][0] == pytest.approx(0.05)
 
     def tightened() -> bool:
-        last = world.decisions()[-1].tightened
+        last = world.decisions()[-1].runtime_limits
         return (last.high, last.command_timeout) == ((0.05, 1.5), 0.29)
 
     world.probe.until(tightened, SOON, 'a decision that tells the limits')
@@ -192,7 +192,7 @@ def test_limits_are_made_stricter_by_parameters_and_never_looser_in_an_episode(
     assert not looser.successful
     assert 'while a lease is out' in looser.reason
     world.probe.until(
-        lambda: tuple(status(world).tightened.high) == (0.05, 1.5),
+        lambda: tuple(status(world).runtime_limits.high) == (0.05, 1.5),
         SOON,
         'a status that tells them',
     )
@@ -220,7 +220,7 @@ def test_the_state_of_the_gate_is_in_the_diagnostics(world: World) -> None:
     assert found.name == 'safety_gate: commands'
     assert found.hardware_id == world.loaded.contract.agents[0]
     assert values['state'] == 'DISARMED'
-    assert values['competing publishers'] == '0'
+    assert values['foreign publishers'] == '0'
     assert int(values['decisions STOPPED']) >= 0
     assert float(values['measured driver timeout of base, s']) > 0.0
 
@@ -244,21 +244,19 @@ def stops_for(world: World, env: BoundaryEnv, reason: Reason) -> None:
 
 def recovers(world: World, env: BoundaryEnv) -> None:
     """Step until commands are let through again."""
-    world.probe.until(
-        lambda: status(world).competing_publishers == 0, SOON, 'no competing publisher'
-    )
+    world.probe.until(lambda: status(world).foreign_publishers == 0, SOON, 'no foreign publisher')
     world.end_episode()
     reset(env)
     assert step(env, 0.05, 0.0)['verdict'] in ('ADMITTED', 'LIMITED')
     world.end_episode()
 
 
-def test_a_competing_publisher_stops_the_robot_until_he_is_gone(
+def test_a_foreign_publisher_stops_the_robot_until_he_is_gone(
     world: World, env: BoundaryEnv
 ) -> None:
     reset(env)
     with world.probe.publisher(TwistStamped, world.command_topic, names.COMMAND):
-        stops_for(world, env, Reason.COMPETING_PUBLISHER)
+        stops_for(world, env, Reason.FOREIGN_PUBLISHER)
     recovers(world, env)
 
 
@@ -270,7 +268,7 @@ def test_a_publisher_under_the_name_of_the_gate_is_another_all_the_same(
     twin = rclpy.create_node('safety_gate', context=world.probe.node.context)
     try:
         twin.create_publisher(TwistStamped, world.command_topic, names.COMMAND)
-        stops_for(world, env, Reason.COMPETING_PUBLISHER)
+        stops_for(world, env, Reason.FOREIGN_PUBLISHER)
         # Discovery may know a publisher before it knows of which node that is.
         gate = world.processes['safety_gate']
         world.probe.until(
@@ -314,7 +312,7 @@ def test_an_operator_takes_over_within_bounds_and_gives_back(
         high = world.loaded.contract.flat('high')
         for decision in by_hand():
             assert Reason.OPERATOR in reasons(decision)
-            assert decision.wanted_command == pytest.approx((0.16, 13.5))
+            assert decision.requested_command == pytest.approx((0.16, 13.5))
             assert all(v <= most for v, most in zip(decision.command, high, strict=True))
         world.probe.until(lambda: not status(world).taken_over, SOON, 'the robot given back')
     assert step(env, 0.05, 0.0)['verdict'] in ('ADMITTED', 'LIMITED')

@@ -159,13 +159,13 @@ def test_a_request_after_the_end_of_the_episode_is_not_heard(
 
 def test_another_publisher_on_the_command_topic_is_counted_and_forgotten(world: World) -> None:
     def competitors() -> int:
-        count: int = world.probe.last(names.GATE_STATUS).competing_publishers
+        count: int = world.probe.last(names.GATE_STATUS).foreign_publishers
         return count
 
     world.probe.until(lambda: competitors() == 0, SOON, 'a gate that is alone')
     with world.probe.publisher(TwistStamped, world.command_topic, names.COMMAND):
-        world.probe.until(lambda: competitors() == 1, SOON, 'a competing publisher in GateStatus')
-    world.probe.until(lambda: competitors() == 0, SOON, 'no competing publisher in GateStatus')
+        world.probe.until(lambda: competitors() == 1, SOON, 'a foreign publisher in GateStatus')
+    world.probe.until(lambda: competitors() == 0, SOON, 'no foreign publisher in GateStatus')
 
 
 # What is published ------------------------------------------------------------------------------

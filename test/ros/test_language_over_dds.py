@@ -289,7 +289,7 @@ class Lab:
         return self.probe.last(names.EPISODE_STATUS)
 
     def confirm(self, **fields: Any) -> Any:
-        request = srv.ConfirmReset.Request(**{'confirmed': True, 'who': 'Ada', **fields})
+        request = srv.ConfirmReset.Request(**{'confirmed': True, 'user': 'Ada', **fields})
         return self.probe.call(srv.ConfirmReset, 'environment/confirm_reset', request).result
 
     def ready(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -356,7 +356,7 @@ def test_a_reset_goes_through_service_message_wait_and_confirmation(arm: Lab) ->
     assert EpisodeState(arm.status().state) is EpisodeState.RESETTING
     assert not reset.done(), 'it did not wait for the person'
 
-    nameless = arm.confirm(who='')
+    nameless = arm.confirm(user='')
     assert nameless.code
     assert 'The name of whoever confirms is missing' in nameless.message
     assert not arm.confirm().code

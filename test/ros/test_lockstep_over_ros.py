@@ -18,7 +18,7 @@ from lockstep_records import compared, of_kinds, plain, Records
 from ros_world import PATIENT, seek_goal, SOON, World
 
 from boundary_env_ros.core.gate.decision import ActionRequest
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
@@ -155,7 +155,7 @@ def on_the_wire(world: World, episode_id: str) -> Records:
         from_msg(kind, message)
         for kind, topic in (
             (Transition, names.TRANSITION),
-            (EvaluatorRecord, names.EVALUATOR),
+            (PrivilegedObservation, names.PRIVILEGED_OBSERVATION),
             (ActuationEvidence, names.ACTUATION_EVIDENCE),
         )
         for message in world.probe.messages(topic)

@@ -226,14 +226,14 @@ def test_two_drivers_on_one_topic_are_heard_and_a_third_or_a_foreign_command_is_
     ):
         # Each says nothing of the joints of the other.
         gate.until(lambda: gate.arms(ResultCode.OK), 'a lease')
-        assert gate.status.competing_publishers == 0
+        assert gate.status.foreign_publishers == 0
         for kind, topic in (
             (JointState, 'joint_states'),
             (JointTrajectory, 'arm_controller/joint_trajectory'),
         ):
             with gate.probe.publisher(kind, topic, names.RECORD):
-                gate.until(lambda: gate.status.competing_publishers == 1, f'one more on {topic}')
-            gate.until(lambda: gate.status.competing_publishers == 0, 'it to be gone')
+                gate.until(lambda: gate.status.foreign_publishers == 1, f'one more on {topic}')
+            gate.until(lambda: gate.status.foreign_publishers == 0, 'it to be gone')
         for said in (
             'Too many publishers on joint_states (expected 2, ',
             'Another publisher on arm_controller/joint_trajectory',

@@ -96,7 +96,7 @@ def test_a_gate_that_comes_late_hears_a_press_that_was_latched(world: World) -> 
         )
         # The middleware may believe in its predecessor for 20 s; the successor must not.
         said = world.probe.messages(names.GATE_STATUS, since)
-        assert {status.competing_publishers for status in said} == {0}
+        assert {status.foreign_publishers for status in said} == {0}
         _clear(world, lambda: button.publish(Bool(data=False)))
 
 

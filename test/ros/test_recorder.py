@@ -36,7 +36,7 @@ import yaml
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, RecordError
 from boundary_env_ros.ros import names
@@ -193,7 +193,7 @@ class Bench:
 
     def episode_status(self, state: EpisodeState, step: int = 0, **changes: str) -> EpisodeStatus:
         plain = EpisodeStatus(
-            id=self.id(step), state=state, pacing=Pacing.REALTIME, seed=7, taken=now()
+            id=self.id(step), state=state, pacing=Pacing.REALTIME, seed=7, stamp=now()
         )
         return replace(plain, **changes)
 
@@ -240,9 +240,9 @@ class Bench:
         }
 
 
-def now() -> Instant:
+def now() -> ClockReading:
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=time.time_ns(), host='bench')
-    return Instant(ros=stamp, steady=time.monotonic_ns())
+    return ClockReading(ros=stamp, steady=time.monotonic_ns())
 
 
 def _greets(message: Any) -> bool:
@@ -402,7 +402,7 @@ def test_sign_of_life_tells_of_the_run(bench: Bench) -> None:
     assert status.messages > 0
     assert status.bytes > 0
     assert status.lost == 0
-    assert status.taken.steady > 0
+    assert status.stamp.steady > 0
 
 
 def test_gaps_are_counted_and_told_at_once(bench: Bench) -> None:

@@ -82,7 +82,7 @@ def drive_until(
 
 def competing(decision: GateDecision) -> bool:
     """Return whether another publisher is a reason."""
-    return Reason.COMPETING_PUBLISHER in {result.reason for result in decision.rules}
+    return Reason.FOREIGN_PUBLISHER in {result.reason for result in decision.rules}
 
 
 def unarmed(decision: GateDecision) -> bool:
@@ -105,7 +105,7 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the
     assert drive_until(world, env, lambda _: recorded()) is not None, 'not in the record'
     world.probe.until(lambda: world.commands()[-1][1] == (0.0, 0.0), _SOON, 'a robot at rest')
     world.probe.until(
-        lambda: any(m.competing_publishers for m in world.probe.messages(names.GATE_STATUS)),
+        lambda: any(m.foreign_publishers for m in world.probe.messages(names.GATE_STATUS)),
         _SOON,
         'a gate that says how many others there are',
     )
@@ -122,7 +122,7 @@ def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the
     world.probe.until(
         lambda: (
             world.gate_state() is GateState.DISARMED
-            and world.probe.last(names.GATE_STATUS).competing_publishers == 0
+            and world.probe.last(names.GATE_STATUS).foreign_publishers == 0
         ),
         _SOON,
         'a gate that is alone again',

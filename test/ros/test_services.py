@@ -434,7 +434,7 @@ def test_the_camera_and_a_drawn_view_are_rendered(world: World, client: Boundary
 
 def test_a_plan_says_what_the_gate_would_do_and_does_nothing(client: BoundaryClient) -> None:
     client.reset(options=CLEAR)
-    planned = client.plan([STILL, [5.0, 0.0]])
+    planned = client.evaluate_actions([STILL, [5.0, 0.0]])
     assert [d.verdict.name for d in planned.decisions] == ['ADMITTED', 'LIMITED']
     assert len(planned.low) == len(planned.high) == 2
     assert client.observe().id.step == 0

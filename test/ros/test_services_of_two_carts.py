@@ -86,7 +86,7 @@ def test_two_clients_hold_an_agent_each_and_drive_them_in_one_world(
             stepped = [step.result(_LONG) for step in steps]
         assert [each.transition.id.agent for each in stepped] == list(AGENTS)
         assert [each.transition.id.step for each in stepped] == [3, 3]
-    assert [planned.id.agent for planned in b.plan([AHEAD]).decisions] == ['cart_b']
+    assert [planned.id.agent for planned in b.evaluate_actions([AHEAD]).decisions] == ['cart_b']
     # One ends its session; the other goes on, and is not waited for.
     b.end()
     assert not a.step(AHEAD).transition.cause

@@ -23,7 +23,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
@@ -135,9 +135,9 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
     ):
         answers: list[Any] = []
         peer.node.create_subscription(
-            msg.WorldAdvanced, names.WORLD_ADVANCED, answers.append, names.RECORD
+            msg.SimStepResponse, names.SIM_STEP_RESPONSE, answers.append, names.RECORD
         )
-        advance = peer.speaker(msg.WorldAdvance, names.WORLD_ADVANCE, names.RECORD)
+        advance = peer.speaker(msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD)
         arm = peer.speaker(JointTrajectory, arm_group.topic, names.COMMAND)
         gripper = peer.speaker(Float64MultiArray, gripper_group.topic, names.COMMAND)
 
@@ -148,8 +148,8 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
             for _ in range(3):
                 peer.ask(GetParameters, 'simulated_robot/get_parameters', GetParameters.Request())
 
-        def wish(step: int, command_stamp: int, duration: int) -> WorldAdvance:
-            return WorldAdvance(
+        def wish(step: int, command_stamp: int, duration: int) -> SimStepRequest:
+            return SimStepRequest(
                 id=StepId(digest='', agent='arm', step=step),
                 duration=duration,
                 command_stamp=RosTime(command_stamp),

@@ -22,7 +22,7 @@ from lockstep_records import compared, of_kinds, plain, Records
 from pettingzoo.test import parallel_api_test, parallel_seed_test
 from ros_world import SOON
 
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.verdict.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
@@ -93,7 +93,7 @@ def on_the_wire(carts: CartsWorld, agent: str, episode_id: str) -> Records:
         from_msg(kind, message)
         for kind, topic in (
             (Transition, names.TRANSITION),
-            (EvaluatorRecord, names.EVALUATOR),
+            (PrivilegedObservation, names.PRIVILEGED_OBSERVATION),
             (ActuationEvidence, names.ACTUATION_EVIDENCE),
         )
         for message in carts.probe.messages(f'{agent}/{topic}')

@@ -19,7 +19,7 @@ import numpy as np
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.lockstep import WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ImageReference,
@@ -38,11 +38,11 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.serialization import to_message
-from boundary_env_ros.core.timebase import Clock, Instant, RosTime, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import Kind, RewardTerm, Transition
 
 #: What nodes send each other, besides what a bag is read for.
-EXCHANGED = (ActionRequest, GateStatus, Observation, WorldAdvance, WorldAdvanced)
+EXCHANGED = (ActionRequest, GateStatus, Observation, SimStepRequest, SimStepResponse)
 MESSAGES = Path(__file__).parents[2] / 'msg'
 DIGEST = 'sha256:' + 'ab' * 32
 EPISODE = '0d6f6f3e-7d0c-4a55-8e42-0d0f3c1f9c11'
@@ -129,8 +129,8 @@ def stamp(nanoseconds: int = BEGIN) -> Stamp:
     return Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=HOST)
 
 
-def instant(nanoseconds: int = BEGIN) -> Instant:
-    return Instant(ros=stamp(nanoseconds), steady=nanoseconds - BEGIN + 5_000_000_000)
+def instant(nanoseconds: int = BEGIN) -> ClockReading:
+    return ClockReading(ros=stamp(nanoseconds), steady=nanoseconds - BEGIN + 5_000_000_000)
 
 
 def step_id(step: int) -> StepId:

@@ -21,9 +21,9 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
-    EpisodeMark,
+    EpisodeLabel,
+    Label,
     latest,
-    MarkVerdict,
 )
 from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.errors import RecordError
@@ -32,7 +32,7 @@ from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 
 def status(state: EpisodeState, step: int = 0, **changes: object) -> EpisodeStatus:
     begun = EpisodeStatus(
-        id=step_id(step), state=state, pacing=Pacing.REALTIME, seed=2**64 - 1, taken=instant()
+        id=step_id(step), state=state, pacing=Pacing.REALTIME, seed=2**64 - 1, stamp=instant()
     )
     return replace(begun, **changes)  # type: ignore[arg-type]
 
@@ -244,12 +244,12 @@ def test_every_takeover_by_a_person_is_counted_once(store: EpisodeStore) -> None
     assert only(store).interventions == 3
 
 
-# Marks -------------------------------------------------------------------------------------------
+# Labels ------------------------------------------------------------------------------------------
 
 
-def mark(who: str, verdict: MarkVerdict, note: str = '', at: int = 0) -> EpisodeMark:
-    return EpisodeMark(
-        id=step_id(3), verdict=verdict, who=who, note=note, taken=instant(1_000_000_000 + at)
+def label(user: str, verdict: Label, note: str = '', at: int = 0) -> EpisodeLabel:
+    return EpisodeLabel(
+        id=step_id(3), label=verdict, user=user, note=note, stamp=instant(1_000_000_000 + at)
     )
 
 
@@ -258,51 +258,51 @@ def test_marks_stand_beside_the_verdict_of_the_environment(store: EpisodeStore) 
         status(EpisodeState.TERMINATED, 3, **SUCCESS), environment='warehouse_cart', now=1
     )
     said = (
-        mark('ada', MarkVerdict.FAILURE, 'scratched the door'),
-        mark('bob', MarkVerdict.UNCLEAR),
+        label('ada', Label.FAILURE, 'scratched the door'),
+        label('bob', Label.UNCLEAR),
     )
     for one in said:
-        assert store.mark(one, now=7)
+        assert store.label(one, now=7)
     row = only(store)
     assert (row.success, row.cause, row.updated_at) == (True, 'success', 1)
-    assert row.marks == said
-    assert agreed(row.marks) is MarkVerdict.FAILURE
+    assert row.labels == said
+    assert agreed(row.labels) is Label.FAILURE
     assert store.get(EPISODE) == row
 
 
 def test_the_latest_word_of_each_person_counts(store: EpisodeStore) -> None:
     store.add_step(transition(0), now=1)
     words = [
-        mark('ada', MarkVerdict.FAILURE, at=1),
-        mark('bob', MarkVerdict.SUCCESS, at=2),
-        mark('ada', MarkVerdict.SUCCESS, at=3),
+        label('ada', Label.FAILURE, at=1),
+        label('bob', Label.SUCCESS, at=2),
+        label('ada', Label.SUCCESS, at=3),
     ]
     for number, word in enumerate(words):
-        store.mark(word, now=number)
-    assert only(store).marks == tuple(words)
-    assert [(m.who, m.verdict) for m in latest(only(store).marks)] == [
-        ('ada', MarkVerdict.SUCCESS),
-        ('bob', MarkVerdict.SUCCESS),
+        store.label(word, now=number)
+    assert only(store).labels == tuple(words)
+    assert [(m.user, m.label) for m in latest(only(store).labels)] == [
+        ('ada', Label.SUCCESS),
+        ('bob', Label.SUCCESS),
     ]
-    assert agreed(only(store).marks) is MarkVerdict.SUCCESS
+    assert agreed(only(store).labels) is Label.SUCCESS
 
 
 def test_people_of_two_minds_agree_on_nothing() -> None:
-    marks = (mark('ada', MarkVerdict.FAILURE), mark('bob', MarkVerdict.SUCCESS))
-    assert agreed(marks) is MarkVerdict.UNCLEAR
+    labels = (label('ada', Label.FAILURE), label('bob', Label.SUCCESS))
+    assert agreed(labels) is Label.UNCLEAR
     assert agreed(()) is None
 
 
 def test_the_same_mark_again_is_passed_over(store: EpisodeStore) -> None:
     store.add_step(transition(0), now=1)
-    assert store.mark(mark('ada', MarkVerdict.SUCCESS), now=2)
-    assert not store.mark(mark('ada', MarkVerdict.SUCCESS), now=3)
-    assert len(only(store).marks) == 1
+    assert store.label(label('ada', Label.SUCCESS), now=2)
+    assert not store.label(label('ada', Label.SUCCESS), now=3)
+    assert len(only(store).labels) == 1
 
 
 def test_mark_on_an_episode_that_nobody_knows_is_refused(store: EpisodeStore) -> None:
-    with pytest.raises(RecordError, match='Expected an episode of the index to mark'):
-        store.mark(mark('ada', MarkVerdict.SUCCESS), now=1)
+    with pytest.raises(RecordError, match='Expected an episode of the index to label'):
+        store.label(label('ada', Label.SUCCESS), now=1)
 
 
 def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
@@ -313,9 +313,9 @@ def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
 
         def evaluate() -> None:
             try:
-                with EpisodeStore.open(path, to_mark=True) as evaluator:
+                with EpisodeStore.open(path, to_label=True) as evaluator:
                     for number in range(50):
-                        evaluator.mark(mark('ada', MarkVerdict.SUCCESS, at=number), now=number)
+                        evaluator.label(label('ada', Label.SUCCESS, at=number), now=number)
             except RecordError as error:
                 errors.append(error)
 
@@ -326,7 +326,7 @@ def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
         thread.join(30)
     assert errors == []
     with EpisodeStore.open(path) as reader:
-        assert (only(reader).step_count, len(only(reader).marks)) == (100, 50)
+        assert (only(reader).step_count, len(only(reader).labels)) == (100, 50)
 
 
 def test_index_opened_for_reading_cannot_be_changed(store: EpisodeStore, tmp_path: Path) -> None:
@@ -487,8 +487,8 @@ def test_readers_in_other_processes_read_on_while_the_writer_writes_and_dies(
         ('episodes', 'seed', b'1'),
         ('episodes', 'bag', b'bag'),
         ('episodes', 'created_at', 'today'),
-        ('marks', 'mark', '[' * 100_000),
-        ('marks', 'mark', 'x'),
+        ('labels', 'record', '[' * 100_000),
+        ('labels', 'record', 'x'),
     ],
 )
 def test_column_that_holds_something_else_is_named(
@@ -497,10 +497,10 @@ def test_column_that_holds_something_else_is_named(
     path = tmp_path / 'episodes.sqlite'
     with EpisodeStore.create(path) as store:
         store.add_step(transition(1), now=1)
-        mark = EpisodeMark(
-            id=step_id(1), verdict=MarkVerdict.UNCLEAR, who='ada', note='', taken=instant()
+        label = EpisodeLabel(
+            id=step_id(1), label=Label.UNCLEAR, user='ada', note='', stamp=instant()
         )
-        store.mark(mark, now=2)
+        store.label(label, now=2)
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(f'UPDATE {table} SET "{column}" = ?', (value,))
     with EpisodeStore.open(path) as store, pytest.raises(RecordError, match=r'episodes\.sqlite, '):

@@ -517,7 +517,7 @@ def test_index_of_episodes_that_is_a_program_is_refused(tmp_path: Path) -> None:
             '0 AS updated_at'
         )
         database.execute(f'CREATE VIEW episodes AS {RECURSIVE.format(columns)}')
-        database.execute('CREATE TABLE marks (episode_id, agent, mark, marked_at)')
+        database.execute('CREATE TABLE labels (episode_id, agent, record, labelled_at)')
         database.execute(f'PRAGMA application_id = {APPLICATION_ID}')
         database.execute(f'PRAGMA user_version = {SCHEMA_VERSION}')
     database.close()

@@ -31,9 +31,9 @@ from storage_wire import (
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
@@ -69,12 +69,15 @@ def one_of_each() -> list[tuple[str, Record]]:
         (
             '/cart/status',
             EpisodeStatus(
-                id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, taken=instant()
+                id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, stamp=instant()
             ),
         ),
         ('/cart/decision', decision(1)),
         ('/cart/transition', transition(1)),
-        ('/cart/evaluator', EvaluatorRecord(id=step_id(1), fields=observation(BEGIN))),
+        (
+            '/cart/privileged_observation',
+            PrivilegedObservation(id=step_id(1), fields=observation(BEGIN)),
+        ),
         (
             '/cart/evidence',
             ActuationEvidence(
@@ -88,13 +91,13 @@ def one_of_each() -> list[tuple[str, Record]]:
             ),
         ),
         (
-            '/cart/mark',
-            EpisodeMark(
+            '/cart/label',
+            EpisodeLabel(
                 id=step_id(1),
-                verdict=MarkVerdict.UNCLEAR,
-                who='ada',
+                label=Label.UNCLEAR,
+                user='ada',
                 note='out of sight',
-                taken=instant(),
+                stamp=instant(),
             ),
         ),
         ('/other/transition', transition(2)),

@@ -18,7 +18,7 @@ import pytest
 from storage_wire import BEGIN, cdr, decision, definition, instant, message_cdr, transition
 import yaml
 
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused
 from boundary_env_ros.storage.contract_file import load
@@ -52,7 +52,9 @@ class Disk(RunRecording):
         for topic, kind in TYPES.items():
             self.add_topic(topic, kind)
 
-    def write(self, topic: str, data: bytes, received: int, published: int, now: Instant) -> None:
+    def write(
+        self, topic: str, data: bytes, received: int, published: int, now: ClockReading
+    ) -> None:
         assert self.answers.wait(SOON)
         super().write(topic, data, received, published, now)
 
@@ -165,7 +167,7 @@ def test_who_asks_gets_the_answer_or_the_error(disk: Disk) -> None:
     thread = thread_of(disk)
     assert thread.ask(lambda: disk.messages, SOON) == 0
     with pytest.raises(Refused, match='none was begun'):
-        thread.ask(lambda: disk.mark('', 1, 'ada', '', instant()), SOON)
+        thread.ask(lambda: disk.label('', 1, 'ada', '', instant()), SOON)
     assert thread.failure is None
     thread.close(SOON)
     with pytest.raises(RecordError, match='The recording to .* is over'):

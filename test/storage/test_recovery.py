@@ -27,7 +27,7 @@ import yaml
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -44,7 +44,7 @@ TYPES = {
     '/noise': 'std_msgs/msg/ByteMultiArray',
 }
 RUNNING = EpisodeStatus(
-    id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, seed=7, taken=instant()
+    id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, seed=7, stamp=instant()
 )
 
 
@@ -320,16 +320,14 @@ def test_torn_line_of_a_run_without_a_bag_goes(tmp_path: Path) -> None:
 
 
 def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recording) -> None:
-    mark = EpisodeMark(
-        id=step_id(3), verdict=MarkVerdict.SUCCESS, who='ada', note='', taken=instant()
-    )
+    label = EpisodeLabel(id=step_id(3), label=Label.SUCCESS, user='ada', note='', stamp=instant())
     recording.steps(0, 10)
     end = {'cause': 'success', 'declared_by': 'task:go_to_goal'}
     recording.hear('/transition', cdr(replace(transition(10), terminated=True, **end)))
     recording.made.flush()
     run = recording.crash()
-    with EpisodeStore.open(run.episodes, to_mark=True) as store:
-        store.mark(mark, now=BEGIN)
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
+        store.label(label, now=BEGIN)
         (expected,) = store.episodes()
     run.episodes.write_bytes(run.episodes.read_bytes()[:5000])
     recovery = recover(run.path)
@@ -341,8 +339,8 @@ def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recordin
         expected.episode_return,
         'warehouse_cart',
     )
-    assert row.marks == ()
-    assert any('marks on episodes that only episodes.sqlite had' in s for s in recovery.lost)
+    assert row.labels == ()
+    assert any('labels on episodes that only episodes.sqlite had' in s for s in recovery.lost)
     assert (run.path / 'episodes.sqlite.torn').stat().st_size == 5000
 
 
@@ -352,7 +350,7 @@ def test_index_that_is_not_there_is_made(recording: Recording) -> None:
     run = recording.crash()
     for file in run.path.glob('episodes.sqlite*'):
         file.unlink()
-    assert not any('marks' in sentence for sentence in recover(run.path).lost)
+    assert not any('labels' in sentence for sentence in recover(run.path).lost)
     with EpisodeStore.open(run.episodes) as store:
         assert store.episodes()[0].step_count == 2
 
@@ -396,14 +394,12 @@ def test_marks_in_the_index_survive(recording: Recording) -> None:
     recording.steps(0, 3)
     recording.made.flush()
     run = recording.crash()
-    mark = EpisodeMark(
-        id=step_id(2), verdict=MarkVerdict.FAILURE, who='ada', note='', taken=instant()
-    )
-    with EpisodeStore.open(run.episodes, to_mark=True) as store:
-        store.mark(mark, now=BEGIN)
+    label = EpisodeLabel(id=step_id(2), label=Label.FAILURE, user='ada', note='', stamp=instant())
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
+        store.label(label, now=BEGIN)
     recover(run.path)
     with EpisodeStore.open(run.episodes) as store:
-        assert store.episodes()[0].marks == (mark,)
+        assert store.episodes()[0].labels == (label,)
 
 
 _RECORD_FOR_EVER = """

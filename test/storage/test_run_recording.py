@@ -28,9 +28,9 @@ from storage_wire import (
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.serialization import from_json
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, Refused
 from boundary_env_ros.storage.contract_file import load
@@ -42,20 +42,20 @@ from boundary_env_ros.storage.run_recording import RunRecording
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',
     '/episode_status': 'boundary_env_ros/msg/EpisodeStatus',
-    '/episode_mark': 'boundary_env_ros/msg/EpisodeMark',
+    '/episode_label': 'boundary_env_ros/msg/EpisodeLabel',
     '/gate_decision': 'boundary_env_ros/msg/GateDecision',
     '/contact': 'std_msgs/msg/Bool',
     '/clock': 'rosgraph_msgs/msg/Clock',
 }
 
 
-def at(seconds: float, clock: int = BEGIN) -> Instant:
+def at(seconds: float, clock: int = BEGIN) -> ClockReading:
     return replace(instant(clock), steady=round((100.0 + seconds) * NANOSECONDS))
 
 
 def status(state: EpisodeState, step: int = 0, **changes: str) -> EpisodeStatus:
     made = EpisodeStatus(id=step_id(step), state=state, pacing=Pacing.REALTIME, seed=7)
-    return replace(made, taken=instant(), **changes)
+    return replace(made, stamp=instant(), **changes)
 
 
 RUNNING = status(EpisodeState.RUNNING)
@@ -269,42 +269,42 @@ def test_message_that_the_index_cannot_hold_is_told_of_and_ends_nothing(
 
 def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recording) -> None:
     recording.hear('/episode_status', RUNNING)
-    (mark,) = recording.made.mark('', MarkVerdict.FAILURE, ' ada ', 'it leaned', at(1.0))
-    assert (mark.who, mark.verdict, mark.id.episode_id) == ('ada', MarkVerdict.FAILURE, EPISODE)
-    recording.hear('/episode_mark', mark)
+    (label,) = recording.made.label('', Label.FAILURE, ' ada ', 'it leaned', at(1.0))
+    assert (label.user, label.label, label.id.episode_id) == ('ada', Label.FAILURE, EPISODE)
+    recording.hear('/episode_label', label)
     recording.hear('/transition', transition(1))
     recording.hear('/episode_status', status(EpisodeState.TERMINATED, 1, **SUCCESS))
-    (again,) = recording.made.mark(EPISODE, MarkVerdict.SUCCESS, 'ada', '', at(2.0))
-    recording.hear('/episode_mark', again)
+    (again,) = recording.made.label(EPISODE, Label.SUCCESS, 'ada', '', at(2.0))
+    recording.hear('/episode_label', again)
     assert (again.id.step, recording.row().success) == (1, True)
-    assert recording.row().marks == (mark, again)
+    assert recording.row().labels == (label, again)
     recording.made.close()
-    assert list(open_records(recording.run.path).records(EpisodeMark)) == [mark, again]
+    assert list(open_records(recording.run.path).records(EpisodeLabel)) == [label, again]
 
 
 @pytest.mark.parametrize(
-    ('episode', 'verdict', 'who', 'message'),
+    ('episode', 'verdict', 'user', 'message'),
     [
         ('', 1, 'ada', 'got none was begun'),
         ('another', 1, 'ada', 'got another'),
         (EPISODE, 0, 'ada', 'out of 1 .SUCCESS., 2 .FAILURE., 3 .UNCLEAR., got 0'),
-        (EPISODE, 1, '  ', '`who` is empty'),
+        (EPISODE, 1, '  ', '`user` is empty'),
     ],
 )
 def test_mark_that_says_nothing_is_refused(
-    recording: Recording, episode: str, verdict: int, who: str, message: str
+    recording: Recording, episode: str, verdict: int, user: str, message: str
 ) -> None:
     with pytest.raises(Refused, match=message):
-        recording.made.mark(episode, verdict, who, '', at(0.0))
+        recording.made.label(episode, verdict, user, '', at(0.0))
 
 
 def test_mark_of_somebody_else_on_an_unknown_episode_is_told_and_kept_in_the_bag(
     recording: Recording,
 ) -> None:
-    mark = EpisodeMark(id=step_id(1), verdict=MarkVerdict.SUCCESS, who='ada', taken=instant())
-    recording.hear('/episode_mark', mark)
+    label = EpisodeLabel(id=step_id(1), label=Label.SUCCESS, user='ada', stamp=instant())
+    recording.hear('/episode_label', label)
     (notice,) = recording.made.notices()
-    assert 'Expected an episode of the index to mark' in notice
+    assert 'Expected an episode of the index to label' in notice
 
 
 @contextmanager

@@ -11,13 +11,13 @@ from storage_wire import instant, step_id
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
 PATIENCE = 0.8
 
 
-def at(seconds: float) -> Instant:
+def at(seconds: float) -> ClockReading:
     return replace(instant(), steady=round((100.0 + seconds) * NANOSECONDS))
 
 

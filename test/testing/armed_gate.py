@@ -33,7 +33,7 @@ from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import beside, kept_of
 from boundary_env_ros.core.sources.inputs import gate_inputs
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.testing.verdicts import fail
 
 #: Nothing near, ahead (m) or behind, and every beam usable.
@@ -92,9 +92,9 @@ class ArmedGate:
         )
         self._status(EpisodeState.RUNNING)
 
-    def _instant(self) -> Instant:
+    def _instant(self) -> ClockReading:
         stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=self._now, host='here')
-        return Instant(ros=stamp, steady=self._now)
+        return ClockReading(ros=stamp, steady=self._now)
 
     def _id(self) -> StepId:
         return StepId(digest=self._digest, agent=self._agent, episode_id=_EPISODE, step=1)

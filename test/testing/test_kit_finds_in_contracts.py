@@ -22,7 +22,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.events import EmergencyStop, Event, Request, Tick
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.reducer import Decisions
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
 from boundary_env_ros.testing import ContractTests
@@ -118,7 +118,7 @@ def test_a_contract_that_is_not_named_is_asked_for() -> None:
 # Gates that do not keep it ----------------------------------------------------------------------
 
 
-Clock = Callable[[], Instant]
+Clock = Callable[[], ClockReading]
 
 
 class Unbounded(Gate):

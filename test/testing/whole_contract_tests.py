@@ -22,7 +22,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import freeze
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.serialization import from_json, to_json
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
@@ -111,7 +111,7 @@ class WholeContractTests(ContractTests):
         images = {s.name: space[s.name].sample() for s in contract.observation if s.is_image}
         past: deque[Mapping[str, Vector]] = deque(maxlen=8)
         stamp = Stamp(clock=Clock.ROS, nanoseconds=1)
-        now = Instant(ros=stamp, steady=1)
+        now = ClockReading(ros=stamp, steady=1)
         for _ in range(self.trials):
             frozen = freeze(
                 specs, measured(contract, rng, stamp), sources, observed=now, past=tuple(past)

@@ -428,11 +428,11 @@ class ActionSpec:
         Dimensions of the group that are angles of a joint that turns on and on: positions in rad,
         with at least two turns (12.5) from ``low`` to ``high``. What is asked for within the
         bounds is taken to mean the same angle by the number nearest to the last command: from 3.1
-        to -3.1 goes by 3.18, the short way, as far as the bounds allow; bounds that are tightened
-        limit it afterwards. What is published goes on where a turn ends and never jumps by one, so
-        bounds, rates and profiles hold for the numbers as they are sent, also of a driver that
-        does not wrap; feedback may be wrapped. Only ``continuous``, which asks for places, and
-        ``delta``, whose sign says the way.
+        to -3.1 goes by 3.18, the short way, as far as the bounds allow; bounds that are
+        tightened limit it afterwards. What is published goes on where a turn ends and never
+        jumps by one, so bounds, rates and profiles hold for the numbers as they are sent, also of
+        a driver that does not wrap; feedback may be wrapped. Only ``continuous``, which asks for
+        places, and ``delta``, whose sign says the way.
     probe
         A small command by which the gate [measures
         ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming;

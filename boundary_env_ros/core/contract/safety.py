@@ -264,7 +264,7 @@ class Hold(Enum):
     SAFE = 'safe'
 
 
-class OnCompeting(Enum):
+class OnForeignPublisher(Enum):
     """What a second publisher on a command topic does."""
 
     STOP = 'stop'
@@ -379,7 +379,7 @@ class Safety:
         ``safe``, at ``rate``. ``safe``: the stop profile, which is the same at ``stop``.
     overruns
         When a slow policy stops the robot. Needs the budgets of transport and inference.
-    competing_publisher
+    foreign_publisher
         What a second publisher on a command topic does. ``stop``: it stops the robot, for as long
         as it is there. ``report``: it is reported alone.
     obstacle
@@ -442,7 +442,9 @@ class Safety:
     ] = None
     hold: Annotated[Hold, Key(), change.SAFETY] = Hold.LAST
     overruns: Annotated[Overruns | None, Key(), change.SLOW] = None
-    competing_publisher: Annotated[OnCompeting, Key(), change.SAFETY] = OnCompeting.STOP
+    foreign_publisher: Annotated[OnForeignPublisher, Key(), change.SAFETY] = (
+        OnForeignPublisher.STOP
+    )
     obstacle: ClassVar[Annotated[Obstacle | None, Key()]] = None
     obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), change.LIMIT] = ()
     workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), change.LIMIT] = ()

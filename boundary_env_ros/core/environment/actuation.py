@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 
 _HISTORY = 512
 
@@ -180,7 +180,7 @@ class Actuation:
         )
 
 
-def _nanoseconds(commanded: Instant | None, feedback: Feedback | None) -> int | None:
+def _nanoseconds(commanded: ClockReading | None, feedback: Feedback | None) -> int | None:
     """Return when a command was published, on the clock of the feedback; None if on no such."""
     if commanded is None or feedback is None or commanded.ros.clock is not feedback.captured.clock:
         return None

@@ -23,7 +23,7 @@ from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.arrivals import Arrivals
 from boundary_env_ros.core.environment.episode import Episode, EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.observation import (
     missing,
     Observation,
@@ -57,8 +57,8 @@ from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.timebase import (
     Clock,
+    ClockReading,
     elapsed,
-    Instant,
     NANOSECONDS,
     RosTime,
     Stamp,
@@ -66,9 +66,9 @@ from boundary_env_ros.core.timebase import (
 )
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
-    EvaluatorRecord,
     Kind,
     NamedValues,
+    PrivilegedObservation,
     ResetRecord,
     Transition,
 )
@@ -77,11 +77,11 @@ from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 Effect: TypeAlias = (
     Observation
     | Transition
-    | EvaluatorRecord
+    | PrivilegedObservation
     | EpisodeStatus
     | ActuationEvidence
     | ResetEffect
-    | WorldAdvance
+    | SimStepRequest
 )
 Effects = tuple[Effect, ...]
 
@@ -156,10 +156,10 @@ class Environment:
         self._sequence: int | None = None
         self._gaps = 0
         self._gate: GateStatus | None = None
-        self._advance: WorldAdvance | None = None
+        self._advance: SimStepRequest | None = None
         self._advanced: Advanced | None = None
         self._supplied = False
-        self._started: Instant | None = None
+        self._started: ClockReading | None = None
         self._held_back = ''
 
     @property
@@ -180,7 +180,7 @@ class Environment:
     # Beginning -----------------------------------------------------------------------------------
 
     def begin(
-        self, begin: Begin, *, episode_id: str, drawn_seed: int, now: Instant
+        self, begin: Begin, *, episode_id: str, drawn_seed: int, now: ClockReading
     ) -> tuple[int, Effects]:
         """
         Begin an episode: sample a start and ask the world for it.
@@ -261,7 +261,7 @@ class Environment:
         except BoundaryError as error:
             raise Refused(str(error)) from error
 
-    def world_reset(self, answer: WorldReset, now: Instant) -> Effects:
+    def world_reset(self, answer: WorldReset, now: ClockReading) -> Effects:
         """Take the robot's answer to the reset."""
         reset = self._resetting
         if reset is None or not isinstance(reset.step, WorldStep):
@@ -277,7 +277,7 @@ class Environment:
             return self._reset_failed('; '.join(wrong), now)
         return (*effects, *self.go_on(now))
 
-    def called(self, service: str, error: str, now: Instant) -> Effects:
+    def called(self, service: str, error: str, now: ClockReading) -> Effects:
         """Take the answer of a service that the reset procedure called; empty error: it worked."""
         reset = self._resetting
         if reset is None or not reset.calls(service):
@@ -286,35 +286,35 @@ class Environment:
             return self._reset_failed(f'{service}: {error}', now)
         return (*reset.called(service, now), *self.go_on(now))
 
-    def confirm(self, who: str, confirmed: bool, message: str, now: Instant) -> Effects:
+    def confirm(self, user: str, confirmed: bool, message: str, now: ClockReading) -> Effects:
         """
         Take a person's answer to what the reset procedure asked.
 
         Raises
         ------
         Refused
-            If nothing is asked now, or nobody says who answers.
+            If nothing is asked now, or the name of the user is missing.
 
         """
         reset = self._resetting
         if reset is None or not reset.prompt:
             raise Refused('No reset asks for a confirmation.')
-        if not who:
+        if not user:
             raise Refused('The name of whoever confirms is missing.')
         if not confirmed:
-            return self._reset_failed(f'{who} did not confirm: {message or reset.prompt}', now)
-        effects = reset.confirmed(who, now)
+            return self._reset_failed(f'{user} did not confirm: {message or reset.prompt}', now)
+        effects = reset.confirmed(user, now)
         return (*effects, self.status(now), *self.go_on(now))
 
     @property
     def _resetting(self) -> Resetting | None:
         return self._reset if self.state is EpisodeState.RESETTING else None
 
-    def _ask(self, seconds: float, command_stamp: RosTime, now: Instant) -> WorldAdvance:
+    def _ask(self, seconds: float, command_stamp: RosTime, now: ClockReading) -> SimStepRequest:
         self._heard.own = now.steady
         self._arrivals.begin_to_count()
         self._advanced = None
-        self._advance = WorldAdvance(
+        self._advance = SimStepRequest(
             id=self._id(self._episode.step + (1 if self.state is EpisodeState.RUNNING else 0)),
             duration=to_nanoseconds(seconds),
             command_stamp=command_stamp,
@@ -323,7 +323,7 @@ class Environment:
 
     # Samples and peers ---------------------------------------------------------------------------
 
-    def sample(self, name: str, sample: Sample, now: Instant) -> Effects:
+    def sample(self, name: str, sample: Sample, now: ClockReading) -> Effects:
         """
         Take a sample of a field, of whatever section of the contract, as it arrives.
 
@@ -333,7 +333,7 @@ class Environment:
         return self._arrival(f'field {name}', sample.captured, now)
 
     def feedback(
-        self, group: str, values: Vector, captured: Stamp | None, now: Instant
+        self, group: str, values: Vector, captured: Stamp | None, now: ClockReading
     ) -> Effects:
         """Take the measured state of one group of the command's dimensions, as it arrives."""
         late = self.measured(group, values, captured)
@@ -378,14 +378,14 @@ class Environment:
     def _feedback_source(self) -> str:
         return ' '.join(dict.fromkeys(self._feedback_topics))
 
-    def _arrival(self, use: str, captured: Stamp | None, now: Instant) -> Effects:
+    def _arrival(self, use: str, captured: Stamp | None, now: ClockReading) -> Effects:
         if self._arrivals.note(use, captured):
             self._heard.robot = now.steady
         if self._advanced is not None or self.state is EpisodeState.RESETTING:
             return self.go_on(now)
         return ()
 
-    def gate_status(self, status: GateStatus, now: Instant) -> Effects:
+    def gate_status(self, status: GateStatus, now: ClockReading) -> Effects:
         """Take the gate's sign of life."""
         if status.digest != self._digest or status.agent != self._agent:
             return ()
@@ -395,12 +395,12 @@ class Environment:
         )
         return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
 
-    def recorder_status(self, now: Instant) -> Effects:
+    def recorder_status(self, now: ClockReading) -> Effects:
         """Take the recorder's sign of life."""
         self._heard.recorder = now.steady
         return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
 
-    def decision(self, decision: GateDecision, now: Instant) -> Effects:
+    def decision(self, decision: GateDecision, now: ClockReading) -> Effects:
         """
         Take a decision of the gate.
 
@@ -436,7 +436,7 @@ class Environment:
         since = elapsed(self._started, decision.received)
         return since is not None and since < 0.0
 
-    def advanced(self, report: Advanced, now: Instant) -> Effects:
+    def advanced(self, report: Advanced, now: ClockReading) -> Effects:
         """Take the world's answer to an advance (lockstep)."""
         if self._advance is None or report.report.id != self._advance.id:
             return ()
@@ -450,7 +450,7 @@ class Environment:
 
     # Going on ------------------------------------------------------------------------------------
 
-    def go_on(self, now: Instant) -> Effects:
+    def go_on(self, now: ClockReading) -> Effects:
         """Start the episode, or close a step of lockstep, if all that it waits for has come."""
         if self.state is EpisodeState.RESETTING:
             return self._go_on_resetting(now)
@@ -462,7 +462,7 @@ class Environment:
             return self._close(at, None, {})
         return ()
 
-    def _go_on_resetting(self, now: Instant) -> Effects:
+    def _go_on_resetting(self, now: ClockReading) -> Effects:
         reset, lockstep = self._reset, self._contract.pacing is Pacing.LOCKSTEP
         assert reset is not None  # the state says that one goes on
         effects: list[Effect] = []
@@ -499,7 +499,7 @@ class Environment:
                 return (*effects, self._ask(settle, RosTime(0), now))
         return (*effects, *(() if self._lacking(now) else self._start(now)))
 
-    def _world_time(self, now: Instant) -> Instant:
+    def _world_time(self, now: ClockReading) -> ClockReading:
         """
         Return now, by the world's account, which may have overtaken its ``/clock``.
 
@@ -524,11 +524,11 @@ class Environment:
         """
         self._held_back = lacking
 
-    def ready(self, now: Instant) -> bool:
+    def ready(self, now: ClockReading) -> bool:
         """Return whether a reset lacks nothing any more but what holds it back."""
         return self._resetting is not None and self._supplied and not self._own_lacking(now)
 
-    def keep_waiting(self, now: Instant) -> None:
+    def keep_waiting(self, now: ClockReading) -> None:
         """
         Take note that the world has not been asked to advance before now.
 
@@ -536,11 +536,11 @@ class Environment:
         """
         self._heard.own = now.steady
 
-    def _lacking(self, now: Instant) -> tuple[str, ...]:
+    def _lacking(self, now: ClockReading) -> tuple[str, ...]:
         """Return what the reset still waits for, in words."""
         return (*self._own_lacking(now), *filter(None, (self._held_back,)))
 
-    def _own_lacking(self, now: Instant) -> tuple[str, ...]:
+    def _own_lacking(self, now: ClockReading) -> tuple[str, ...]:
         """Return what the reset waits for apart from others."""
         reset, procedure = self._reset, self._contract.episode.reset
         assert reset is not None  # the state says that one goes on
@@ -549,7 +549,7 @@ class Environment:
         lacking: list[str] = []
         if self._contract.pacing is Pacing.LOCKSTEP:
             if self._advanced is None:
-                return ('the world to settle (WorldAdvanced)',)
+                return ('the world to settle (SimStepResponse)',)
             lacking += self._arrivals.awaited(self._advanced)
         elif now.steady - reset.finished.steady < procedure.settle * NANOSECONDS:
             return (f'{procedure.settle:g} s for the world to settle',)
@@ -568,7 +568,7 @@ class Environment:
         # What came after the reset may have grown old while the rest was waited for.
         return tuple(lacking) or self._sight.unfit(self._world_time(now))
 
-    def _start(self, now: Instant) -> Effects:
+    def _start(self, now: ClockReading) -> Effects:
         reset = self._reset
         assert reset is not None  # _lacking would have said so
         at = self._world_time(now)
@@ -591,7 +591,7 @@ class Environment:
         self._before = view
         self._sight.keep(view)
 
-    def _reset_record(self, reset: Resetting, now: Instant) -> ResetRecord:
+    def _reset_record(self, reset: Resetting, now: ClockReading) -> ResetRecord:
         answer = reset.answer
         achieved = () if answer is None else answer.achieved
         procedure = self._contract.episode.reset
@@ -628,7 +628,7 @@ class Environment:
             closed=observation.observed,
         )
 
-    def _reset_failed(self, message: str, now: Instant) -> Effects:
+    def _reset_failed(self, message: str, now: ClockReading) -> Effects:
         reset = self._reset
         assert reset is not None  # only a reset that goes on can fail
         self._record = self._reset_record(reset, now)
@@ -649,7 +649,7 @@ class Environment:
 
     # Stepping ------------------------------------------------------------------------------------
 
-    def tick(self, now: Instant, late: float) -> Effects:
+    def tick(self, now: ClockReading, late: float) -> Effects:
         """
         Close a step: to be called every period in realtime pacing.
 
@@ -663,13 +663,13 @@ class Environment:
             return ()
         return self._close(now, late, {})
 
-    def looks(self, now: Instant) -> bool:
+    def looks(self, now: ClockReading) -> bool:
         """Return whether :meth:`watch` would look at what the sensors sent."""
         if self.state is EpisodeState.RUNNING:
             return self._contract.pacing is Pacing.LOCKSTEP and bool(self._silent(now))
         return self.state is EpisodeState.RESETTING or self._actuation.open
 
-    def watch(self, now: Instant) -> Effects:
+    def watch(self, now: ClockReading) -> Effects:
         """
         Look at the deadlines that no tick sees.
 
@@ -697,7 +697,7 @@ class Environment:
                 return self._close(at, None, found)
         return ()
 
-    def end(self, cause: str, declared_by: str, message: str, now: Instant) -> Effects:
+    def end(self, cause: str, declared_by: str, message: str, now: ClockReading) -> Effects:
         """
         End the episode now, for a cause from outside.
 
@@ -721,7 +721,7 @@ class Environment:
         return self._close(at, None, {cause: (declared_by, message)})
 
     def _close(
-        self, now: Instant, late: float | None, found: Mapping[str, tuple[str, str]]
+        self, now: ClockReading, late: float | None, found: Mapping[str, tuple[str, str]]
     ) -> Effects:
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
@@ -775,7 +775,7 @@ class Environment:
         effects += [*record.evidence, self.status(now)]
         return tuple(effects)
 
-    def _sensor_causes(self, view: View, now: Instant) -> Mapping[str, tuple[str, str]]:
+    def _sensor_causes(self, view: View, now: ClockReading) -> Mapping[str, tuple[str, str]]:
         why = self._sight.why_lost(view)
         if not why:
             return {}
@@ -783,7 +783,7 @@ class Environment:
             return {causes.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
         return {causes.SENSOR_LOST: (self._name, why)}
 
-    def _silent(self, now: Instant) -> Mapping[str, tuple[str, str]]:
+    def _silent(self, now: ClockReading) -> Mapping[str, tuple[str, str]]:
         """Return which parties have been silent for too long, as causes."""
         advancing = self._advance is not None
         found = silent(self._contract, self._heard, now, advancing=advancing)
@@ -799,10 +799,10 @@ class Environment:
             step=step,
         )
 
-    def status(self, now: Instant) -> EpisodeStatus:
+    def status(self, now: ClockReading) -> EpisodeStatus:
         """Return the state of the episode, to be latched for the others."""
         episode = self._episode
-        told = episode.status(self._id(episode.step), pacing=self._contract.pacing, taken=now)
+        told = episode.status(self._id(episode.step), pacing=self._contract.pacing, stamp=now)
         if told.message or self._reset is None:
             return told
         return replace(told, message=self._reset.prompt)

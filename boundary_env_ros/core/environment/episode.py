@@ -16,7 +16,7 @@ from enum import IntEnum
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.causes import Ending
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import IllegalMove
 
 
@@ -56,7 +56,7 @@ class EpisodeStatus:
     cause: str = ''
     declared_by: str = ''
     message: str = ''
-    taken: Instant | None = None
+    stamp: ClockReading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class Episode:
         self._check(state)
         return replace(self, state=state, cause=cause, declared_by=declared_by, message=message)
 
-    def status(self, id_: StepId, *, pacing: Pacing, taken: Instant) -> EpisodeStatus:
+    def status(self, id_: StepId, *, pacing: Pacing, stamp: ClockReading) -> EpisodeStatus:
         """Return where it stands, as it is latched for the others."""
         return EpisodeStatus(
             id=id_,
@@ -127,7 +127,7 @@ class Episode:
             cause=self.cause,
             declared_by=self.declared_by,
             message=self.message,
-            taken=taken,
+            stamp=stamp,
         )
 
     def _check(self, to: EpisodeState) -> None:

@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Marks: what people say of an episode, beside what the environment says of it.
+Labels: what people say about an episode, next to the ending that the environment declared.
 
-A mark changes nothing of the record. Several people may mark one episode, and each may think
-again: the latest word of each counts.
+A label changes nothing in the record. Several users may label one episode; the latest label of
+each user counts.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 
 
-class MarkVerdict(IntEnum):
+class Label(IntEnum):
     """What somebody makes of an episode; ``UNCLEAR``: looked at, and undecided."""
 
     SUCCESS = 1
@@ -26,47 +26,47 @@ class MarkVerdict(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeMark:
+class EpisodeLabel:
     """
-    One verdict of a person or a program on an episode; see ``EpisodeMark.msg``.
+    One verdict of a person or a program on an episode; see ``EpisodeLabel.msg``.
 
     Attributes
     ----------
     id
-        The episode, and the last step that was closed when it was marked.
+        The episode, and the last step that was closed when it was labelled.
     who, note
         Who says so, and anything else worth keeping.
     taken
-        When it was marked.
+        When it was labelled.
 
     """
 
     id: StepId
-    verdict: MarkVerdict
-    who: str
+    label: Label
+    user: str
     note: str = ''
-    taken: Instant | None = None
+    stamp: ClockReading | None = None
 
 
-def latest(marks: Iterable[EpisodeMark]) -> tuple[EpisodeMark, ...]:
-    """Return the last mark of each person on each episode, in the order of the first ones."""
-    last = {(mark.id.episode_id, mark.id.agent, mark.who): mark for mark in marks}
+def latest(labels: Iterable[EpisodeLabel]) -> tuple[EpisodeLabel, ...]:
+    """Return the last label of each person on each episode, in the order of the first ones."""
+    last = {(label.id.episode_id, label.id.agent, label.user): label for label in labels}
     return tuple(last.values())
 
 
-def agreed(marks: Iterable[EpisodeMark]) -> MarkVerdict | None:
+def agreed(labels: Iterable[EpisodeLabel]) -> Label | None:
     """
-    Return what the people say who have marked one episode.
+    Return what the people say who have labelled one episode.
 
     Returns
     -------
-    MarkVerdict | None
+    Label | None
         The verdict of all who are decided, ``UNCLEAR`` if they are of two minds or nobody is
-        decided, None if there is no mark.
+        decided, None if there is no label.
 
     """
-    said = {mark.verdict for mark in latest(marks)}
-    decided = said - {MarkVerdict.UNCLEAR}
+    said = {label.label for label in latest(labels)}
+    decided = said - {Label.UNCLEAR}
     if len(decided) == 1:
         return decided.pop()
-    return MarkVerdict.UNCLEAR if said else None
+    return Label.UNCLEAR if said else None

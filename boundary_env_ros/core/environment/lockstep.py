@@ -14,9 +14,9 @@ from boundary_env_ros.errors import RecordError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorldAdvance:
+class SimStepRequest:
     """
-    Asks the world to advance, once it has the command of that stamp; see ``WorldAdvance.msg``.
+    Asks the world to advance, once it has the command of that stamp; see ``SimStepRequest.msg``.
 
     Attributes
     ----------
@@ -33,7 +33,7 @@ class WorldAdvance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorldAdvanced:
+class SimStepResponse:
     """
     The world's answer: how much was published on each topic, until when, and dropped.
 
@@ -52,13 +52,13 @@ class WorldAdvanced:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advanced:
-    """A :class:`WorldAdvanced` with the simulated time that its header carried, nanoseconds."""
+    """A :class:`SimStepResponse` with the simulated time that its header carried, nanoseconds."""
 
-    report: WorldAdvanced
+    report: SimStepResponse
     now: int
 
 
-def refuse_long(wish: WorldAdvance, contract: Contract) -> None:
+def refuse_long(wish: SimStepRequest, contract: Contract) -> None:
     """
     Refuse to advance by what no environment asks for: whoever obeyed would be gone for long.
 
@@ -77,7 +77,7 @@ def refuse_long(wish: WorldAdvance, contract: Contract) -> None:
 
 
 def awaited(
-    report: WorldAdvanced, interesting: Collection[str], seen: Mapping[str, int]
+    report: SimStepResponse, interesting: Collection[str], seen: Mapping[str, int]
 ) -> tuple[str, ...]:
     """
     Return the topics whose last message of an advance has not arrived yet.

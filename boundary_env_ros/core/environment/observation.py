@@ -24,7 +24,7 @@ from boundary_env_ros.core.sources.usable import is_fresh
 from boundary_env_ros.core.timebase import (
     between,
     Clock,
-    Instant,
+    ClockReading,
     NANOSECONDS,
     RosTime,
     Stamp,
@@ -88,7 +88,7 @@ class Observation:
     """What the policy sees, frozen at one instant."""
 
     id: StepId
-    observed: Instant
+    observed: ClockReading
     fields: tuple[ObservationField, ...]
 
     def __getitem__(self, name: str) -> ObservationField:
@@ -130,7 +130,7 @@ def freeze(
     latest: Mapping[str, Sample],
     sources: Mapping[str, str],
     *,
-    observed: Instant,
+    observed: ClockReading,
     past: Frames = (),
 ) -> tuple[ObservationField, ...]:
     """
@@ -145,7 +145,7 @@ def freeze(
     sources
         Resolved topic, or ``task:<name>``, of each field that has a sample.
     observed
-        Instant of the observation.
+        ClockReading of the observation.
     past
         Values of the observations before, the newest last, for derived fields.
 
@@ -186,7 +186,7 @@ def _field(
     spec: FieldSpec,
     sample: Sample | None,
     source: str,
-    observed: Instant,
+    observed: ClockReading,
     newest: int | None,
 ) -> ObservationField:
     if sample is None:
@@ -223,7 +223,7 @@ def _freeze_derived(
     frozen: dict[str, ObservationField],
     past: Frames,
     frame: dict[str, Vector],
-    observed: Instant,
+    observed: ClockReading,
 ) -> None:
     """Add a derived field, after those that it is derived from, and as good as the worst."""
     derived = spec.derived
@@ -264,7 +264,7 @@ def oldest(stamps: Sequence[Stamp | None]) -> Stamp | None:
     return min(known, key=lambda stamp: stamp.nanoseconds)
 
 
-def age_of(captured: Stamp | None, observed: Instant) -> float | None:
+def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
     """
     Return the age in seconds of something captured, at an instant; None if it cannot be known.
 

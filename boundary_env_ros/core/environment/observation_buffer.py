@@ -24,8 +24,8 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
 from boundary_env_ros.core.sources.usable import is_measured
-from boundary_env_ros.core.timebase import Instant, Stamp
-from boundary_env_ros.core.transition import EvaluatorRecord
+from boundary_env_ros.core.timebase import ClockReading, Stamp
+from boundary_env_ros.core.transition import PrivilegedObservation
 
 #: Observations that are remembered for actions that answer them.
 ANSWERABLE = 1024
@@ -89,7 +89,7 @@ class Sight:
         self.latest[name] = sample
         return True
 
-    def supply(self, values: Mapping[str, Vector], now: Instant) -> str:
+    def supply(self, values: Mapping[str, Vector], now: ClockReading) -> str:
         """Take the fields of the task; return one sentence if one is not as it should be."""
         for spec in self._judged_by:
             if not spec.task:
@@ -117,7 +117,7 @@ class Sight:
             if spec.derived is None and not self._is_new(spec, since)
         )
 
-    def unfit(self, now: Instant) -> tuple[str, ...]:
+    def unfit(self, now: ClockReading) -> tuple[str, ...]:
         """Return the fields, in words, that would end an episode which began now."""
         ending = lost(self._judged_by, self._frozen(now))
         return tuple(
@@ -132,7 +132,7 @@ class Sight:
             sample.captured is None or bool(spec.task) or sample.captured.nanoseconds >= since
         )
 
-    def view(self, id_: StepId, now: Instant) -> View:
+    def view(self, id_: StepId, now: ClockReading) -> View:
         """Freeze observation and state."""
         fields = self._frozen(now)
         count = len(self._contract.observation)
@@ -141,7 +141,7 @@ class Sight:
             state=fields[count:],
         )
 
-    def _frozen(self, now: Instant) -> tuple[ObservationField, ...]:
+    def _frozen(self, now: ClockReading) -> tuple[ObservationField, ...]:
         return freeze(
             self._judged_by, self.latest, self._sources, observed=now, past=tuple(self._frames)
         )
@@ -182,10 +182,10 @@ class Sight:
         ]
         return min(ages, default=None)
 
-    def evaluator(self, id_: StepId, now: Instant) -> EvaluatorRecord:
+    def evaluator(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
         """Freeze the evaluator's fields."""
         fields = freeze(self._contract.evaluator, self.latest, self._sources, observed=now)
-        return EvaluatorRecord(id=id_, fields=fields)
+        return PrivilegedObservation(id=id_, fields=fields)
 
 
 def _source(spec: FieldSpec, topics: Mapping[str, str]) -> str:

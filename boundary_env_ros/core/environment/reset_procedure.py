@@ -25,7 +25,7 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.environment.reset import by_name, is_within, ResetWorld, WorldReset
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 
 
@@ -90,7 +90,7 @@ class Resetting:
         *,
         seed: int,
         sampled: tuple[NamedValues, ...],
-        asked: Instant,
+        asked: ClockReading,
         angles: Mapping[str, Collection[int]] | None = None,
     ) -> None:
         self._procedure = procedure
@@ -100,7 +100,7 @@ class Resetting:
         self.asked = asked
         self.answer: WorldReset | None = None
         self.started = False
-        self.finished: Instant | None = None
+        self.finished: ClockReading | None = None
         self._confirmed: list[str] = []
         self._index = 0
         self._since = asked.steady
@@ -122,16 +122,16 @@ class Resetting:
         own = () if self.answer is None else (self.answer.confirmed_by,)
         return ', '.join(filter(None, (*own, *self._confirmed)))
 
-    def start(self, now: Instant) -> ResetEffects:
+    def start(self, now: ClockReading) -> ResetEffects:
         """Begin with the first step."""
         self.started = True
         return self._enter(now)
 
-    def _next(self, now: Instant) -> ResetEffects:
+    def _next(self, now: ClockReading) -> ResetEffects:
         self._index += 1
         return self._enter(now)
 
-    def _enter(self, now: Instant) -> ResetEffects:
+    def _enter(self, now: ClockReading) -> ResetEffects:
         """Begin the step that is due, and every one that takes no time before it."""
         effects: list[ResetEffect] = []
         while (step := self.step) is not None:
@@ -162,7 +162,7 @@ class Resetting:
 
     # Answers -------------------------------------------------------------------------------------
 
-    def world(self, answer: WorldReset, now: Instant) -> ResetEffects:
+    def world(self, answer: WorldReset, now: ClockReading) -> ResetEffects:
         """Take the world's answer."""
         if not isinstance(self.step, WorldStep):
             return ()
@@ -173,21 +173,21 @@ class Resetting:
         """Return whether the step that goes on is the call of a service."""
         return isinstance(self.step, CallStep) and self.step.service == service
 
-    def called(self, service: str, now: Instant) -> ResetEffects:
+    def called(self, service: str, now: ClockReading) -> ResetEffects:
         """Take the answer of a service that was called."""
         if not self.calls(service):
             return ()
         self._confirmed.append(service)
         return self._next(now)
 
-    def confirmed(self, who: str, now: Instant) -> ResetEffects:
+    def confirmed(self, user: str, now: ClockReading) -> ResetEffects:
         """Take a person's word that it is done."""
         if not isinstance(self.step, ConfirmStep):
             return ()
-        self._confirmed.append(who)
+        self._confirmed.append(user)
         return self._next(now)
 
-    def seen(self, latest: Mapping[str, Sample], now: Instant) -> ResetEffects:
+    def seen(self, latest: Mapping[str, Sample], now: ClockReading) -> ResetEffects:
         """Look whether what is waited for has come."""
         step = self.step
         if not isinstance(step, WaitStep) or self._off(step, latest):
@@ -223,7 +223,7 @@ class Resetting:
                 return f'a person to confirm: {prompt}'
         return ''
 
-    def overdue(self, now: Instant) -> str:
+    def overdue(self, now: ClockReading) -> str:
         """Return one sentence if the step that goes on is past its deadline; else empty."""
         step = self.step
         if step is None or isinstance(step, PublishStep):

@@ -15,7 +15,7 @@ from enum import IntEnum
 
 from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -85,7 +85,7 @@ class Session:
         if (
             last is not None
             and (status.state.over or status.id.episode_id == last.id.episode_id)
-            and _earlier(status.taken, last.taken)
+            and _earlier(status.stamp, last.stamp)
         ):
             return
         self._status = status
@@ -261,7 +261,7 @@ class Session:
             )
 
 
-def _earlier(one: Instant | None, other: Instant | None) -> bool:
+def _earlier(one: ClockReading | None, other: ClockReading | None) -> bool:
     """Return whether an instant is known to lie before another; of two hosts none is."""
     if one is None or other is None or one.ros.host != other.ros.host:
         return False

@@ -16,9 +16,9 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.environment import Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import ResetFailed
 
 
@@ -41,10 +41,10 @@ class SharedWorld:
         # In lockstep nothing happens between the first start and the last.
         self._start_together = contract.pacing is Pacing.REALTIME
         self._resets: dict[str, ResetWorld] = {}
-        self._advances: dict[str, WorldAdvance] = {}
+        self._advances: dict[str, SimStepRequest] = {}
         self._starting = False
 
-    def ask(self, agent: str, what: ResetWorld | WorldAdvance) -> None:
+    def ask(self, agent: str, what: ResetWorld | SimStepRequest) -> None:
         """Take note of what an environment asks of the world."""
         if isinstance(what, ResetWorld):
             # An advance that it had asked for before belongs to an episode that is over.
@@ -87,7 +87,7 @@ class SharedWorld:
                 environment.hold_back('the other agents to be ready')
         return first
 
-    def advance(self, now: Instant) -> Mapping[str, WorldAdvance]:
+    def advance(self, now: ClockReading) -> Mapping[str, SimStepRequest]:
         """Return what is due now, once, by agent; empty if somebody still has to decide."""
         self._forget_ended()
         needed = [
@@ -103,7 +103,7 @@ class SharedWorld:
             self._environments[agent].keep_waiting(now)
         return {agent: self._advances.pop(agent) for agent in needed}
 
-    def watch(self, agent: str, now: Instant) -> Effects:
+    def watch(self, agent: str, now: ClockReading) -> Effects:
         """
         Look at the deadlines of one agent.
 
@@ -143,7 +143,7 @@ class SharedWorld:
             if other != agent and environment.state.over
         )
 
-    def _lacking(self, agent: str, now: Instant) -> str:
+    def _lacking(self, agent: str, now: ClockReading) -> str:
         """Return in words whom an agent must wait for before it starts; empty if nobody."""
         if not self._starting:
             missing = [a for a in self._environments if a not in self._resets]

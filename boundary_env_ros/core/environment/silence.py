@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment import causes
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 #: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
 #: The gate stops the robot after one; the second is for an environment that is merely late.
@@ -43,19 +43,19 @@ class Heard:
     own: int = 0
 
 
-def robot_silent(contract: Contract, heard: Heard, now: Instant) -> bool:
+def robot_silent(contract: Contract, heard: Heard, now: ClockReading) -> bool:
     """Return whether every sensor has been silent for too long."""
     return _too_long(heard.robot, contract.safety.robot_timeout, now)
 
 
-def recorder_silent(contract: Contract, heard: Heard, now: Instant) -> bool:
+def recorder_silent(contract: Contract, heard: Heard, now: ClockReading) -> bool:
     """Return whether a recorder that is required was not heard, or not for too long."""
     return contract.recorder_required and (
         heard.recorder is None or _too_long(heard.recorder, contract.safety.recorder_timeout, now)
     )
 
 
-def robot_died(contract: Contract, heard: Heard, now: Instant, max_age: float | None) -> bool:
+def robot_died(contract: Contract, heard: Heard, now: ClockReading, max_age: float | None) -> bool:
     """
     Return whether a field that is too old is a sign that the whole robot is gone.
 
@@ -76,7 +76,7 @@ def robot_died(contract: Contract, heard: Heard, now: Instant, max_age: float | 
 
 
 def silent(
-    contract: Contract, heard: Heard, now: Instant, *, advancing: bool
+    contract: Contract, heard: Heard, now: ClockReading, *, advancing: bool
 ) -> Mapping[str, str]:
     """
     Return which parties have been silent for too long: one sentence for each cause.
@@ -127,5 +127,5 @@ def declaring_time(contract: Contract) -> float:
     return max(waits) + _RECORDED_WITHIN
 
 
-def _too_long(since: int | None, limit: float, now: Instant) -> bool:
+def _too_long(since: int | None, limit: float, now: ClockReading) -> bool:
     return since is None or now.steady - since > limit * NANOSECONDS

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Chunk:
     """A request, and which of its actions is next; ``due`` is the steady time of its turn."""
 
     request: ActionRequest
-    received: Instant
+    received: ClockReading
     index: int
     due: int
 

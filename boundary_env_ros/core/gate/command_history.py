@@ -11,7 +11,7 @@ import math
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, Sent, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import Measurement, SentCommand, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.braking import at_rest
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import (
@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.rules.measured import (
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.gate.rules.rule_input import Ruling
 from boundary_env_ros.core.gate.rules.workspace import looks_back
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class Output:
         """Return it with somebody else asking from now on: he goes on from the last command."""
         return replace(self, goal=self.command or ())
 
-    def after(self, ruling: Ruling, trigger: Trigger, now: Instant) -> Output:
+    def after(self, ruling: Ruling, trigger: Trigger, now: ClockReading) -> Output:
         """Return it after a command that goes out."""
         goal = self.goal
         if ruling.verdict is Verdict.STOPPED:
@@ -120,7 +120,7 @@ class Output:
             recent=recent,
         )
 
-    def gone_out(self, at: Instant) -> Output:
+    def gone_out(self, at: ClockReading) -> Output:
         """Return it with the last command on the wire."""
         return self if self.out is None else replace(self, out=max(self.out, at.steady))
 
@@ -133,7 +133,7 @@ class Output:
         limits: Limits,
         trigger: Trigger,
         measurements: Mapping[str, Measurement],
-        now: Instant,
+        now: ClockReading,
     ) -> tuple[Vector | None, bool]:
         """
         Return the command that the next one is held against, and whether it is seeded.
@@ -160,13 +160,13 @@ class Output:
                 return kept, kept != previous
         return previous, False
 
-    def _since_sent(self, now: Instant) -> float:
+    def _since_sent(self, now: ClockReading) -> float:
         """Return the seconds since when the robot may have moved: the last command."""
         if self.out is None or self._lockstep:
             return math.inf
         return (now.steady - self.out) / NANOSECONDS
 
-    def _left_alone(self, now: Instant) -> tuple[bool, ...]:
+    def _left_alone(self, now: ClockReading) -> tuple[bool, ...]:
         """Return, by dimension, whether its driver has begun to brake by itself."""
         # In lockstep the world stands still, and no driver's time runs out.
         since = 0.0
@@ -178,7 +178,7 @@ class Output:
             for _ in group.low
         )
 
-    def driver_took_over(self, now: Instant) -> bool:
+    def driver_took_over(self, now: ClockReading) -> bool:
         """
         Return whether a driver has begun to brake by itself since the last command.
 
@@ -187,7 +187,7 @@ class Output:
         """
         return any(self._left_alone(now))
 
-    def time_step(self, now: Instant) -> float:
+    def time_step(self, now: ClockReading) -> float:
         """
         Return the seconds since the last command went out, at most one period.
 
@@ -196,7 +196,7 @@ class Output:
         """
         return min(max(self._since_sent(now), 0.0), self.contract.period)
 
-    def due(self, now: Instant, period: float) -> bool:
+    def due(self, now: ClockReading, period: float) -> bool:
         """
         Return whether a period has passed since the last command went out.
 
@@ -206,7 +206,7 @@ class Output:
         sooner_by = sooner(self.contract.safety)
         return self.out is None or now.steady - self.out > (period - sooner_by) * NANOSECONDS
 
-    def under_way(self, now: Instant) -> tuple[Sent, ...]:
+    def under_way(self, now: ClockReading) -> tuple[SentCommand, ...]:
         """Return what may still be under way, as far as a rule asks for it."""
         return () if self.recent is None else self.recent.at(self._robot_time(now))
 
@@ -215,7 +215,7 @@ class Output:
         """For how many seconds a command that is in force no more is remembered."""
         return 0.0 if self.recent is None else self.recent.seconds
 
-    def recalled(self, sent: tuple[Sent, ...], now: Instant) -> Output:
+    def recalled(self, sent: tuple[SentCommand, ...], now: ClockReading) -> Output:
         """Return it with what is under way as a decision says of it."""
         if self.recent is None:
             return self
@@ -225,7 +225,7 @@ class Output:
     def _lockstep(self) -> bool:
         return self.contract.pacing is Pacing.LOCKSTEP
 
-    def _robot_time(self, now: Instant) -> int:
+    def _robot_time(self, now: ClockReading) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""
         return now.ros.nanoseconds if self._lockstep else now.steady
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ class Reason(IntEnum):
     ENVIRONMENT_TIMEOUT = 21
     EMERGENCY_STOP = 22
     EPISODE_OVER = 23
-    COMPETING_PUBLISHER = 24
+    FOREIGN_PUBLISHER = 24
     LATENCY_BUDGET = 25
     GATE_LATE = 26
     OPERATOR = 27
@@ -130,7 +130,7 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.ENVIRONMENT_TIMEOUT: 'the environment has been silent for too long',
     Reason.EMERGENCY_STOP: 'the emergency stop is latched',
     Reason.EPISODE_OVER: 'the episode is over, or its lease has ended',
-    Reason.COMPETING_PUBLISHER: 'another publisher was found on a topic that only one may have',
+    Reason.FOREIGN_PUBLISHER: 'another publisher was found on a topic that only one may have',
     Reason.LATENCY_BUDGET: 'the latency budget was exceeded too often',
     Reason.GATE_LATE: "the gate's own timer came too late",
     Reason.OPERATOR: 'an operator has taken over',
@@ -188,9 +188,9 @@ class ActionRequest:
     lease_id: str
     sequence: int
     action: Vector
-    observed: Instant | None
-    delivered: Instant | None
-    requested: Instant | None
+    observed: ClockReading | None
+    delivered: ClockReading | None
+    requested: ClockReading | None
     source: Source = Source.POLICY
     client: str = ''
     client_version: str = ''
@@ -262,7 +262,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tightened:
+class RuntimeLimits:
     """
     Limits that were made stricter than the contract's while the gate runs.
 
@@ -282,7 +282,7 @@ class Tightened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class SentCommand:
     """
     A command that the robot may still be acting on.
 
@@ -295,7 +295,7 @@ class Sent:
 
     """
 
-    since: float
+    age: float
     command: Vector
 
 
@@ -306,7 +306,7 @@ class GateDecision:
 
     ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It
     holds until the next decision that publishes one, or until the driver's own timeout.
-    ``wanted_command`` is what was asked for in command space, before any rule.
+    ``requested_command`` is what was asked for in command space, before any rule.
     """
 
     id: StepId
@@ -314,11 +314,11 @@ class GateDecision:
     verdict: Verdict
     trigger: Trigger
     request: ActionRequest | None = None
-    received: Instant | None = None
-    commanded: Instant | None = None
+    received: ClockReading | None = None
+    commanded: ClockReading | None = None
     requested_action: Vector = ()
     admitted_action: Vector = ()
-    wanted_command: Vector = ()
+    requested_command: Vector = ()
     command: Vector = ()
     rules: tuple[RuleResult, ...] = ()
     time_step: float | None = None
@@ -332,10 +332,10 @@ class GateDecision:
     since_environment: float | None = None
     since_tick: float | None = None
     clock_error: float | None = None
-    competing_publishers: int = 0
+    foreign_publishers: int = 0
     overruns: int = 0
-    tightened: Tightened = Tightened()
-    recent: tuple[Sent, ...] = ()
+    runtime_limits: RuntimeLimits = RuntimeLimits()
+    recent_commands: tuple[SentCommand, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     software_version: str = ''
 
@@ -352,7 +352,7 @@ class GateDecision:
         )
 
     @property
-    def decided(self) -> Instant | None:
+    def decided(self) -> ClockReading | None:
         """Return when it was taken, where the record says so: on a request, when that came."""
         return self.received if self.trigger is Trigger.REQUEST else None
 
@@ -374,7 +374,7 @@ class GateStatus:
     """
     State of the gate, as it latches it for the others.
 
-    ``taken_over`` says whether a person has; ``driver_timeouts`` is what the probe
+    ``teleoperated`` says whether a person has; ``driver_timeouts`` is what the probe
     measured, for each group, seconds, NaN where it was not measured.
     """
 
@@ -384,11 +384,11 @@ class GateStatus:
     lease_id: str = ''
     episode_id: str = ''
     holder: str = ''
-    taken_over: bool = False
+    teleoperated: bool = False
     sequence: int = 0
     command: Vector = ()
     reasons: tuple[Reason, ...] = ()
-    competing_publishers: int = 0
+    foreign_publishers: int = 0
     driver_timeouts: Vector = ()
-    tightened: Tightened = Tightened()
-    taken: Instant | None = None
+    runtime_limits: RuntimeLimits = RuntimeLimits()
+    stamp: ClockReading | None = None

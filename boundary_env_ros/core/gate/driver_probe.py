@@ -15,7 +15,7 @@ import math
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 #: Seconds that may pass before the first command, until all that the rules need has come.
 _BEGINS = 10.0
@@ -104,7 +104,7 @@ class DriverProbe:
     held_back: str = ''
 
     @classmethod
-    def begun(cls, contract: Contract, now: Instant) -> DriverProbe:
+    def begun(cls, contract: Contract, now: ClockReading) -> DriverProbe:
         """Return one that begins now."""
         unknown = (math.nan,) * len(contract.action)
         return cls(contract=contract, since=now.steady, timeouts=unknown)
@@ -130,7 +130,9 @@ class DriverProbe:
             command[part.start : part.start + part.group.size] = part.group.probe
         return tuple(command)
 
-    def looked(self, measured: Vector | None, emitted: int | None, now: Instant) -> DriverProbe:
+    def looked(
+        self, measured: Vector | None, emitted: int | None, now: ClockReading
+    ) -> DriverProbe:
         """
         Return it after a look at what the robot does.
 

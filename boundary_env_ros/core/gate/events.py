@@ -20,10 +20,10 @@ from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     Measurement,
     RuleResult,
-    Sent,
-    Tightened,
+    RuntimeLimits,
+    SentCommand,
 )
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 
 
 class Known(TypedDict, total=False):
@@ -35,7 +35,7 @@ class Known(TypedDict, total=False):
     """
 
     time_step: float
-    recent: tuple[Sent, ...]
+    recent_commands: tuple[SentCommand, ...]
     emergency_stop: bool
     armed: bool
     since_request: float | None
@@ -63,7 +63,7 @@ class Event:
 
     """
 
-    now: Instant
+    now: ClockReading
     known: Known | None = None
 
 
@@ -104,7 +104,7 @@ class ClearEmergencyStop(Event):
 class Tighten(Event):
     """Limits are to be stricter than the contract's, or less strict again; it may be refused."""
 
-    tightened: Tightened
+    runtime_limits: RuntimeLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ class Request(Event):
     """
 
     request: ActionRequest
-    received: Instant | None = None
+    received: ClockReading | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +189,7 @@ class GivenUp(Event):
     """A request is refused that waits in vain for its sensors (lockstep)."""
 
     request: ActionRequest
-    received: Instant
+    received: ClockReading
     rules: tuple[RuleResult, ...]
 
 

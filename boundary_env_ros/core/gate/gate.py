@@ -12,7 +12,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.events import Event
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.state import State
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 
 class Gate:
@@ -57,7 +57,7 @@ class Gate:
         self.to_probe = self._reducer.to_probe
         self.state = State.of(contract, digest=digest, agent=agent, topics=topics)
 
-    def apply(self, event: Event, clock: Callable[[], Instant] | None = None) -> Decisions:
+    def apply(self, event: Event, clock: Callable[[], ClockReading] | None = None) -> Decisions:
         """
         Let an event happen, and return what the gate decides.
 
@@ -84,7 +84,7 @@ class Gate:
         self.state = state
         return decisions
 
-    def plan(self, actions: Sequence[Vector], now: Instant) -> Decisions:
+    def evaluate_actions(self, actions: Sequence[Vector], now: ClockReading) -> Decisions:
         """
         Return what would become of some actions if the lease holder asked for them now.
 
@@ -98,9 +98,9 @@ class Gate:
             When.
 
         """
-        return self._reducer.plan(self.state, actions, now)
+        return self._reducer.evaluate_actions(self.state, actions, now)
 
-    def reach(self, now: Instant) -> tuple[Vector, Vector]:
+    def reach(self, now: ClockReading) -> tuple[Vector, Vector]:
         """
         Return the least and the greatest command that bounds and rate allow now, by dimension.
 

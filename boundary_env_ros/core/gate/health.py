@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +39,9 @@ class Health:
     crowded: Mapping[str, int] = field(default_factory=dict)
     unpublished: str = ''
     late: tuple[bool, ...] = ()
-    ticked: Instant | None = None
+    ticked: ClockReading | None = None
 
-    def after_tick(self, now: Instant) -> Health:
+    def after_tick(self, now: ClockReading) -> Health:
         """Return it after the protecting timer has run."""
         # In lockstep the world stands still between two requests, however long that takes: what
         # the wall clock says would only make the record depend on it.
@@ -49,13 +49,13 @@ class Health:
             return self
         return replace(self, ticked=now)
 
-    def since_tick(self, now: Instant) -> float | None:
+    def since_tick(self, now: ClockReading) -> float | None:
         """Return the steady seconds since the timer ran; None if it has not, or in lockstep."""
         if self.ticked is None:
             return None
         return (now.steady - self.ticked.steady) / NANOSECONDS
 
-    def clock_error(self, now: Instant) -> float | None:
+    def clock_error(self, now: ClockReading) -> float | None:
         """
         Return by how many seconds ROS time has moved further than steady time since that.
 

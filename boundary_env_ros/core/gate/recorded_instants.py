@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 
 #: Triggers of decisions that somebody asked for.
 ASKED = (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR)
@@ -45,13 +45,13 @@ class RecordedInstants:
         self._asked: int | None = None
         #: How far the ROS clock was before the steady one, ns, when both were read last.
         self._ahead: int | None = None
-        self.now = Instant(ros=Stamp(clock=Clock.SYSTEM, nanoseconds=0, host=''), steady=0)
+        self.now = ClockReading(ros=Stamp(clock=Clock.SYSTEM, nanoseconds=0, host=''), steady=0)
 
     def begin(self) -> None:
         """Take note that another lease begins: from when its policy's time runs is not known."""
         self._asked = None
 
-    def go_on_to(self, then: GateDecision) -> Instant:
+    def go_on_to(self, then: GateDecision) -> ClockReading:
         """Return the instant of the next decision."""
         self.now = self._instant(then)
         return self.now
@@ -66,7 +66,7 @@ class RecordedInstants:
         elif then.since_request is not None:
             self._asked = now - round(then.since_request * NANOSECONDS)
 
-    def _instant(self, then: GateDecision) -> Instant:
+    def _instant(self, then: GateDecision) -> ClockReading:
         on_request = then.trigger is Trigger.REQUEST
         known = then.received if on_request else then.commanded
         at = known or then.commanded or then.received or self.now

@@ -68,7 +68,7 @@ from boundary_env_ros.core.gate.rules.measured import measured_command
 from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
 from boundary_env_ros.core.gate.rules.runtime_limits import refuse_looser, tightened_limits
 from boundary_env_ros.core.gate.state import State
-from boundary_env_ros.core.timebase import elapsed, Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import Refused, ResultCode
 
 Decisions = tuple[GateDecision, ...]
@@ -158,7 +158,7 @@ class Reducer:
             last_request=now.steady,
             pending=None,
             # A hand that was there before the lease is there now, too.
-            taken_over=state.senses.switch_held(now),
+            teleoperated=state.senses.switch_held(now),
         )
         return state, ()
 
@@ -194,7 +194,7 @@ class Reducer:
                 ResultCode.SENSOR_MISSING,
             )
 
-    def _refuse_unheard(self, state: State, now: Instant) -> None:
+    def _refuse_unheard(self, state: State, now: ClockReading) -> None:
         """
         Refuse an arming while a sensor that is needed is not heard, as by a gate that is new.
 
@@ -238,10 +238,10 @@ class Reducer:
         return replace(state, authority=state.authority.cleared()).without_lease(), ()
 
     def _tighten(self, state: State, event: Tighten) -> Step:
-        limits = tightened_limits(self._declared, event.tightened)
+        limits = tightened_limits(self._declared, event.runtime_limits)
         if state.authority.lease is not None:
             refuse_looser(state.limits, limits, 'it is while a lease is out')
-        return replace(state, limits=limits, tightened=event.tightened), ()
+        return replace(state, limits=limits, runtime_limits=event.runtime_limits), ()
 
     # What is noticed -----------------------------------------------------------------------------
 
@@ -374,19 +374,21 @@ class Reducer:
             return state, ()
         return self._decide(replace(state, pending=None), request, received, at)
 
-    def _decide(self, state: State, request: ActionRequest, received: Instant, at: Event) -> Step:
+    def _decide(
+        self, state: State, request: ActionRequest, received: ClockReading, at: Event
+    ) -> Step:
         refusals = self._refusals(state, request, running=state.authority.running)
         if refusals:
             return self._reject(state, request, received, refusals, at)
         latency = _age(request.observed, received, self._contract.pacing)
         state = replace(state, health=state.health.asked(latency))
         heard = replace(state, authority=state.authority.heard(request))
-        if state.taken_over:
+        if state.teleoperated:
             # Refused once and for all: sent again, it is no answer to what the hand has done. In
             # lockstep the world moves from request to request, and so does the operator.
             moves = self._lockstep and at.known is None and state.senses.switch_held(at.now)
             state, by_hand = self._by_hand(heard, at) if moves else (heard, ())
-            first = precedence(taken_over=True)
+            first = precedence(teleoperated=True)
             state, refused = self._reject(state, request, received, first, at)
             return state, (*by_hand, *refused)
         refusals = age(latency, self._contract.safety.max_action_age)
@@ -484,7 +486,7 @@ class Reducer:
         self,
         state: State,
         request: ActionRequest,
-        received: Instant,
+        received: ClockReading,
         results: tuple[RuleResult, ...],
         at: Event,
     ) -> Step:
@@ -534,7 +536,7 @@ class Reducer:
                 never = never_came(self._contract.lockstep_deadline)
                 state = replace(state, pending=None)
                 return self._reject(state, request, received, never, at)
-        if state.taken_over and not state.senses.switch_held(now):
+        if state.teleoperated and not state.senses.switch_held(now):
             state = state.in_hand(False)  # his hand is silent: he has let go
         situation = self._situation(state, Trigger.TIMER, at)
         if state.authority.over or state.authority.braking is not None:
@@ -639,7 +641,7 @@ class Reducer:
             competing=health.competing,
             crowded=health.crowded,
             overruns=health.overruns,
-            recent=output.under_way(now),
+            recent_commands=output.under_way(now),
             measurements=measurements,
         )
         return replace(situation, **known) if known else situation
@@ -652,7 +654,7 @@ class Reducer:
         at: Event,
         *,
         request: ActionRequest | None = None,
-        received: Instant | None = None,
+        received: ClockReading | None = None,
         index: int = 0,
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
@@ -679,7 +681,7 @@ class Reducer:
         sequence: int,
         *,
         request: ActionRequest | None = None,
-        received: Instant | None = None,
+        received: ClockReading | None = None,
         index: int = 0,
     ) -> GateDecision:
         size = self._size
@@ -698,7 +700,7 @@ class Reducer:
             if request.horizon == 1
             else request.action[index * size : (index + 1) * size],
             admitted_action=ruling.admitted,
-            wanted_command=ruling.wanted,
+            requested_command=ruling.wanted,
             command=ruling.command,
             rules=ruling.results,
             time_step=situation.time_step,
@@ -712,17 +714,19 @@ class Reducer:
             since_environment=situation.since_environment,
             since_tick=situation.since_tick,
             clock_error=situation.clock_error,
-            competing_publishers=situation.foreign,
+            foreign_publishers=situation.foreign,
             overruns=situation.overruns,
-            tightened=state.tightened,
-            recent=situation.recent,
+            runtime_limits=state.runtime_limits,
+            recent_commands=situation.recent_commands,
             measurements=tuple(situation.measurements.values()),
             software_version=self._version,
         )
 
     # What would be -------------------------------------------------------------------------------
 
-    def plan(self, state: State, actions: Sequence[Vector], now: Instant) -> Decisions:
+    def evaluate_actions(
+        self, state: State, actions: Sequence[Vector], now: ClockReading
+    ) -> Decisions:
         """
         Return what would become of some actions if the lease holder asked for them now.
 
@@ -745,7 +749,7 @@ class Reducer:
             situation = replace(situation, overruns=state.health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
                 out_of_turn(self._contract, self._agent, authority.id.step + 1)
-                or precedence(taken_over=state.taken_over)
+                or precedence(teleoperated=state.teleoperated)
                 if authority.running
                 else not_armed()
             )
@@ -757,7 +761,7 @@ class Reducer:
             decisions.append(replace(decision, requested_action=action))
         return tuple(decisions)
 
-    def reach(self, state: State, now: Instant) -> tuple[Vector, Vector]:
+    def reach(self, state: State, now: ClockReading) -> tuple[Vector, Vector]:
         """
         Return the least and the greatest command that bounds and rate allow now, by dimension.
 
@@ -792,11 +796,11 @@ def _why(ruling: Ruling) -> tuple[Reason, ...]:
     return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
 
 
-def _since(then: int | None, now: Instant) -> float | None:
+def _since(then: int | None, now: ClockReading) -> float | None:
     return None if then is None else (now.steady - then) / NANOSECONDS
 
 
-def _age(observed: Instant | None, received: Instant, pacing: Pacing) -> float | None:
+def _age(observed: ClockReading | None, received: ClockReading, pacing: Pacing) -> float | None:
     """
     Return the age of the observation that an action answers, seconds.
 

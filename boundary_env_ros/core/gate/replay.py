@@ -25,8 +25,8 @@ from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
     Reason,
+    RuntimeLimits,
     StepId,
-    Tightened,
     Trigger,
     Verdict,
 )
@@ -163,7 +163,9 @@ class Replay:
         output, chunk, last_request = before.output, before.chunk, before.last_request
         refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
         if then.published:
-            ruling = Ruling(verdict=then.verdict, wanted=then.wanted_command, command=then.command)
+            ruling = Ruling(
+                verdict=then.verdict, wanted=then.requested_command, command=then.command
+            )
             output = output.after(ruling, then.trigger, self._now)
             output = output.gone_out(then.commanded or self._now)
             self._rates_unknown = True
@@ -209,7 +211,7 @@ class Replay:
             self._state = replace(
                 state,
                 chunk=None,
-                taken_over=_hand_held(then, self._contract) or False,
+                teleoperated=_hand_held(then, self._contract) or False,
                 health=replace(state.health, late=()),
             )
             self._overruns_known = self._asked_alike = self._sent_alike = True
@@ -225,9 +227,11 @@ class Replay:
         output, chunk = self._state.output, self._state.chunk
         if then.previous_command and not then.seeded:
             previous = then.previous_command
-            output = replace(output, command=previous, in_force=previous, goal=then.wanted_command)
+            output = replace(
+                output, command=previous, in_force=previous, goal=then.requested_command
+            )
             self._rates_unknown = True
-        output = output.recalled(then.recent, self._now)
+        output = output.recalled(then.recent_commands, self._now)
         if then.trigger is Trigger.CHUNK and then.request is not None and then.received:
             index = max(then.id.step - then.request.id.step, 0)
             chunk = Chunk(then.request, then.received, index, 0)
@@ -238,11 +242,11 @@ class Replay:
     def _as_recorded(self, then: GateDecision) -> State:
         """Return the state with what a decision says of it: limits, episode, lease, and hand."""
         state = self._state
-        if then.tightened != state.tightened:
+        if then.runtime_limits != state.runtime_limits:
             # As strict as they were, and no less strict than this contract's.
-            stricter = _stricter(self._declared, then.tightened)
+            stricter = _stricter(self._declared, then.runtime_limits)
             limits = tightened_limits(self._declared, stricter)
-            state = replace(state, limits=limits, tightened=then.tightened)
+            state = replace(state, limits=limits, runtime_limits=then.runtime_limits)
         armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
         state = self._in_hand(self._under_lease(state, then, armed=armed), then)
         if any(result.reason is Reason.STILL_STOPPED for result in then.rules):
@@ -384,8 +388,8 @@ class Replay:
         slack = 2.0 / NANOSECONDS if self._lockstep else self._contract.safety.gate_lateness
         output = self._state.output
         ours = output.under_way(self._now)
-        if self._same_terms and same_way(recorded.recent, ours, output.looks_back, slack):
-            known['recent'] = recorded.recent
+        if self._same_terms and same_way(recorded.recent_commands, ours, output.looks_back, slack):
+            known['recent_commands'] = recorded.recent_commands
         return known
 
     def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
@@ -437,12 +441,12 @@ def _hand_held(decision: GateDecision, contract: Contract) -> bool | None:
     return hand.age <= operator.timeout and hand.values[-1] >= HELD
 
 
-def _stricter(declared: Limits, tightened: Tightened) -> Tightened:
+def _stricter(declared: Limits, runtime_limits: RuntimeLimits) -> RuntimeLimits:
     """Return the stricter of what a contract declares and what was set while the gate ran."""
-    timeout = tightened.command_timeout
-    return Tightened(
-        low=tuple(map(max, tightened.low, declared.low)),
-        high=tuple(map(min, tightened.high, declared.high)),
-        rate=tuple(map(min, tightened.rate, declared.rate)),
+    timeout = runtime_limits.command_timeout
+    return RuntimeLimits(
+        low=tuple(map(max, runtime_limits.low, declared.low)),
+        high=tuple(map(min, runtime_limits.high, declared.high)),
+        rate=tuple(map(min, runtime_limits.rate, declared.rate)),
         command_timeout=None if timeout is None else min(timeout, declared.safety.command_timeout),
     )

@@ -14,7 +14,7 @@ from boundary_env_ros.core.environment.observation import age_of
 from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.rules.limits import Need, OPERATOR
 from boundary_env_ros.core.sources.usable import is_fresh
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 
 #: What the operator's switch reads at least while it is held.
 HELD = 0.5
@@ -46,7 +46,9 @@ class Senses:
     latest: Mapping[str, Measurement] = field(default_factory=dict)
     advanced: Advanced | None = None
 
-    def after(self, name: str, values: Vector, captured: Stamp | None, now: Instant) -> Senses:
+    def after(
+        self, name: str, values: Vector, captured: Stamp | None, now: ClockReading
+    ) -> Senses:
         """Return them after a value of an input."""
         measurement = Measurement(
             name=name,
@@ -57,14 +59,14 @@ class Senses:
         )
         return replace(self, latest={**self.latest, name: measurement})
 
-    def measurements(self, now: Instant) -> dict[str, Measurement]:
+    def measurements(self, now: ClockReading) -> dict[str, Measurement]:
         """Return the last value of every input with its age, by name."""
         found = {name: self._aged(name, now) for name in self.needs}
         if self.contract.safety.operator is not None:
             found[OPERATOR] = self._aged(OPERATOR, now)
         return found
 
-    def unheard(self, now: Instant) -> tuple[str, ...]:
+    def unheard(self, now: ClockReading) -> tuple[str, ...]:
         """Return what is needed and was not heard, or not lately, each with its topic."""
         found = []
         for name, need in self.needs.items():
@@ -75,7 +77,7 @@ class Senses:
                 found.append(f'{name} ({measurement.topic}, {measurement.age:.3g} s old)')
         return tuple(found)
 
-    def _aged(self, name: str, now: Instant) -> Measurement:
+    def _aged(self, name: str, now: ClockReading) -> Measurement:
         latest = self.latest.get(name)
         if latest is None:
             return Measurement(name=name, topic=self.topics[name])
@@ -98,7 +100,7 @@ class Senses:
 
     # The operator --------------------------------------------------------------------------------
 
-    def switch_held(self, now: Instant) -> bool:
+    def switch_held(self, now: ClockReading) -> bool:
         """Return whether an operator holds his switch, as far as is known lately enough."""
         operator = self.contract.safety.operator
         if operator is None:

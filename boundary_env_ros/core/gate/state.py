@@ -16,14 +16,14 @@ from boundary_env_ros.core.gate.decision import (
     GateState,
     GateStatus,
     Reason,
-    Tightened,
+    RuntimeLimits,
 )
 from boundary_env_ros.core.gate.driver_probe import DriverProbe
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.gate.lease import Authority
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.sensor_buffer import Senses
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class State:
     ----------
     authority, senses, output, health
         Whom it hears, what it heard of its sensors, what it sent, and what it knows of itself.
-    limits, tightened
+    limits, runtime_limits
         The limits in force, and what was made stricter in them than the contract is.
     probe
         The measurement of the timeouts of the drivers; None before the first.
@@ -49,7 +49,7 @@ class State:
         What is left of a request that covers several steps.
     held_for
         Episode and step in which the robot was held for another agent last.
-    taken_over
+    teleoperated
         An operator has the robot.
     sequence
         Number of the last decision.
@@ -63,14 +63,14 @@ class State:
     output: Output
     health: Health
     limits: Limits
-    tightened: Tightened = Tightened()
+    runtime_limits: RuntimeLimits = RuntimeLimits()
     probe: DriverProbe | None = None
     heard_environment: int | None = None
     last_request: int | None = None
-    pending: tuple[ActionRequest, Instant] | None = None
+    pending: tuple[ActionRequest, ClockReading] | None = None
     chunk: Chunk | None = None
     held_for: tuple[str, int] = ('', 0)
-    taken_over: bool = False
+    teleoperated: bool = False
     sequence: int = 0
     stopping: bool = False
     reasons: tuple[Reason, ...] = ()
@@ -141,9 +141,9 @@ class State:
 
     def in_hand(self, held: bool) -> State:
         """Return it with an operator who has the robot, or has it no more."""
-        if held is self.taken_over:
+        if held is self.teleoperated:
             return self
-        return replace(self, taken_over=held, chunk=None, output=self.output.handed_over())
+        return replace(self, teleoperated=held, chunk=None, output=self.output.handed_over())
 
     @property
     def name(self) -> GateState:
@@ -159,7 +159,7 @@ class State:
             return GateState.STOPPING
         return GateState.RUNNING if authority.running else GateState.ARMED
 
-    def status(self, now: Instant) -> GateStatus:
+    def status(self, now: ClockReading) -> GateStatus:
         """Return what is to be latched for the others."""
         probe, lease = self.probe, self.authority.lease
         return GateStatus(
@@ -169,12 +169,12 @@ class State:
             lease_id='' if lease is None else lease.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
-            taken_over=self.taken_over,
+            teleoperated=self.teleoperated,
             sequence=self.sequence,
             command=self.output.command or (),
             reasons=self.reasons if self.stopping else (),
-            competing_publishers=self.health.competing + sum(self.health.crowded.values()),
+            foreign_publishers=self.health.competing + sum(self.health.crowded.values()),
             driver_timeouts=() if probe is None else probe.timeouts,
-            tightened=self.tightened,
-            taken=now,
+            runtime_limits=self.runtime_limits,
+            stamp=now,
         )

@@ -16,7 +16,7 @@ import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.episode_label import agreed, EpisodeMark
+from boundary_env_ros.core.environment.episode_label import agreed, EpisodeLabel
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.gate.decision import Trigger
@@ -76,14 +76,14 @@ class Head:
     ----------
     first
         Its reset, or its first step if the reset is not in the record.
-    marked
-        What the people say who have marked it: ``success``, ``failure``, ``unclear``; empty if
+    labelled
+        What the people say who have labelled it: ``success``, ``failure``, ``unclear``; empty if
         nobody has.
 
     """
 
     first: Transition
-    marked: str = ''
+    labelled: str = ''
 
     @property
     def reset(self) -> ResetRecord | None:
@@ -166,7 +166,7 @@ class EpisodeStream:
         Where they are found; None if there are none.
     gaps
         Is told what is missing.
-    marks
+    labels
         What people said, by episode and agent.
 
     """
@@ -178,11 +178,11 @@ class EpisodeStream:
         images: Sequence[FieldSpec],
         pictures: RecordedImages | None,
         gaps: Gaps,
-        marks: Mapping[Key, Sequence[EpisodeMark]],
+        labels: Mapping[Key, Sequence[EpisodeLabel]],
     ) -> None:
         self._contract, self._agent = contract, agent
         self._specs, self._pictures, self._gaps = images, pictures, gaps
-        self._marks = marks
+        self._labels = labels
         self._command: Vector | None = None
 
     def follow(
@@ -213,9 +213,9 @@ class EpisodeStream:
                 continue
             if not begun:
                 begun = True
-                said = agreed(self._marks.get(step.episode.key, ()))
+                said = agreed(self._labels.get(step.episode.key, ()))
                 yield Head(
-                    first=step.episode.first, marked='' if said is None else said.name.lower()
+                    first=step.episode.first, labelled='' if said is None else said.name.lower()
                 )
             if seen is not None and seen[0] == now.id.step - 1:
                 before = seen[1]

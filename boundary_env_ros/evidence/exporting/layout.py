@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.causes import SUCCESS
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.evidence.exporting.episodes import Head, Sight, Step
 
 Array = npt.NDArray[Any]
@@ -71,10 +71,10 @@ class Column:
         return np.zeros(self.shape, self.dtype)[()]
 
 
-def _time(instant: Instant | Stamp | None) -> int:
+def _time(instant: ClockReading | Stamp | None) -> int:
     if instant is None:
         return UNKNOWN_TIME
-    return instant.ros.nanoseconds if isinstance(instant, Instant) else instant.nanoseconds
+    return instant.ros.nanoseconds if isinstance(instant, ClockReading) else instant.nanoseconds
 
 
 #: Instants of a step, and what happened then.
@@ -299,7 +299,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     'success': ('bool', 'it ended with the cause success'),
     'cause': (TEXT, 'why it ended; empty if the record breaks off in it'),
     'declared_by': (TEXT, 'who says so; `export` if the record breaks off in it'),
-    'marked': (TEXT, 'what people made of it: success, failure, unclear; empty: not marked'),
+    'label': (TEXT, 'what people made of it: success, failure, unclear; empty: no label'),
 }
 
 #: What is said of a whole episode.
@@ -324,5 +324,5 @@ def about(head: Head, last: Step) -> dict[str, str | int | bool]:
         'success': last.cause == SUCCESS,
         'cause': last.cause,
         'declared_by': last.declared_by,
-        'marked': head.marked,
+        'label': head.labelled,
     }

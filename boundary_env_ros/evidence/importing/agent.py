@@ -28,11 +28,11 @@ from boundary_env_ros.core.environment.task import judge, Outcome, StepView, sup
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.imported import import_marks
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import (
-    EvaluatorRecord,
     Kind,
     NamedValues,
+    PrivilegedObservation,
     ResetRecord,
     Transition,
 )
@@ -41,7 +41,7 @@ from boundary_env_ros.errors import BoundaryError, TaskFailed
 #: Who declares the endings that nobody declared while the robot ran.
 DECLARER = 'import'
 
-Made: TypeAlias = Transition | EvaluatorRecord | EpisodeStatus
+Made: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus
 
 _TIMES = ('observed', 'closed', 'captured', 'latency')
 _SEEN = ('age', 'status', 'arrived')
@@ -158,7 +158,7 @@ class ImportedAgent:
             whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
             self._actuation.measured(Feedback(captured=captured, values=whole))
 
-    def command(self, group: str, values: Vector, now: Instant) -> None:
+    def command(self, group: str, values: Vector, now: ClockReading) -> None:
         """Take the command of one group; with it the others are as they were sent last."""
         self._groups[group] = values
         if len(self._groups) < len(self._contract.action):
@@ -218,7 +218,7 @@ class ImportedAgent:
         """Return the last step that was closed."""
         return self._episode.step
 
-    def begin(self, now: Instant) -> None:
+    def begin(self, now: ClockReading) -> None:
         """Begin an episode with what was seen last."""
         contract, origin = self._contract, self._origin
         self._episode = (
@@ -278,7 +278,7 @@ class ImportedAgent:
         )
         self._keep(view)
 
-    def tick(self, now: Instant) -> tuple[Made, ...]:
+    def tick(self, now: ClockReading) -> tuple[Made, ...]:
         """Close a step; return what is whole now, and with an ending all that is left."""
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
@@ -395,9 +395,9 @@ class ImportedAgent:
         self._of_step_before = self._previous
         self._sight.keep(view)
 
-    def _status(self, now: Instant) -> EpisodeStatus:
+    def _status(self, now: ClockReading) -> EpisodeStatus:
         return self._episode.status(
-            self._id(self._episode.step), pacing=self._contract.pacing, taken=now
+            self._id(self._episode.step), pacing=self._contract.pacing, stamp=now
         )
 
     def _id(self, step: int) -> StepId:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 
 #: No log time of a running robot is so far from its stamps, unless they are of two clocks.
 _APART = 86_400 * NANOSECONDS
@@ -88,10 +88,10 @@ class TimeLine:
         self._last = time if self._last is None else max(self._last, time)
         self.now = self._last if self.now is None else max(self.now, self._last)
 
-    def instant(self, nanoseconds: int) -> Instant:
+    def instant(self, nanoseconds: int) -> ClockReading:
         """Return a moment of the time line; the steady reading is the same, for want of any."""
         stamp = Stamp(clock=self._clock, nanoseconds=nanoseconds, host=self._host)
-        return Instant(ros=stamp, steady=max(1, nanoseconds))
+        return ClockReading(ros=stamp, steady=max(1, nanoseconds))
 
     def captured(self, stamp: int | None) -> Stamp | None:
         """Return what a header says, nanoseconds; None if it says nothing."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.transition import EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.evidence.importing.agent import DECLARER, Made
 from boundary_env_ros.evidence.importing.listening import OWN
 from boundary_env_ros.evidence.importing.timeline import TimeLine
@@ -30,7 +30,7 @@ from boundary_env_ros.storage.run_recording import RunRecording
 _TOPICS: Final[Mapping[type, str]] = {
     ContractDescription: 'boundary/contract',
     EpisodeStatus: 'boundary/episode_status',
-    EvaluatorRecord: 'boundary/evaluator',
+    PrivilegedObservation: 'boundary/privileged_observation',
     Transition: 'boundary/transition',
 }
 
@@ -145,7 +145,7 @@ class RunWriter:
         closed = {r.id: r.closed.ros.nanoseconds for r in made if isinstance(r, Transition)}
         for record in made:
             if isinstance(record, EpisodeStatus):
-                at = 0 if record.taken is None else record.taken.ros.nanoseconds
+                at = 0 if record.stamp is None else record.stamp.ros.nanoseconds
             else:
                 at = closed[record.id]
             if isinstance(record, Transition):

@@ -15,7 +15,7 @@ from functools import partial
 import math
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.sources.inputs import looked_up_fields
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.raw.commands import CommandChecks, END
 from boundary_env_ros.evidence.raw.decisions import DecisionChecks
 from boundary_env_ros.evidence.raw.feedback import FeedbackChecks
@@ -54,12 +54,12 @@ _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
 _RECORDER = f'{_PACKAGE}RecorderStatus'
-_ADVANCED = f'{_PACKAGE}WorldAdvanced'
+_ADVANCED = f'{_PACKAGE}SimStepResponse'
 _OWN: Mapping[str, type] = {
     _REQUEST: ActionRequest,
     _OBSERVATION: Observation,
     _RECORDER: RecorderState,
-    _ADVANCED: WorldAdvanced,
+    _ADVANCED: SimStepResponse,
 }
 
 #: The rules that need each kind of use.
@@ -209,7 +209,7 @@ class RawAuditor:
             self._commands.decided(record, log_time)
             self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
             self._later(log_time, partial(self._decision, record, log_time))
-        elif isinstance(record, EvaluatorRecord):
+        elif isinstance(record, PrivilegedObservation):
             self._published.evaluator(record, log_time)
         elif isinstance(record, ActuationEvidence):
             self._later(log_time, partial(self._feedback.evidence, record))

@@ -12,7 +12,7 @@ from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigg
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.recorded import was_silent
 from boundary_env_ros.core.gate.sensor_buffer import HELD
-from boundary_env_ros.core.timebase import Instant, to_nanoseconds
+from boundary_env_ros.core.timebase import ClockReading, to_nanoseconds
 from boundary_env_ros.evidence.raw.support import (
     Claim,
     nanoseconds,
@@ -147,14 +147,14 @@ class DecisionChecks:
     def _operator(self, decision: GateDecision, use: Use, heard: Heard) -> None:
         """Hold a decision on the operator against the message of his topic."""
         *command, switch = heard.readings[use.name].values
-        wanted = decision.wanted_command
+        wanted = decision.requested_command
         asked = turned_all(self._tape.contract.action, tuple(command), decision.previous_command)
         if switch >= HELD and (not wanted or same(asked, wanted)):
             self._tape.took('commands by hand', 'commands by hand')
             return
         expected = vector(command) if switch >= HELD else 'no decision'
         expected = f'{expected} with a switch that reads {switch:g} on {use.topic}'
-        place = '.wanted_command'
+        place = '.requested_command'
         self._find(catalogue.OPERATOR_FIRST, decision, place, expected, vector(wanted))
 
     def _measurement(
@@ -196,7 +196,7 @@ class DecisionChecks:
         measurement: Measurement,
         use: Use,
         heard: Heard,
-        instant: Instant | None,
+        instant: ClockReading | None,
         asked: int | None,
         agent: _Agent,
     ) -> Heard:
@@ -252,7 +252,7 @@ class DecisionChecks:
         self._find(catalogue.VALUES_NEWEST, decision, place, expected, actual)
         return newest
 
-    def _listened(self, decision: GateDecision, instant: Instant, now: int) -> int:
+    def _listened(self, decision: GateDecision, instant: ClockReading, now: int) -> int:
         """
         Return the log time up to which the gate surely received.
 

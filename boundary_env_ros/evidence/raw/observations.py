@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import Frames
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.core.timebase import Instant, to_nanoseconds
+from boundary_env_ros.core.timebase import ClockReading, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import WRONG_INPUT
 from boundary_env_ros.evidence.episodes import is_unjudged
@@ -84,7 +84,7 @@ class _Frozen:
     """
 
     id: StepId
-    closed: Instant
+    closed: ClockReading
     late: int
     listened: int | None
     log_time: int

@@ -10,7 +10,7 @@ from typing import TypeVar
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.evidence.raw.tape import BEGINNING, Tape
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import Mismatch, same, vector
@@ -54,7 +54,7 @@ class PublishedChecks:
         self._tape = tape
         self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
         self._observations: _Waiting[Observation] = _Waiting()
-        self._evaluator: _Waiting[tuple[EvaluatorRecord, int]] = _Waiting()
+        self._evaluator: _Waiting[tuple[PrivilegedObservation, int]] = _Waiting()
         self._answered: _Waiting[None] = _Waiting()
         self._first: dict[str, int] = {}
         self._granted: _Waiting[int] = _Waiting()
@@ -80,11 +80,11 @@ class PublishedChecks:
         self._first.setdefault('observation', log_time)
         self._observations.put(_step(observation), observation)
 
-    def evaluator(self, record: EvaluatorRecord, log_time: int) -> None:
+    def evaluator(self, record: PrivilegedObservation, log_time: int) -> None:
         """Take a record of the evaluator, which waits for its step."""
         self._evaluator.put(_step(record), (record, log_time))
 
-    def evaluator_of(self, transition: Transition) -> tuple[EvaluatorRecord, int] | None:
+    def evaluator_of(self, transition: Transition) -> tuple[PrivilegedObservation, int] | None:
         """Return the evaluator's record of a step, and when it came."""
         return self._evaluator.pop(_step(transition), None)
 
@@ -194,5 +194,5 @@ class PublishedChecks:
         self._tape.find(catalogue.AS_PUBLISHED, found, transition.id)
 
 
-def _step(record: Observation | EvaluatorRecord | Transition) -> tuple[object, ...]:
+def _step(record: Observation | PrivilegedObservation | Transition) -> tuple[object, ...]:
     return record.id.agent, record.id.episode_id, record.id.step

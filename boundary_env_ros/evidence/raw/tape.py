@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.evidence.raw.window import Heard, Window
 from boundary_env_ros.evidence.raw.wiring import Use, wired, Wiring
 from boundary_env_ros.evidence.rules.base import Mismatch, Rule
@@ -51,7 +51,7 @@ class RecorderState:
     """What is looked at of a ``RecorderStatus``."""
 
     lost: int
-    taken: Instant
+    stamp: ClockReading
 
 
 class Tape:
@@ -151,9 +151,9 @@ class Tape:
 
     def recorder(self, state: RecorderState) -> None:
         """Take the state of the recorder."""
-        self._lost, self._host = state.lost, state.taken.ros.host
+        self._lost, self._host = state.lost, state.stamp.ros.host
 
-    def advanced(self, report: WorldAdvanced) -> None:
+    def advanced(self, report: SimStepResponse) -> None:
         """Take the world's report of an advance (lockstep)."""
         last = {
             topic: int(stamp)
@@ -253,7 +253,7 @@ class Tape:
 
     # Time ----------------------------------------------------------------------------------------
 
-    def came(self, instant: Instant | None, log_time: int) -> None:
+    def came(self, instant: ClockReading | None, log_time: int) -> None:
         """Take note of when the recorder had a message that was made at an instant."""
         if instant is not None and self._is_foreign(instant.ros):
             behind = self._behind.setdefault(instant.ros.host, deque(maxlen=_PLACED))
@@ -263,7 +263,7 @@ class Tape:
         # The time of a simulated world is the same on every host.
         return not self.contract.sim_time and bool(self._host) and stamp.host != self._host
 
-    def on_tape(self, instant: Instant | None) -> int | None:
+    def on_tape(self, instant: ClockReading | None) -> int | None:
         """
         Return an instant as a log time of the record; None if its clock is another.
 
@@ -283,7 +283,7 @@ class Tape:
             return None
         return instant.ros.nanoseconds + sorted(behind)[len(behind) // 2]
 
-    def latest(self, instant: Instant | None) -> int | None:
+    def latest(self, instant: ClockReading | None) -> int | None:
         """Return the log time behind which nothing can have been known at an instant."""
         now = self.on_tape(instant)
         if now is None:

@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.report.timeline import Picture, Timeline
-from boundary_env_ros.evidence.run_files import counted, marks_in_index, read_all, Run
+from boundary_env_ros.evidence.run_files import counted, labels_in_index, read_all, Run
 from boundary_env_ros.storage.reader import open_records
 
 Told = Callable[[str], None]
@@ -55,10 +55,10 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     places = places_of(contract) if contract else UNKNOWN_PLACES
     first = Reading(contract, places)
     records = counted(read_all(run), lambda n: told(f'reading: {n} records'))
-    steps = Episodes(chain(records, marks_in_index(path)))
+    steps = Episodes(chain(records, labels_in_index(path)))
     for step in steps:
         first.add(step)
-    moments = first.finish(steps.marks)
+    moments = first.finish(steps.labels)
     rows = tuple(first.rows.values())
     for row in _drawn(rows, moments, limits.episodes):
         row.drawn = True
@@ -68,8 +68,8 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     records = counted(read_all(run), lambda n: told(f'drawing: {n} records'))
     again = Episodes(records, contract)
     for row, timeline in _timelines(again, first.rows, contract, places, limits.columns):
-        for mark in steps.marks.get((row.agent, row.episode_id), ()):
-            timeline.event(mark.id.step, 'mark', f'{mark.verdict.name.lower()} by {mark.who}')
+        for label in steps.labels.get((row.agent, row.episode_id), ()):
+            timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
         details[row.number] = timeline.to_json()
         pictures[row.number] = sorted(timeline.pictures, key=lambda picture: picture.step)
     frames = _frames(run, contract, pictures, _steps(moments, first.rows), limits, notes)

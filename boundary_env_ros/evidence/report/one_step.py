@@ -10,13 +10,13 @@ from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Episodes, Step
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.signs import Sign, signs_of
-from boundary_env_ros.evidence.run_files import counted, marks_in_index, read_all, Run
+from boundary_env_ros.evidence.run_files import counted, labels_in_index, read_all, Run
 
 #: The last episode, or the last step of one.
 LAST = 'last'
@@ -37,7 +37,7 @@ class OneStep:
         Of its episode, as far as the record goes.
     contract
         None if it is not known.
-    marks
+    labels
         What people say of its episode.
 
     """
@@ -46,7 +46,7 @@ class OneStep:
     episodes: int
     last_step: int
     contract: Contract | None
-    marks: tuple[EpisodeMark, ...]
+    labels: tuple[EpisodeLabel, ...]
 
     @property
     def signs(self) -> tuple[Sign, ...]:
@@ -66,7 +66,7 @@ class OneStep:
             'late_evidence': to_json(step.late) if step.late else None,
             'statuses': [to_json(status) for status in step.statuses],
             'events': [to_json(event) for event in step.events],
-            'marks': [to_json(mark) for mark in self.marks],
+            'labels': [to_json(label) for label in self.labels],
             'signs': [{'kind': sign.kind, 'why': sign.why} for sign in self.signs],
         }
 
@@ -99,7 +99,7 @@ def find_step(
         raise RecordError(f'Not a step (expected a number from 0, or "last", got {step!r}).')
     run = Run(path)
     contract = run.terms().contract
-    records = chain(read_all(run), marks_in_index(path))
+    records = chain(read_all(run), labels_in_index(path))
     steps = Episodes(counted(records, lambda n: told(f'reading: {n} records')), contract)
     chosen: Episode | None = None
     found: Step | None = None
@@ -124,7 +124,7 @@ def find_step(
         episodes=steps.count,
         last_step=numbers[-1],
         contract=contract,
-        marks=tuple(steps.marks.get(chosen.key, ())),
+        labels=tuple(steps.labels.get(chosen.key, ())),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode_label import EpisodeMark
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
@@ -87,18 +87,18 @@ class Reading:
         if step.last:
             self._end(row, episode)
 
-    def finish(self, marks: Mapping[Key, Sequence[EpisodeMark]]) -> tuple[Moment, ...]:
+    def finish(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> tuple[Moment, ...]:
         """Take what people said of the episodes, and return the moments to look at first."""
         for key, row in self.rows.items():
-            for mark in marks.get(key, ()):
-                text = f'{mark.verdict.name.lower()} by {mark.who}'
-                row.marks.append(text + (f': {mark.note}' if mark.note else ''))
-        self.summary = self._summariser.summary(marks)
+            for label in labels.get(key, ()):
+                text = f'{label.label.name.lower()} by {label.user}'
+                row.labels.append(text + (f': {label.note}' if label.note else ''))
+        self.summary = self._summariser.summary(labels)
         by_id = {row.episode_id: row for row in self.rows.values()}
         for client in self.summary.clients:
             for one in client.disagreements:
                 row = by_id[one.episode_id]
-                why = f'ended: {one.ending}; people say: {"; ".join(one.marks)}'
+                why = f'ended: {one.ending}; people say: {"; ".join(one.labels)}'
                 self._suspects.disagreement(row.agent, row.episode_id, row.last_step, why)
         return self._suspects.foremost(MOMENTS)
 

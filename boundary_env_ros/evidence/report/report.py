@@ -70,7 +70,7 @@ class EpisodeRow:
     stopped, intervened, overruns, stale
         Steps in which the gate stopped the robot, in which it did anything but admit, that came
         without an action, and that saw a field too old or missing.
-    marks
+    labels
         What people say.
 
     """
@@ -94,7 +94,7 @@ class EpisodeRow:
     intervened: int = 0
     overruns: int = 0
     stale: int = 0
-    marks: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
     drawn: bool = False
 
 

@@ -53,7 +53,7 @@ KINDS: Mapping[str, SignKind] = {
     name: SignKind(weight=weight, sentence=sentence)
     for name, weight, sentence in (
         ('emergency_stop', 100, 'the emergency stop was pressed'),
-        ('competing_publisher', 95, 'somebody else published on a command topic'),
+        ('foreign_publisher', 95, 'somebody else published on a command topic'),
         ('machinery_lost', 90, 'the episode ended because a part of the boundary failed'),
         (
             'not_finite',
@@ -201,10 +201,10 @@ def _signs_of_decision(decision: GateDecision, contract: Contract | None) -> Ite
             yield Sign(
                 kind=kind, why=sentence(result, names, others, came(result, decision, contract))
             )
-    if decision.competing_publishers > 0:
+    if decision.foreign_publishers > 0:
         yield Sign(
-            kind='competing_publisher',
-            why=f'{decision.competing_publishers} other publishers of commands',
+            kind='foreign_publisher',
+            why=f'{decision.foreign_publishers} other publishers of commands',
         )
     if decision.verdict is Verdict.REJECTED and not decision.rules:
         yield Sign(kind='rejected', why='rejected without a reason')
@@ -215,8 +215,8 @@ def _signs_of_decision(decision: GateDecision, contract: Contract | None) -> Ite
 def _kind_of(decision: GateDecision, result: RuleResult) -> str:
     if result.reason is Reason.EMERGENCY_STOP:
         return 'emergency_stop'
-    if result.reason is Reason.COMPETING_PUBLISHER:
-        return 'competing_publisher'
+    if result.reason is Reason.FOREIGN_PUBLISHER:
+        return 'foreign_publisher'
     if result.reason is Reason.CLOCK:
         return 'impossible_time'
     if result.reason is Reason.NOT_FINITE:

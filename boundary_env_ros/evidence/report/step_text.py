@@ -15,7 +15,7 @@ from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.explain import sentences, unusable
 from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
 from boundary_env_ros.evidence.report.labels import Label, Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
@@ -89,7 +89,7 @@ def _lines(one: OneStep) -> Iterator[str]:
 def _instants(one: OneStep) -> Iterator[str]:
     now = one.step.transition
     actuated = now.actuated or (one.step.late.actuated if one.step.late else None)
-    moments: list[tuple[str, Stamp | Instant | None]] = [
+    moments: list[tuple[str, Stamp | ClockReading | None]] = [
         ('captured', now.captured),
         ('observed', now.observed),
         ('delivered', now.delivered),
@@ -102,18 +102,20 @@ def _instants(one: OneStep) -> Iterator[str]:
     base = now.observed or now.closed
     rows: list[Row] = [('', 'clock, s', 'ms after', 'steady, ms after', 'clock and host')]
     for name, moment in moments:
-        stamp = moment.ros if isinstance(moment, Instant) else moment
+        stamp = moment.ros if isinstance(moment, ClockReading) else moment
         if stamp is None:
             rows.append((name, _UNKNOWN, '', '', ''))
             continue
         same = stamp.clock is base.ros.clock and stamp.host == base.ros.host
-        steady = isinstance(moment, Instant) and moment.ros.host == base.ros.host
+        steady = isinstance(moment, ClockReading) and moment.ros.host == base.ros.host
         rows.append(
             (
                 name,
                 f'{stamp.nanoseconds // NANOSECONDS}.{stamp.nanoseconds % NANOSECONDS:09d}',
                 _ms(stamp.nanoseconds - base.ros.nanoseconds) if same else '',
-                _ms(moment.steady - base.steady) if steady and isinstance(moment, Instant) else '',
+                _ms(moment.steady - base.steady)
+                if steady and isinstance(moment, ClockReading)
+                else '',
                 f'{stamp.clock.name} {stamp.host}'.rstrip(),
             )
         )
@@ -274,7 +276,7 @@ def _decision(
         yield from _wrapped(f'- {text}', indent=4)
     rows: list[Row] = []
     for name, vector in (
-        ('wanted command', decision.wanted_command),
+        ('wanted command', decision.requested_command),
         ('published', decision.command),
         ('previous command', decision.previous_command),
         ('previous rate', decision.previous_rate),
@@ -297,7 +299,7 @@ def _decision(
             ('armed', decision.armed),
             ('seeded anew', decision.seeded),
             ('EMERGENCY STOP', decision.emergency_stop),
-            (f'{decision.competing_publishers} OTHER PUBLISHERS', decision.competing_publishers),
+            (f'{decision.foreign_publishers} OTHER PUBLISHERS', decision.foreign_publishers),
         )
         if there
     ]
@@ -384,12 +386,12 @@ def _events(one: OneStep) -> Iterator[str]:
     if not told:
         yield '  none' if one.contract else '  not known without the contract'
     yield from _title('What people say of the episode')
-    for mark in one.marks:
-        note = f': {mark.note}' if mark.note else ''
+    for label in one.labels:
+        note = f': {label.note}' if label.note else ''
         yield from _wrapped(
-            f'{mark.verdict.name.lower()} by {mark.who}, at step {mark.id.step}{note}'
+            f'{label.label.name.lower()} by {label.user}, at step {label.id.step}{note}'
         )
-    if not one.marks:
+    if not one.labels:
         yield '  nothing'
 
 

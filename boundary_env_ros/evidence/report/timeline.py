@@ -20,7 +20,7 @@ from boundary_env_ros.core.gate.explain import sentence
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import EvaluatorRecord, Kind, ResetRecord, Transition
+from boundary_env_ros.core.transition import Kind, PrivilegedObservation, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Step
 from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
 from boundary_env_ros.evidence.report.labels import Label, Labels
@@ -192,7 +192,7 @@ class Timeline:
                 why = f': {self._message}' if self._message else ''
                 self.event(event.id.step, kind, event.reason + why)
 
-    def _truth(self, record: EvaluatorRecord, column: int) -> None:
+    def _truth(self, record: PrivilegedObservation, column: int) -> None:
         for found in record.fields:
             self._values('evaluator', found, column)
         self._path[1][column] = (

@@ -17,13 +17,13 @@ from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
-    Tightened,
+    RuntimeLimits,
     Trigger,
 )
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import Refused
 
@@ -100,7 +100,7 @@ class Terms:
 ASKED_KEPT = 256
 
 #: When the observation that a request answers was frozen, and when the gate had the request.
-Asked = tuple[Instant | None, Instant | None]
+Asked = tuple[ClockReading | None, ClockReading | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,10 +358,10 @@ def is_republished(decision: GateDecision) -> bool:
 
 def limits_of(decision: GateDecision, terms: Terms) -> Limits:
     """Return the limits that held for a decision; those of the contract if it claims looser."""
-    if decision.tightened == Tightened():
+    if decision.runtime_limits == RuntimeLimits():
         return terms.limits
     try:
-        return tightened_limits(terms.limits, decision.tightened)
+        return tightened_limits(terms.limits, decision.runtime_limits)
     except Refused:
         return terms.limits
 
@@ -399,7 +399,7 @@ def told(value: object) -> str:
         return vector(value) if numbers else f'{len(value)} items'
     if isinstance(value, Enum):
         return str(value.name)
-    if isinstance(value, Instant):
+    if isinstance(value, ClockReading):
         return f'{value.ros.nanoseconds} ns'
     if isinstance(value, Stamp):
         return f'{value.nanoseconds} ns'
@@ -422,7 +422,7 @@ def outside(field: str, actual: float | None, least: float, most: float, why: st
         yield Mismatch(field, f'{expected} {why}'.rstrip(), number(actual))
 
 
-def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], Instant | None]]:
+def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], ClockReading | None]]:
     """
     Yield the observations of the transition, each with the instant at which it was frozen.
 
@@ -435,7 +435,9 @@ def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], Ins
     yield 'state', now.state, now.closed
 
 
-def declared(scene: Scene) -> Iterator[tuple[str, FieldSpec, ObservationField, Instant | None]]:
+def declared(
+    scene: Scene,
+) -> Iterator[tuple[str, FieldSpec, ObservationField, ClockReading | None]]:
     """Yield each field that the contract declares: its place, specification and instant."""
     specs = known(scene.terms).seen
     for view, found, frozen in views(scene):

@@ -48,10 +48,10 @@ FIRST_TRANSITION_SAVED = Rule(
     near=True,
     severity=Severity.HOUSEKEEPING,
 )
-MARK_KNOWN = Rule(
-    'mark-known',
-    'A mark says who made it, and is on an episode of the record.',
-    'Look for records that were joined or cut; nothing else in a record rests on a mark.',
+LABEL_KNOWN = Rule(
+    'label-known',
+    'A label says who made it, and is on an episode of the record.',
+    'Look for records that were joined or cut; nothing else in a record rests on a label.',
     severity=Severity.HOUSEKEEPING,
 )
 
@@ -219,11 +219,11 @@ OPERATOR_FIRST = Rule(
     'contract and with his topic.',
     raw=True,
 )
-TIGHTENED_STRICTER = Rule(
-    'tightened-stricter',
+RUNTIME_LIMITS_STRICTER = Rule(
+    'runtime-limits-stricter',
     'Limits that were changed while the gate ran are stricter than those of the contract, and '
     'while one lease lasts never become less strict again.',
-    'Compare `tightened` with the contract, and with the decision before.',
+    'Compare `runtime_limits` with the contract, and with the decision before.',
 )
 FOREIGN_PUBLISHER = Rule(
     'foreign-publisher',
@@ -257,7 +257,7 @@ DECISION_EXPLAINED = Rule(
     'command topic.',
 )
 WANTED_COMMAND = Rule(
-    'wanted-command',
+    'requested-command',
     'The wanted command is what was asked for: by the request, the operator, the probe of the '
     'contract, or, for the timer, what is in force or safe.',
     'Look for a request or a command that was taken out: a command that nothing asked for must '
@@ -296,7 +296,8 @@ COMMAND_IN_BOUNDS = Rule(
     'command-in-bounds',
     'Every published command has the dimensions of the contract, and each is a number within its '
     'bounds; from a place outside, none goes farther out.',
-    'Compare `low:` and `high:` of the action in the contract, and `tightened` of the decision.',
+    'Compare `low:` and `high:` of the action in the contract, and `runtime_limits` '
+    'of the decision.',
 )
 COMMAND_MOTION = Rule(
     'command-motion',
@@ -365,7 +366,7 @@ EMERGENCY_STOP_HEARD = Rule(
 GROUPS: Mapping[str, tuple[Rule, ...]] = {
     'The record as a whole': (
         *(RECORD_COMPLETE, RECORD_CLOSED, RECORD_ENDED),
-        *(INDEX_AGREES, FIRST_TRANSITION_SAVED, MARK_KNOWN),
+        *(INDEX_AGREES, FIRST_TRANSITION_SAVED, LABEL_KNOWN),
     ),
     'Who made it, under which contract': (
         *(ONE_CONTRACT, VERSIONS_PRESENT, EPISODE_CONSTANT, WRAPPER_ORDER),
@@ -380,7 +381,7 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
     'What a step says': (STEP_CONSISTENT, INSTANTS_IN_ORDER, EXECUTION_MEASURED),
     'What the gate let through': (
         *(REQUEST_VALID, REQUEST_ANSWERED, ALLOWED_TO_MOVE, OPERATOR_FIRST),
-        *(TIGHTENED_STRICTER, FOREIGN_PUBLISHER, REPUBLISHED_AS_DECLARED),
+        *(RUNTIME_LIMITS_STRICTER, FOREIGN_PUBLISHER, REPUBLISHED_AS_DECLARED),
     ),
     'The decisions of the gate': (
         *(DECISION_SEQUENCE, DECISION_EXPLAINED, WANTED_COMMAND, MEASUREMENTS_AS_CONTRACT),

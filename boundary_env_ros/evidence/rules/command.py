@@ -55,7 +55,7 @@ def _command_in_bounds(link: Link) -> Found:
             low, high = min(low, previous[i]), max(high, previous[i])
         yield from outside(f'command[{limits.names[i]}]', value, low, high)
     decision = link.decision
-    if decision.tightened.low or decision.tightened.high:
+    if decision.runtime_limits.low or decision.runtime_limits.high:
         yield from _in_tighter_bounds(decision, limits_of(decision, limits), limits.names)
 
 
@@ -64,7 +64,7 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits, names: Sequence[s
     previous = decision.previous_command or decision.command
     for i in limits.plain:  # what follows a profile may have to brake outside of them
         low, high = min(limits.low[i], previous[i]), max(limits.high[i], previous[i])
-        value, why = decision.command[i], 'as `tightened` says'
+        value, why = decision.command[i], 'as `runtime_limits` says'
         yield from outside(f'command[{names[i]}]', value, low, high, why)
 
 

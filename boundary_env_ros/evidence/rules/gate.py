@@ -8,7 +8,7 @@ from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.model import ActionKind, Pacing
-from boundary_env_ros.core.contract.safety import Hold, OnCompeting
+from boundary_env_ros.core.contract.safety import Hold, OnForeignPublisher
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import translate, turned, turned_all
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
@@ -129,7 +129,7 @@ def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector:
 
     A difference is added to the command before; an index names its command.
     """
-    wanted = decision.wanted_command
+    wanted = decision.requested_command
     if decision.trigger not in OF_POLICY:
         return wanted
     if terms is None:
@@ -154,7 +154,7 @@ def _asked_for(decision: GateDecision, terms: Terms | None) -> Vector:
 
 def _before_own_bounds(decision: GateDecision) -> Vector:
     """Return the wanted command, with what the bounds of a difference took from it put back."""
-    wanted = list(decision.wanted_command)
+    wanted = list(decision.requested_command)
     for result in decision.rules:
         if result.rule != 'bounds' or not 0 <= result.dimension < len(wanted):
             break
@@ -168,9 +168,11 @@ def _before_own_bounds(decision: GateDecision) -> Vector:
 def _wanted_command(link: Link) -> Found:
     decision = link.decision
     expected = _wanted(link, known(link.terms))
-    if expected and not any(same_numbers(one, decision.wanted_command) for one in expected):
+    if expected and not any(same_numbers(one, decision.requested_command) for one in expected):
         yield Mismatch(
-            'wanted_command', ' or '.join(map(vector, expected)), vector(decision.wanted_command)
+            'requested_command',
+            ' or '.join(map(vector, expected)),
+            vector(decision.requested_command),
         )
 
 
@@ -204,7 +206,7 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
     if contract.safety.hold is Hold.LAST:
         # Where a profile comes to rest is computed again by `ruling-recomputed`.
         free = set(terms.limits.profiled)
-        found = decision.wanted_command
+        found = decision.requested_command
         if len(found) != len(previous):
             return (previous,)
         return (tuple(found[i] if i in free else was for i, was in enumerate(previous)),)
@@ -229,7 +231,7 @@ def commanded_by_hand(decision: GateDecision) -> Vector:
 def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
     """Return the probe; what takes no part in it is sent to where it is safe, or stays."""
     decision = link.decision
-    wanted = decision.wanted_command
+    wanted = decision.requested_command
     measured = {m.name: m.values for m in decision.measurements}
     command: list[float] = []
     for group in terms.contract.action:
@@ -350,8 +352,8 @@ def _allowed_to_move(link: Link) -> Found:
     ):
         yield Mismatch('verdict', f'STOPPED, as in decision {last.sequence}', why)
     safety = None if link.terms is None else link.terms.contract.safety
-    if safety is not None and safety.competing_publisher is OnCompeting.STOP:
-        yield from unlike('competing_publishers', 0, decision.competing_publishers, why)
+    if safety is not None and safety.foreign_publisher is OnForeignPublisher.STOP:
+        yield from unlike('foreign_publishers', 0, decision.foreign_publishers, why)
 
 
 @of_decision(catalogue.REQUEST_VALID, contract=True)

@@ -9,13 +9,13 @@ import math
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.command_history import sooner
-from boundary_env_ros.core.gate.decision import GateDecision, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, RuntimeLimits, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import crowded_in
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
-from boundary_env_ros.core.gate.rules.stopping import COMPETING
-from boundary_env_ros.core.timebase import between, elapsed, Instant, NANOSECONDS
+from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
+from boundary_env_ros.core.timebase import between, ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import Refused
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
@@ -41,18 +41,18 @@ from boundary_env_ros.evidence.rules.gate import MOVING, OF_POLICY
 _READING = 0.01
 
 
-@of_decision(catalogue.TIGHTENED_STRICTER, contract=True)
+@of_decision(catalogue.RUNTIME_LIMITS_STRICTER, contract=True)
 def _tightened_stricter(link: Link) -> Found:
     declared, decision, before = known(link.terms), link.decision, link.before
-    if decision.tightened != Tightened():
+    if decision.runtime_limits != RuntimeLimits():
         try:
-            tightened_limits(declared.limits, decision.tightened)
+            tightened_limits(declared.limits, decision.runtime_limits)
         except Refused as error:
-            yield Mismatch('tightened', 'stricter limits than the contract', str(error))
+            yield Mismatch('runtime_limits', 'stricter limits than the contract', str(error))
             return
     if (
         before is None
-        or before.tightened == decision.tightened
+        or before.runtime_limits == decision.runtime_limits
         or not (before.armed and decision.armed and decision.id.episode_id)
         or before.id.episode_id != decision.id.episode_id
     ):
@@ -60,7 +60,7 @@ def _tightened_stricter(link: Link) -> Found:
     was, now = limits_of(before, declared), limits_of(decision, declared)
     for name, one, other in _looser(was, now):
         yield Mismatch(
-            f'tightened.{name}',
+            f'runtime_limits.{name}',
             f'as strict as {number(one)} of decision {before.sequence}',
             number(other),
         )
@@ -119,15 +119,15 @@ def _foreign_publisher(link: Link) -> Found:
     if not found or (link.before is not None and found == _foreign(link.before)):
         return
     for topic, others in found.items():
-        yield Mismatch('competing_publishers', f'no foreign publisher on {topic}', str(others))
+        yield Mismatch('foreign_publishers', f'no foreign publisher on {topic}', str(others))
 
 
 def _foreign(decision: GateDecision) -> dict[str, int]:
     """Return how many foreign publishers a decision counts, by topic, as far as it names them."""
     found = dict(crowded_in(decision))
-    others = decision.competing_publishers - sum(found.values())
+    others = decision.foreign_publishers - sum(found.values())
     if others > 0:
-        commanding = any(result.rule == COMPETING for result in decision.rules)
+        commanding = any(result.rule == FOREIGN_PUBLISHER for result in decision.rules)
         found['a command topic' if commanding else 'a topic that the gate goes by'] = others
     return found
 
@@ -174,7 +174,7 @@ def _clock_recomputed(link: Link) -> Found:
     yield Mismatch('clock_error', f'{number(jump)} s, and STOPPED', number(decision.clock_error))
 
 
-def _jumped(start: Instant, end: Instant) -> float | None:
+def _jumped(start: ClockReading, end: ClockReading) -> float | None:
     """Return by how many seconds ROS time has moved further than steady time; None if unknown."""
     steady = elapsed(start, end)
     if steady is None or start.ros.clock is not end.ros.clock:

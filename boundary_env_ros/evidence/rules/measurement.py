@@ -10,7 +10,7 @@ from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Verdi
 from boundary_env_ros.core.gate.explain import unusable
 from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import beside, kept_of, measured_command
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Found,
@@ -100,7 +100,7 @@ def _age_bounds(
     return age - terms.contract.safety.gate_period - BEFORE_COMMAND, age
 
 
-def _worse_age(measurement: Measurement, now: Instant) -> float:
+def _worse_age(measurement: Measurement, now: ClockReading) -> float:
     """Return the age by arrival or by capture, whichever is worse."""
     age = (now.steady - measurement.received_steady) / NANOSECONDS
     captured = measurement.captured

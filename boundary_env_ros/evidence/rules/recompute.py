@@ -16,7 +16,7 @@ from boundary_env_ros.core.gate.decision import (
     Measurement,
     Reason,
     RuleResult,
-    Tightened,
+    RuntimeLimits,
     Trigger,
 )
 from boundary_env_ros.core.gate.rules.admission import well_formed
@@ -66,7 +66,7 @@ def _ruling_recomputed(link: Link) -> Found:
         )
         return
     for name, expected, actual in (
-        ('wanted_command', ruling.wanted, decision.wanted_command),
+        ('requested_command', ruling.wanted, decision.requested_command),
         ('admitted_action', ruling.admitted, decision.admitted_action),
         ('command', ruling.command, decision.command),
     ):
@@ -118,8 +118,8 @@ def ruling_of(
     ):
         return None
     try:
-        if decision.tightened != Tightened():
-            limits = tightened_limits(limits, decision.tightened)
+        if decision.runtime_limits != RuntimeLimits():
+            limits = tightened_limits(limits, decision.runtime_limits)
     except Refused:
         return None
     return rule_on(limits, situation_of(decision, measurements), wanted)

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
-from boundary_env_ros.core.timebase import Clock, elapsed, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
@@ -91,13 +91,13 @@ def _actuated_after_commanded(scene: Scene) -> Found:
         yield Mismatch('actuated_quantum', 'at least 0 s', number(now.actuated_quantum))
 
 
-def _of_step(now: Transition) -> list[tuple[str, Instant]]:
+def _of_step(now: Transition) -> list[tuple[str, ClockReading]]:
     """Return the known instants of a step itself, in the order in which they happen."""
     found = ((name, getattr(now, name)) for name in (*IN_ORDER, 'closed'))
     return [(name, instant) for name, instant in found if instant is not None]
 
 
-def _instants(now: Transition) -> Iterator[tuple[str, Instant]]:
+def _instants(now: Transition) -> Iterator[tuple[str, ClockReading]]:
     yield from _of_step(now)
     for i, decision in enumerate(now.decisions):
         for name in ('received', 'commanded'):

@@ -7,7 +7,7 @@ from __future__ import annotations
 from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.transition import ActuationEvidence, EvaluatorRecord, Transition
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.rules.base import (
     Found,
     Mismatch,
@@ -25,7 +25,7 @@ Pair = tuple[str, int, str, int]
 
 
 def leaking(
-    record: EvaluatorRecord, step: Transition, seen: dict[Pair, tuple[float, int]]
+    record: PrivilegedObservation, step: Transition, seen: dict[Pair, tuple[float, int]]
 ) -> Found:
     """
     Yield the values of the evaluator that the policy saw from elsewhere, in step after step.
@@ -67,7 +67,7 @@ def leaking(
                 )
 
 
-def wrong_evaluator(record: EvaluatorRecord, terms: Terms) -> Found:
+def wrong_evaluator(record: PrivilegedObservation, terms: Terms) -> Found:
     """Yield where a record of the evaluator is not of the contract."""
     expected = tuple(spec.name for spec in terms.contract.evaluator)
     actual = tuple(found.name for found in record.fields)

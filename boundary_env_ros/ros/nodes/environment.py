@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Pacing, WaitStep, WorldStep
-from boundary_env_ros.core.environment.lockstep import WorldAdvance
+from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.sources.inputs import looked_up_fields
@@ -68,7 +68,7 @@ class EnvironmentNode(ContractNode):
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
         )
-        self._advances = self.speak(msg.WorldAdvance, names.WORLD_ADVANCE, names.RECORD)
+        self._advances = self.speak(msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD)
         self.listen(
             msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
         )
@@ -132,7 +132,7 @@ class EnvironmentNode(ContractNode):
     # The world -----------------------------------------------------------------------------------
 
     def _ask(self, agent: str, what: Asked) -> None:
-        if isinstance(what, (ResetWorld, WorldAdvance)):
+        if isinstance(what, (ResetWorld, SimStepRequest)):
             assert self._world is not None  # made with those who ask
             self._world.ask(agent, what)
         else:

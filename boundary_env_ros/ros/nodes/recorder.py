@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``recorder``: bag, index of episodes, marks, the last word on a dead environment."""
+"""The node ``recorder``: bag, index of episodes, labels, the last word on a dead environment."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _POLL_PERIOD = 0.02
 _ADAPT_PERIOD = 0.1
 # Sign of life, s.
 _STATUS_PERIOD = 0.2
-# How long the disk is waited for at the end of the run, and by whoever marks an episode, s.
+# How long the disk is waited for at the end of the run, and by whoever labels an episode, s.
 _END_PATIENCE = 60.0
 _MARK_PATIENCE = 2.0
 # How long a last word is waited for at most, the environment's and our own, s.
@@ -71,7 +71,7 @@ class Recorder(ContractNode):
         self._heard: RawSubscriptions | None = None
         self._status: Any = None
         self._episode_status: dict[str, Any] = {}
-        self._marks: Any = None
+        self._labels: Any = None
         self._unseen: dict[str, RecordedTopic] = {}
         self._before: list[RawMessage] = []
         self._active = False
@@ -169,8 +169,8 @@ class Recorder(ContractNode):
             )
             for agent in self.contract.agents
         }
-        self._marks = self.speak(msg.EpisodeMark, names.EPISODE_MARK, names.RECORD)
-        self.serve(srv.MarkEpisode, '~/mark_episode', self._on_mark)
+        self._labels = self.speak(msg.EpisodeLabel, names.EPISODE_LABEL, names.RECORD)
+        self.serve(srv.LabelEpisode, '~/label_episode', self._on_label)
         self._heard = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._poll)
         self.every(_ADAPT_PERIOD, self._heard.adapt)
@@ -223,7 +223,7 @@ class Recorder(ContractNode):
         for publisher in (self._status, *self._episode_status.values()):
             if publisher is not None:
                 self.destroy_publisher(publisher)
-        self._heard = self._status = self._marks = None
+        self._heard = self._status = self._labels = None
         self._episode_status = {}
         self._recording = self._writer = None
 
@@ -300,23 +300,23 @@ class Recorder(ContractNode):
             self._poll()
         self._poll()
 
-    # Marks ---------------------------------------------------------------------------------------
+    # Labels --------------------------------------------------------------------------------------
 
-    def _on_mark(self, request: Any, response: Any) -> Any:
+    def _on_label(self, request: Any, response: Any) -> Any:
         # What waits in the queue may be the episode that is meant, or the recording be over.
         self._poll()
         if not self._active:
             response.result.code = msg.Result.NOT_ACTIVE
             response.result.message = (
-                'The recorder does not record. Mark the episode in the run: '
+                'The recorder does not record. Label the episode in the run: '
                 '`boundary-env episodes label RUN EPISODE LABEL`.'
             )
             return response
         now, recording = self.clock.now(), self.recording
         try:
-            marks = self.writer.ask(
-                lambda: recording.mark(
-                    request.episode_id, request.verdict, request.who, request.note, now
+            labels = self.writer.ask(
+                lambda: recording.label(
+                    request.episode_id, request.label, request.user, request.note, now
                 ),
                 _MARK_PATIENCE,
             )
@@ -328,9 +328,9 @@ class Recorder(ContractNode):
             response.result.code = msg.Result.NOT_ACTIVE
             response.result.message = str(error)
             return response
-        for mark in marks:
-            self._marks.publish(to_msg(mark, now))
-        response.episode_id = marks[0].id.episode_id
+        for label in labels:
+            self._labels.publish(to_msg(label, now))
+        response.episode_id = labels[0].id.episode_id
         return response
 
     # Saying --------------------------------------------------------------------------------------
@@ -394,7 +394,7 @@ class Recorder(ContractNode):
             bytes=recording.size,
             lost=min(self.writer.lost, _MOST_LOST),
             transitions=recording.transitions,
-            taken=to_msg(now),
+            stamp=to_msg(now),
         )
         set_time(message.header.stamp, now.ros.nanoseconds)
         self._status.publish(message)

@@ -31,7 +31,7 @@ from boundary_env_ros.core.gate.decision import (
     GateDecision,
     GateState,
     GateStatus,
-    Tightened,
+    RuntimeLimits,
     Verdict,
 )
 from boundary_env_ros.core.gate.events import (
@@ -57,7 +57,7 @@ from boundary_env_ros.core.gate.publishers import Echoes, Publishers, relied_on,
 from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
-from boundary_env_ros.core.timebase import Instant, NANOSECONDS
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
@@ -226,7 +226,7 @@ class SafetyGate(ContractNode):
             # It stopped a robot, and is for somebody to release, whatever was loaded since.
             for pressed in (True, self._pressed):
                 self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
-        self.gate.apply(Tighten(tightened=self._tightened({}), now=self.clock.now()))
+        self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
@@ -257,8 +257,8 @@ class SafetyGate(ContractNode):
         ):
             self.listen(kind, topic, hear, qos, raw=True, rate=RATE)
         if contract.pacing is Pacing.LOCKSTEP:
-            advanced, qos = names.WORLD_ADVANCED, names.RECORD
-            self.listen(msg.WorldAdvanced, advanced, self._on_advanced, qos, raw=True, rate=RATE)
+            advanced, qos = names.SIM_STEP_RESPONSE, names.RECORD
+            self.listen(msg.SimStepResponse, advanced, self._on_advanced, qos, raw=True, rate=RATE)
         # However a press is offered, and if it was latched before this node was here, one of these
         # hears it. That most are heard more than once changes nothing; that some do not fit a
         # publisher is no reason to warn.
@@ -273,7 +273,7 @@ class SafetyGate(ContractNode):
             (Trigger, '~/emergency_stop', self._on_stop_service),
             (Trigger, '~/clear_emergency_stop', self._on_clear_service),
             (Trigger, '~/probe_driver', self._on_probe_service),
-            (srv.Plan, '~/plan', self._on_plan),
+            (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
         ):
             self.serve(service, name, callback)
 
@@ -475,7 +475,7 @@ class SafetyGate(ContractNode):
     def _on_gate_status(self, data: bytes) -> None:
         """Hear another gate of the same name; one that is not active sends no command."""
         status = from_bytes(GateStatus, data)
-        own = status.taken is not None and status.taken.steady in self._said
+        own = status.stamp is not None and status.stamp.steady in self._said
         if not own and status.state is not GateState.INACTIVE:
             self._others.met_twin(self.clock.now().steady)
 
@@ -524,7 +524,7 @@ class SafetyGate(ContractNode):
         at = decision.commanded or self.clock.now()
         self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
 
-    def _publish(self, output: _Output, values: Vector, commanded: Instant) -> None:
+    def _publish(self, output: _Output, values: Vector, commanded: ClockReading) -> None:
         command = fill(output.kind(), message_fields(output.group, values))
         if hasattr(command, 'header'):
             set_time(command.header.stamp, commanded.ros.nanoseconds)
@@ -567,7 +567,7 @@ class SafetyGate(ContractNode):
         contract, found = self.contract, relied_on(self.contract)
         if contract.pacing is Pacing.LOCKSTEP:
             patience = None
-            found[names.WORLD_ADVANCED] = ReliedOn()
+            found[names.SIM_STEP_RESPONSE] = ReliedOn()
         else:
             patience = contract.safety.environment_timeout
         found[names.EPISODE_STATUS] = ReliedOn(patience=patience, beside=_RECORDER)
@@ -700,7 +700,7 @@ class SafetyGate(ContractNode):
                 ResultCode.NOT_ACTIVE,
             )
 
-    def _on_plan(self, request: Any, response: Any) -> Any:
+    def _on_evaluate_actions(self, request: Any, response: Any) -> Any:
         self._catch_up()
         now = self.clock.now()
         try:
@@ -712,7 +712,7 @@ class SafetyGate(ContractNode):
             return response
         for i in range(0, len(candidates), _AT_ONCE):
             self.urgent()
-            decided = self.gate.plan(candidates[i : i + _AT_ONCE], now)
+            decided = self.gate.evaluate_actions(candidates[i : i + _AT_ONCE], now)
             response.decisions += [to_msg(decision, now) for decision in decided]
         low, high = self.gate.reach(now)
         response.low, response.high = list(low), list(high)
@@ -736,14 +736,14 @@ class SafetyGate(ContractNode):
 
     # Parameters ----------------------------------------------------------------------------------
 
-    def _tightened(self, changes: dict[str, Any]) -> Tightened:
+    def _runtime_limits(self, changes: dict[str, Any]) -> RuntimeLimits:
         """Return what the parameters make stricter, with some of them changed."""
 
         def of(name: str) -> Any:
             key = f'stricter.{name}'
             return changes[key] if key in changes else self.get_parameter_or(key).value
 
-        return Tightened(
+        return RuntimeLimits(
             **{name: tuple(of(name) or ()) for name in _STRICTER},
             command_timeout=of('command_timeout') or None,
         )
@@ -754,7 +754,9 @@ class SafetyGate(ContractNode):
         if not changes or self._gate is None:
             return SetParametersResult(successful=True)
         try:
-            self._gate.apply(Tighten(tightened=self._tightened(changes), now=self.clock.now()))
+            self._gate.apply(
+                Tighten(runtime_limits=self._runtime_limits(changes), now=self.clock.now())
+            )
         except Refused as refusal:
             return SetParametersResult(successful=False, reason=str(refusal))
         return SetParametersResult(successful=True)

@@ -15,7 +15,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 
 from boundary_env_ros.core.contract.model import Pacing, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import refuse_long, WorldAdvance
+from boundary_env_ros.core.environment.lockstep import refuse_long, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.readers import reader, stamp_of
@@ -70,7 +70,7 @@ class SimulatedRobotNode(ContractNode):
         )
         self._robot: SimulatedRobot | None = None
         self._outgoing: dict[str, Any] = {}
-        self._pending: list[WorldAdvance] = []
+        self._pending: list[SimStepRequest] = []
         self._commanded: dict[str, float] = {}
         self._now = 0
         self._failed = ''
@@ -103,12 +103,18 @@ class SimulatedRobotNode(ContractNode):
         if contract.pacing is Pacing.LOCKSTEP:
             self._advanced = {
                 agent: self.speak(
-                    msg.WorldAdvanced, self.topic_of(agent, names.WORLD_ADVANCED), names.RECORD
+                    msg.SimStepResponse,
+                    self.topic_of(agent, names.SIM_STEP_RESPONSE),
+                    names.RECORD,
                 )
                 for agent in contract.agents
             }
             self.listen(
-                msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD, raw=True
+                msg.SimStepRequest,
+                names.SIM_STEP_REQUEST,
+                self._on_advance,
+                names.RECORD,
+                raw=True,
             )
 
     def _options(self) -> dict[str, float]:
@@ -248,7 +254,7 @@ class SimulatedRobotNode(ContractNode):
 
         Of several agents each tells its command; the duration stands in the last wish.
         """
-        wish = from_bytes(WorldAdvance, data)
+        wish = from_bytes(SimStepRequest, data)
         refuse_long(wish, self.contract)
         if any(wish.id.agent == other.id.agent or other.duration for other in self._pending):
             self._pending.clear()  # nobody waits any more for what was asked for before
@@ -275,7 +281,7 @@ class SimulatedRobotNode(ContractNode):
         for wish in wishes:
             self._report(wish.id, emissions)
 
-    def _has_command(self, wish: WorldAdvance) -> bool:
+    def _has_command(self, wish: SimStepRequest) -> bool:
         return not wish.command_stamp or all(
             self._commanded[self.topic_of(wish.id.agent, group.topic)] >= wish.command_stamp
             for group in self.contract.action

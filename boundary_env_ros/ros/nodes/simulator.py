@@ -19,7 +19,7 @@ from rclpy.task import Future
 
 from boundary_env_ros.core.contract.model import Pacing, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import refuse_long, WorldAdvance
+from boundary_env_ros.core.environment.lockstep import refuse_long, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.readers import reader, stamp_of
@@ -73,9 +73,9 @@ class Simulator(ContractNode):
         self.truth: BodyState | None = None
         self._touches = 0
         # An advance that waits for its command, that waits for its steps, that waits for messages.
-        self._pending: WorldAdvance | None = None
-        self._stepping: WorldAdvance | None = None
-        self._advancing: tuple[WorldAdvance, int, float] | None = None
+        self._pending: SimStepRequest | None = None
+        self._stepping: SimStepRequest | None = None
+        self._advancing: tuple[SimStepRequest, int, float] | None = None
         self._commanded = 0.0
 
     def configure(self) -> None:
@@ -130,8 +130,8 @@ class Simulator(ContractNode):
                 srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
             )
         if self._lockstep:
-            self._advanced = self.speak(msg.WorldAdvanced, names.WORLD_ADVANCED, names.RECORD)
-            self.listen(msg.WorldAdvance, names.WORLD_ADVANCE, self._on_advance, names.RECORD)
+            self._advanced = self.speak(msg.SimStepResponse, names.SIM_STEP_RESPONSE, names.RECORD)
+            self.listen(msg.SimStepRequest, names.SIM_STEP_REQUEST, self._on_advance, names.RECORD)
 
     def _check_step(self) -> None:
         step, period = self.value('step'), self.contract.period
@@ -349,7 +349,7 @@ class Simulator(ContractNode):
     # Lockstep ------------------------------------------------------------------------------------
 
     def _on_advance(self, message: Any) -> None:
-        wish = from_msg(WorldAdvance, message)
+        wish = from_msg(SimStepRequest, message)
         refuse_long(wish, self.contract)
         self._pending = wish
         self._try_to_advance()
@@ -363,7 +363,7 @@ class Simulator(ContractNode):
         self._stepping = wish
         self.executor.create_task(self._advance, wish)
 
-    async def _advance(self, wish: WorldAdvance) -> None:
+    async def _advance(self, wish: SimStepRequest) -> None:
         if self._stepping is not wish:
             return
         self._heard.begin()
@@ -405,7 +405,7 @@ class Simulator(ContractNode):
                 'Look at the bridge.',
             )
 
-    def _tell_advanced(self, wish: WorldAdvance, error: str, until: int = 0) -> None:
+    def _tell_advanced(self, wish: SimStepRequest, error: str, until: int = 0) -> None:
         made = self._send_made(until) if not error else ()
         report = self._heard.report(wish.id, made, error, self._kinds, self._resolved)
         self._heard.end()

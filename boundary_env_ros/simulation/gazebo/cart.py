@@ -19,7 +19,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.lockstep import WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -301,7 +301,7 @@ class Heard:
         error: str,
         types: Mapping[str, str],
         resolved: Mapping[str, str],
-    ) -> WorldAdvanced:
+    ) -> SimStepResponse:
         """
         Return the report of an advance.
 

@@ -24,7 +24,7 @@ from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Begin, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ImageReference,
@@ -41,7 +41,7 @@ from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
-from boundary_env_ros.core.transition import EvaluatorRecord, Kind, NamedValues, Transition
+from boundary_env_ros.core.transition import Kind, NamedValues, PrivilegedObservation, Transition
 
 
 class AnyTask:
@@ -85,7 +85,7 @@ class AnyWorld:
         )  # fmt: skip
         self.transitions: list[Transition] = []
         self.observations: list[Observation] = []
-        self.evaluator: list[EvaluatorRecord] = []
+        self.evaluator: list[PrivilegedObservation] = []
         self.decisions: list[GateDecision] = []
         self.sequence = 0
         self.quiet: set[str] = set()
@@ -104,13 +104,13 @@ class AnyWorld:
                 self.decided(self.gate.apply(EpisodeTold(status=effect, now=now)))
                 if effect.state is EpisodeState.RESETTING:
                     self.arm(effect)
-            elif isinstance(effect, WorldAdvance):
+            elif isinstance(effect, SimStepRequest):
                 self.advance(effect)
             elif isinstance(effect, Observation):
                 self.observations.append(effect)
             elif isinstance(effect, Transition):
                 self.transitions.append(effect)
-            elif isinstance(effect, EvaluatorRecord):
+            elif isinstance(effect, PrivilegedObservation):
                 self.evaluator.append(effect)
 
     def arm(self, status: EpisodeStatus) -> None:
@@ -198,12 +198,12 @@ class AnyWorld:
         )
         self.carry(self.environment.feedback(group.name, values, captured, now))
 
-    def advance(self, asked: WorldAdvance) -> None:
+    def advance(self, asked: SimStepRequest) -> None:
         self.time.jump_ros(asked.duration / NANOSECONDS)
         calm = self.environment.state is EpisodeState.RESETTING
         self.sense(calm=calm)
         spoke = sorted(sensor_topics(self.contract))
-        report = WorldAdvanced(
+        report = SimStepResponse(
             id=asked.id, success=True, message='', topics=tuple(f'/{topic}' for topic in spoke),
             published=(1,) * len(spoke), last_stamp=(RosTime(self.time.ros),) * len(spoke),
             dropped=(0,) * len(spoke),

@@ -16,7 +16,7 @@ import pytest
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Execution, Feedback
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
-from boundary_env_ros.core.timebase import Clock, Instant, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 
 THRESHOLD = shipped().action[0].feedback.threshold
 PATIENCE = 0.5
@@ -33,7 +33,8 @@ def command(
 ) -> GateDecision:
     return GateDecision(
         id=step_id(sequence), sequence=sequence, verdict=Verdict.ADMITTED, trigger=Trigger.REQUEST,
-        command=values, previous_command=previous, commanded=Instant(ros=stamp(at), steady=at),
+        command=values, previous_command=previous,
+        commanded=ClockReading(ros=stamp(at), steady=at),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.events import Tick
@@ -185,7 +185,7 @@ def test_an_answer_to_another_advance_is_passed_over(world: EpisodeWorld) -> Non
     world.alive.discard('robot')
     world.step(0.3, 0.0)
     asked = world.advances[-1]
-    report = WorldAdvanced(
+    report = SimStepResponse(
         id=replace(asked.id, step=9), success=True, message='', topics=(), published=(),
         last_stamp=(), dropped=(),
     )  # fmt: skip
@@ -294,7 +294,7 @@ def test_time_goes_by_the_worlds_account_though_its_clock_is_late(world: Episode
     world.alive.discard('robot')
     world.step(0.3, 0.0)
     asked, late = world.advances[-1], world.now
-    report = WorldAdvanced(
+    report = SimStepResponse(
         id=asked.id, success=True, message='', topics=(), published=(), last_stamp=(), dropped=()
     )
     ahead = late.ros.nanoseconds + asked.duration

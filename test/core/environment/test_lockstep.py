@@ -13,8 +13,8 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.lockstep import (
     awaited,
     refuse_long,
-    WorldAdvance,
-    WorldAdvanced,
+    SimStepRequest,
+    SimStepResponse,
 )
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import RecordError
@@ -23,8 +23,8 @@ from boundary_env_ros.storage.contract_file import load
 TOPICS = ('/pose', '/scan', '/camera')
 
 
-def report(published: tuple[int, ...], last: tuple[int, ...]) -> WorldAdvanced:
-    return WorldAdvanced(
+def report(published: tuple[int, ...], last: tuple[int, ...]) -> SimStepResponse:
+    return SimStepResponse(
         id=step_id(1), success=True, message='', topics=TOPICS, published=published,
         last_stamp=tuple(map(RosTime, last)), dropped=(0, 0, 0),
     )  # fmt: skip
@@ -79,5 +79,5 @@ def test_the_world_goes_neither_back_nor_away(duration: int) -> None:
         refuse_long(wish(duration), load('warehouse_cart', Pacing.LOCKSTEP).contract)
 
 
-def wish(duration: int) -> WorldAdvance:
-    return WorldAdvance(id=step_id(1), duration=duration, command_stamp=RosTime(0))
+def wish(duration: int) -> SimStepRequest:
+    return SimStepRequest(id=step_id(1), duration=duration, command_stamp=RosTime(0))

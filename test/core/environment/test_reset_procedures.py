@@ -61,8 +61,8 @@ def answer(world: EpisodeWorld, service: str = 'brakes/release', error: str = ''
     world.carry(world.environment.called(service, error, world.now))
 
 
-def confirm(world: EpisodeWorld, who: str = 'Ada', confirmed: bool = True, why: str = '') -> None:
-    world.carry(world.environment.confirm(who, confirmed, why, world.now))
+def confirm(world: EpisodeWorld, user: str = 'Ada', confirmed: bool = True, why: str = '') -> None:
+    world.carry(world.environment.confirm(user, confirmed, why, world.now))
 
 
 def failure(world: EpisodeWorld) -> str:
@@ -318,7 +318,7 @@ def test_a_person_is_asked_once_the_gate_has_brought_the_robot_to_rest() -> None
 def test_a_confirmation_needs_a_name() -> None:
     world = begun(CONFIRM)
     with pytest.raises(Refused, match='The name of whoever confirms is missing'):
-        confirm(world, who='')
+        confirm(world, user='')
     assert world.state is EpisodeState.RESETTING
 
 

@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.session import Session, SessionState
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import Clock, Instant, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
@@ -40,7 +40,7 @@ def said(
     state: EpisodeState,
     cause: str = '',
     client: str = 'ann',
-    taken: Instant | None = None,
+    stamp: ClockReading | None = None,
 ) -> EpisodeStatus:
     return EpisodeStatus(
         id=StepId(digest='', agent='', episode_id=episode_id),
@@ -48,13 +48,13 @@ def said(
         pacing=Pacing.REALTIME,
         client=client,
         cause=cause,
-        taken=taken,
+        stamp=stamp,
     )
 
 
-def at(steady: int, host: str = 'robot') -> Instant:
+def at(steady: int, host: str = 'robot') -> ClockReading:
     # In lockstep the ROS clock stands still between two steps.
-    return Instant(ros=Stamp(clock=Clock.ROS, nanoseconds=0, host=host), steady=steady)
+    return ClockReading(ros=Stamp(clock=Clock.ROS, nanoseconds=0, host=host), steady=steady)
 
 
 @contextmanager
@@ -149,35 +149,35 @@ def test_an_environment_that_was_started_anew_keeps_nobody_out() -> None:
 
 def test_what_was_said_before_the_last_word_lets_nobody_in() -> None:
     session = running()
-    session.heard(said('one', EpisodeState.RUNNING, taken=at(200)))
+    session.heard(said('one', EpisodeState.RUNNING, stamp=at(200)))
     # The recorder's word on an episode before, found late; and on this one, by mistake.
     for episode_id in ('before', 'one'):
-        session.heard(said(episode_id, EpisodeState.TRUNCATED, 'environment_lost', taken=at(100)))
+        session.heard(said(episode_id, EpisodeState.TRUNCATED, 'environment_lost', stamp=at(100)))
         with refused(ResultCode.LEASE_HELD, "'ann'"):
             session.begin('bob')
 
 
 def test_an_ending_is_not_taken_back_by_what_was_said_before_it() -> None:
     session = running()
-    session.heard(said('one', EpisodeState.TRUNCATED, 'environment_lost', taken=at(200)))
-    session.heard(said('one', EpisodeState.RUNNING, taken=at(100)))
+    session.heard(said('one', EpisodeState.TRUNCATED, 'environment_lost', stamp=at(200)))
+    session.heard(said('one', EpisodeState.RUNNING, stamp=at(100)))
     session.begin('bob')
 
 
 def test_the_clock_of_a_host_that_was_started_anew_begins_anew() -> None:
     session = running()
-    session.heard(said('one', EpisodeState.RUNNING, taken=at(200)))
-    session.heard(said('', EpisodeState.IDLE, taken=at(100)))
+    session.heard(said('one', EpisodeState.RUNNING, stamp=at(200)))
+    session.heard(said('', EpisodeState.IDLE, stamp=at(100)))
     session.begin('bob')
     session.began('two')
-    session.heard(said('two', EpisodeState.TRUNCATED, 'policy_lost', taken=at(110)))
+    session.heard(said('two', EpisodeState.TRUNCATED, 'policy_lost', stamp=at(110)))
     session.begin('ann')
 
 
 def test_steady_clocks_of_two_hosts_are_not_compared() -> None:
     session = running()
-    session.heard(said('one', EpisodeState.RUNNING, taken=at(200)))
-    session.heard(said('one', EpisodeState.TRUNCATED, 'environment_lost', taken=at(100, 'base')))
+    session.heard(said('one', EpisodeState.RUNNING, stamp=at(200)))
+    session.heard(said('one', EpisodeState.TRUNCATED, 'environment_lost', stamp=at(100, 'base')))
     session.begin('bob')
 
 

@@ -13,13 +13,13 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvance
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold
 from boundary_env_ros.core.timebase import (
     Clock,
-    Instant,
+    ClockReading,
     NANOSECONDS,
     RosTime,
     Stamp,
@@ -53,10 +53,10 @@ class Duo:
         self.closed: dict[str, list[Transition]] = {agent: [] for agent in AGENTS}
 
     @property
-    def now(self) -> Instant:
+    def now(self) -> ClockReading:
         clock = Clock.ROS if self.loaded.contract.sim_time else Clock.SYSTEM
         ros = Stamp(clock=clock, nanoseconds=self.time, host='here')
-        return Instant(ros=ros, steady=self.time + self.waited)
+        return ClockReading(ros=ros, steady=self.time + self.waited)
 
     def state(self, agent: str) -> EpisodeState:
         return self.boundaries[agent].environment.state
@@ -66,7 +66,7 @@ class Duo:
 
     def carry(self, agent: str, effects: tuple[Effect, ...]) -> None:
         for effect in effects:
-            if isinstance(effect, (ResetWorld, WorldAdvance)):
+            if isinstance(effect, (ResetWorld, SimStepRequest)):
                 self.world.ask(agent, effect)
             elif isinstance(effect, Transition):
                 self.closed[agent].append(effect)
@@ -213,9 +213,9 @@ def test_if_one_fails_before_all_have_started_none_starts() -> None:
 # Advancing (lockstep) ---------------------------------------------------------------------------
 
 
-def asking(agent: str, duo: Duo) -> WorldAdvance:
+def asking(agent: str, duo: Duo) -> SimStepRequest:
     status = duo.boundaries[agent].environment.status(duo.now)
-    return WorldAdvance(id=status.id, duration=1, command_stamp=RosTime(duo.time))
+    return SimStepRequest(id=status.id, duration=1, command_stamp=RosTime(duo.time))
 
 
 def test_the_world_advances_when_all_that_last_have_asked() -> None:
@@ -268,7 +268,7 @@ def test_who_waits_for_the_others_decision_is_not_blamed_for_it() -> None:
     assert set(duo.world.advance(duo.now)) == {'cart_a'}
 
 
-def _report(duo: Duo, due: Mapping[str, WorldAdvance]) -> None:
+def _report(duo: Duo, due: Mapping[str, SimStepRequest]) -> None:
     for agent, advance in due.items():
         report = Advanced(report=report_of(advance.id, (), ''), now=duo.time)
         duo.carry(agent, duo.boundaries[agent].environment.advanced(report, duo.now))

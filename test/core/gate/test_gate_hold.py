@@ -457,7 +457,7 @@ def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> 
     """However long the policy thinks, the world stands still meanwhile."""
     from core_world import AGENT, DIGEST, EPISODE, request_for, status, Timepiece
 
-    from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
+    from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
     from boundary_env_ros.core.timebase import Clock, RosTime
 
     contract = HOLDING.paced(Pacing.LOCKSTEP)
@@ -496,7 +496,7 @@ def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> 
                 )
             )
         spoke = sorted({topics[name] for name in names})
-        report = WorldAdvanced(
+        report = SimStepResponse(
             id=replace(status(EpisodeState.RUNNING, time.now).id, step=step), success=True,
             message='', topics=tuple(spoke), published=(1,) * len(spoke),
             last_stamp=(RosTime(time.ros),) * len(spoke), dropped=(0,) * len(spoke),

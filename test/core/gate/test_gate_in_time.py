@@ -15,7 +15,7 @@ import pytest
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 
 LONG, SHORT = SAFETY.gate_lateness + 0.35, SAFETY.gate_lateness - 0.01
 
@@ -29,7 +29,7 @@ class HangingBench(Bench):
         super().__init__(*arguments)
         apply = self.gate.apply
 
-        def late() -> Instant:
+        def late() -> ClockReading:
             hang, self.hang = self.hang, 0.0
             self.time.wait(hang)
             return self.time.now
@@ -113,7 +113,7 @@ def test_a_hand_that_the_gate_hung_at_has_taken_over() -> None:
     [late] = bench.operate(0.3, 0.0)
     assert late.verdict is Verdict.STOPPED
     assert Reason.GATE_LATE in reasons(late)
-    assert bench.gate.state.status(bench.time.now).taken_over
+    assert bench.gate.state.status(bench.time.now).teleoperated
 
 
 def test_what_was_never_sent_is_not_under_way() -> None:
@@ -128,7 +128,7 @@ def test_what_was_never_sent_is_not_under_way() -> None:
     bench.hang = LONG
     late = bench.ask(0.3, 0.0)
     assert late.verdict is Verdict.REJECTED
-    assert late.recent[-1].command == bench.command == (0.2, 0.0)
+    assert late.recent_commands[-1].command == bench.command == (0.2, 0.0)
 
 
 def test_a_request_that_was_void_counts_once_against_the_latency_budget() -> None:
@@ -151,7 +151,7 @@ def test_who_does_not_hang_for_long_decides_once(
     bench = Bench(shipped(changes))
     began = bench.time.now
 
-    def late() -> Instant:
+    def late() -> ClockReading:
         bench.time.wait(hang)
         return bench.time.now
 

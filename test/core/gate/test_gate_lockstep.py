@@ -14,7 +14,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.lockstep import Advanced, WorldAdvanced
+from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
@@ -51,7 +51,7 @@ class LockstepBench(Bench):
     def report(self) -> tuple[GateDecision, ...]:
         """Let the world say how far it has come."""
         last = RosTime(self.time.ros)
-        answer = WorldAdvanced(
+        answer = SimStepResponse(
             id=step_id(self.step, self.episode), success=True, message='', topics=TOPICS,
             published=(1, 1, 1), last_stamp=(last,) * 3, dropped=(0, 0, 0),
         )  # fmt: skip
@@ -211,7 +211,7 @@ def test_a_sensor_that_the_world_no_longer_feeds_stops_by_the_worlds_own_time(
     while bench.time.ros - old < CONTRACT.safety.sensor_timeout * 1e9:
         bench.step += 1
         bench.time.jump_ros(PERIOD)
-        answer = WorldAdvanced(
+        answer = SimStepResponse(
             id=step_id(bench.step), success=True, message='', topics=('/scan', '/odom'),
             published=(0, 1), last_stamp=(RosTime(0), RosTime(bench.time.ros)), dropped=(1, 0),
         )  # fmt: skip

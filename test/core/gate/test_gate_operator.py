@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import Measured, Request
-from boundary_env_ros.core.timebase import Instant, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 
 JOY: dict[str, object] = {
     'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': ['axes[1]', 'axes[3]'],
@@ -50,7 +50,7 @@ def test_a_held_switch_goes_before_the_policy(bench: Bench) -> None:
     refused = bench.ask(0.4, 0.0)
     assert refused.verdict is Verdict.REJECTED
     assert reasons(refused) == {Reason.OPERATOR}
-    assert bench.gate.state.status(bench.time.now).taken_over
+    assert bench.gate.state.status(bench.time.now).teleoperated
 
 
 def test_the_operator_gets_where_he_wants_to_and_then_unchanged(bench: Bench) -> None:
@@ -60,7 +60,7 @@ def test_the_operator_gets_where_he_wants_to_and_then_unchanged(bench: Bench) ->
     by_hand = [d for d in seen if d.trigger is Trigger.OPERATOR]
     last = bench.operate(0.5, -1.0)[0]
     assert last.verdict is Verdict.ADMITTED
-    assert last.command == last.wanted_command == last.admitted_action == (0.5, -1.0)
+    assert last.command == last.requested_command == last.admitted_action == (0.5, -1.0)
     assert not by_hand or by_hand[0].verdict is Verdict.LIMITED
 
 
@@ -227,7 +227,7 @@ def test_the_policy_goes_on_from_what_the_operator_commanded(bench: Bench) -> No
     decision = bench.ask(0.8, 0.0)
     assert not decision.seeded
     assert decision.previous_command == (0.5, 0.0)
-    assert not bench.gate.state.status(bench.time.now).taken_over
+    assert not bench.gate.state.status(bench.time.now).teleoperated
 
 
 def test_a_hand_that_is_silent_has_let_go(bench: Bench) -> None:
@@ -327,7 +327,7 @@ def lockstep_world() -> EpisodeWorld:
 
 
 def hand(world: EpisodeWorld, *command: float, switch: float = 1.0) -> None:
-    world.witness.taken_over = switch >= 0.5
+    world.witness.teleoperated = switch >= 0.5
     captured = world.time.stamp()
     world.decided(
         world.gate.apply(
@@ -359,7 +359,7 @@ def test_in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks() -> 
 def operated(world: EpisodeWorld, seconds: float, *command: float) -> None:
     """Let a person drive for a while, whose device speaks at every slice."""
     for _ in range(round(seconds / world.slice)):
-        world.witness.taken_over = True
+        world.witness.teleoperated = True
         world.decided(
             world.gate.apply(
                 Measured(
@@ -391,7 +391,7 @@ def test_a_policy_that_is_refused_by_a_takeover_is_not_lost() -> None:
     world = EpisodeWorld(contract=with_operator()).start().run(0.5)
     operated(world, SAFETY.policy_timeout + 1.0, 0.0, 0.2)
     assert world.state is EpisodeState.RUNNING
-    world.witness.taken_over = False
+    world.witness.teleoperated = False
     world.decided(
         world.gate.apply(
             Measured(
@@ -413,7 +413,7 @@ def test_a_policy_that_died_in_a_takeover_is_lost() -> None:
 
 def test_an_instant_of_another_host_takes_nothing_over(bench: Bench) -> None:
     captured = Stamp(clock=bench.time.clock, nanoseconds=0, host='elsewhere')
-    now = Instant(ros=bench.time.stamp(), steady=bench.time.steady)
+    now = ClockReading(ros=bench.time.stamp(), steady=bench.time.steady)
     assert (
         bench.gate.apply(
             Measured(name='operator', values=(0.5, 0.0, 1.0), captured=captured, now=now)

@@ -14,7 +14,7 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.timebase import Instant
+from boundary_env_ros.core.timebase import ClockReading
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf, -math.inf])
@@ -145,5 +145,5 @@ def test_the_age_of_an_action_from_another_host_is_that_of_its_stamp(bench: Benc
         bench.time.wait(PERIOD)
         bench.pulse()
         stamp = replace(bench.time.stamp(ago=age), host='elsewhere')
-        decision = bench.ask(0.0, 0.0, observed=Instant(ros=stamp, steady=3))
+        decision = bench.ask(0.0, 0.0, observed=ClockReading(ros=stamp, steady=3))
         assert decision.verdict is verdict

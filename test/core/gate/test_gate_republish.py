@@ -160,14 +160,14 @@ def test_to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate() -> None
         assert decision.time_step is not None
         before = decision.previous_command[0]
         assert decision.command[0] == pytest.approx(before - RATE[0] * decision.time_step)
-        assert decision.wanted_command == (0.0, 0.0)
+        assert decision.requested_command == (0.0, 0.0)
 
 
 def test_to_hold_safely_is_to_follow_the_stop_profile() -> None:
     bench = cruise(Bench(shipped({('safety', 'hold'): 'safe'})).start())
     first = next(d for d in bench.wait(SAFETY.command_timeout) if d.verdict is Verdict.HELD)
     assert first.time_step is not None
-    assert first.wanted_command == (0.0, 0.0)
+    assert first.requested_command == (0.0, 0.0)
     assert first.command[0] == pytest.approx(0.4 - STOP[0] * first.time_step)
     assert first.rules[-1].limit == STOP[0]
 

@@ -297,7 +297,7 @@ def test_a_tool_starts_from_the_rotation_that_is_measured() -> None:
     bench = running()
     bench.motion = (*START, *(1.005 * value for value in about_z(0.3)))
     bench.pulse()
-    decision = bench.gate.plan(((*START, *about_z(0.3)),), bench.time.now)[0]
+    decision = bench.gate.evaluate_actions(((*START, *about_z(0.3)),), bench.time.now)[0]
     assert decision.seeded
     assert decision.previous_command[TURN] == pytest.approx(about_z(0.3), abs=1e-12)
 
@@ -307,7 +307,7 @@ def test_a_measured_state_that_is_no_rotation_is_unknown_and_stops(wrong: Vector
     bench = running()
     bench.motion = (*START, *wrong)
     bench.pulse()
-    decision = bench.gate.plan(((*START, *about_z(0.3)),), bench.time.now)[0]
+    decision = bench.gate.evaluate_actions(((*START, *about_z(0.3)),), bench.time.now)[0]
     assert decision.verdict is Verdict.STOPPED
     assert decision.command == ()
 
@@ -321,5 +321,5 @@ def test_the_other_quaternion_of_what_was_commanded_is_no_departure_from_it() ->
     bench.motion = (*START, *(-value for value in about_z(0.35)))
     bench.time.wait(bench.contract.period)
     bench.pulse()
-    decision = bench.gate.plan((asked,), bench.time.now)[0]
+    decision = bench.gate.evaluate_actions((asked,), bench.time.now)[0]
     assert not decision.seeded

@@ -61,11 +61,11 @@ def test_the_status_says_why_it_stops_and_who_holds_the_lease(bench: Bench) -> N
     )
     assert found.command == (0.0, 0.0)
     assert found.sequence == bench.witness.sequence
-    assert found.taken == bench.time.now
+    assert found.stamp == bench.time.now
 
 
-def test_a_competing_publisher_is_reported(bench: Bench) -> None:
+def test_a_foreign_publisher_is_reported(bench: Bench) -> None:
     bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
-    assert bench.gate.state.status(bench.time.now).competing_publishers == 1
+    assert bench.gate.state.status(bench.time.now).foreign_publishers == 1
     bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
-    assert bench.gate.state.status(bench.time.now).competing_publishers == 0
+    assert bench.gate.state.status(bench.time.now).foreign_publishers == 0

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import Reason, Tightened, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuntimeLimits, Trigger, Verdict
 from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
@@ -29,32 +29,32 @@ LIMITS = Limits.of(shipped())
 
 
 @pytest.mark.parametrize(
-    ('tightened', 'sentence'),
+    ('runtime_limits', 'sentence'),
     [
-        (Tightened(low=(-0.31, -1.5)), '(expected at least -0.3, got -0.31)'),
-        (Tightened(high=(0.8, 1.6)), '`high` of base/angular.z is looser than the contract says'),
-        (Tightened(rate=(1.1, 4.0)), '(expected more than 0 and at most 1, got 1.1)'),
-        (Tightened(rate=(0.0, 4.0)), '`rate` of base/linear.x is looser'),
-        (Tightened(rate=(-1.0, 4.0)), '`rate` of base/linear.x is looser'),
-        (Tightened(command_timeout=0.31), '(expected more than 0 and at most 0.3 s, got 0.31 s)'),
-        (Tightened(command_timeout=-0.1), '`command_timeout` is looser'),
-        (Tightened(command_timeout=math.nan), '`command_timeout` is looser'),
-        (Tightened(low=(math.nan, -1.5)), '`low` of base/linear.x'),
-        (Tightened(high=(math.nan, 1.5)), '`high` of base/linear.x'),
-        (Tightened(rate=(math.nan, 4.0)), '`rate` of base/linear.x'),
-        (Tightened(low=(-math.inf, -1.5)), '`low` of base/linear.x'),
-        (Tightened(high=(math.inf, 1.5)), '`high` of base/linear.x'),
-        (Tightened(low=(0.1, -1.5)), 'base/linear.x leave out its safe value'),
-        (Tightened(high=(-0.1, 1.5)), 'base/linear.x leave out its safe value'),
-        (Tightened(high=(0.5,)), 'values of `high` (expected 2,'),
-        (Tightened(rate=(0.5, 1.0, 1.0)), 'values of `rate` (expected 2,'),
+        (RuntimeLimits(low=(-0.31, -1.5)), '(expected at least -0.3, got -0.31)'),
+        (RuntimeLimits(high=(0.8, 1.6)), '`high` of base/angular.z is looser than the contract'),
+        (RuntimeLimits(rate=(1.1, 4.0)), '(expected more than 0 and at most 1, got 1.1)'),
+        (RuntimeLimits(rate=(0.0, 4.0)), '`rate` of base/linear.x is looser'),
+        (RuntimeLimits(rate=(-1.0, 4.0)), '`rate` of base/linear.x is looser'),
+        (RuntimeLimits(command_timeout=0.31), 'more than 0 and at most 0.3 s, got 0.31 s)'),
+        (RuntimeLimits(command_timeout=-0.1), '`command_timeout` is looser'),
+        (RuntimeLimits(command_timeout=math.nan), '`command_timeout` is looser'),
+        (RuntimeLimits(low=(math.nan, -1.5)), '`low` of base/linear.x'),
+        (RuntimeLimits(high=(math.nan, 1.5)), '`high` of base/linear.x'),
+        (RuntimeLimits(rate=(math.nan, 4.0)), '`rate` of base/linear.x'),
+        (RuntimeLimits(low=(-math.inf, -1.5)), '`low` of base/linear.x'),
+        (RuntimeLimits(high=(math.inf, 1.5)), '`high` of base/linear.x'),
+        (RuntimeLimits(low=(0.1, -1.5)), 'base/linear.x leave out its safe value'),
+        (RuntimeLimits(high=(-0.1, 1.5)), 'base/linear.x leave out its safe value'),
+        (RuntimeLimits(high=(0.5,)), 'values of `high` (expected 2,'),
+        (RuntimeLimits(rate=(0.5, 1.0, 1.0)), 'values of `rate` (expected 2,'),
     ],
 )  # fmt: skip
 def test_what_is_not_stricter_is_refused_with_its_number(
-    tightened: Tightened, sentence: str
+    runtime_limits: RuntimeLimits, sentence: str
 ) -> None:
     with pytest.raises(Refused) as caught:
-        tightened_limits(LIMITS, tightened)
+        tightened_limits(LIMITS, runtime_limits)
     assert sentence in str(caught.value)
     assert ', got ' in str(caught.value)
 
@@ -64,8 +64,8 @@ def test_a_quaternion_has_no_bounds_that_could_be_stricter() -> None:
     limits = Limits.of(contract)
     low = (*LOW, 0.0, -0.5, -1.0, -1.0, -1.0)
     with pytest.raises(Refused, match='part of a rotation'):
-        tightened_limits(limits, Tightened(low=low))
-    tightened_limits(limits, Tightened(low=(*LOW, 0.5, -1.0, -1.0, -1.0, -1.0)))
+        tightened_limits(limits, RuntimeLimits(low=low))
+    tightened_limits(limits, RuntimeLimits(low=(*LOW, 0.5, -1.0, -1.0, -1.0, -1.0)))
 
 
 fraction = st.floats(0.0, 1.5)
@@ -75,7 +75,7 @@ fraction = st.floats(0.0, 1.5)
 def test_what_is_accepted_is_never_wider_than_the_contract(
     low: tuple[float, float], high: tuple[float, float]
 ) -> None:
-    asked = Tightened(
+    asked = RuntimeLimits(
         low=tuple(a * b for a, b in zip(low, LOW, strict=True)),
         high=tuple(a * b for a, b in zip(high, HIGH, strict=True)),
     )
@@ -89,13 +89,15 @@ def test_what_is_accepted_is_never_wider_than_the_contract(
 
 
 def test_a_refused_change_changes_nothing(bench: Bench) -> None:
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.5, 1.5)), now=bench.time.now))
-    before = bench.gate.state.status(bench.time.now).tightened
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.5, 1.5)), now=bench.time.now))
+    before = bench.gate.state.status(bench.time.now).runtime_limits
     with pytest.raises(Refused):
         bench.gate.apply(
-            Tighten(tightened=Tightened(high=(0.4, 1.5), rate=(2.0, 4.0)), now=bench.time.now)
+            Tighten(
+                runtime_limits=RuntimeLimits(high=(0.4, 1.5), rate=(2.0, 4.0)), now=bench.time.now
+            )
         )
-    assert bench.gate.state.status(bench.time.now).tightened == before
+    assert bench.gate.state.status(bench.time.now).runtime_limits == before
     assert bench.gate.state.bounds[1] == (0.5, 1.5)
 
 
@@ -104,50 +106,54 @@ def test_a_refused_change_changes_nothing(bench: Bench) -> None:
 
 def test_while_a_lease_is_out_limits_only_become_stricter(bench: Bench) -> None:
     bench.gate.apply(
-        Tighten(tightened=Tightened(high=(0.5, 1.0), command_timeout=0.2), now=bench.time.now)
+        Tighten(
+            runtime_limits=RuntimeLimits(high=(0.5, 1.0), command_timeout=0.2), now=bench.time.now
+        )
     )
     for looser in (
-        Tightened(high=(0.6, 1.0), command_timeout=0.2),
-        Tightened(high=(0.5, 1.0), command_timeout=0.25),
-        Tightened(high=(0.5, 1.0)),
-        Tightened(),
+        RuntimeLimits(high=(0.6, 1.0), command_timeout=0.2),
+        RuntimeLimits(high=(0.5, 1.0), command_timeout=0.25),
+        RuntimeLimits(high=(0.5, 1.0)),
+        RuntimeLimits(),
     ):
         with pytest.raises(Refused, match='while a lease is out'):
-            bench.gate.apply(Tighten(tightened=looser, now=bench.time.now))
+            bench.gate.apply(Tighten(runtime_limits=looser, now=bench.time.now))
     bench.gate.apply(
-        Tighten(tightened=Tightened(high=(0.4, 1.0), command_timeout=0.2), now=bench.time.now)
+        Tighten(
+            runtime_limits=RuntimeLimits(high=(0.4, 1.0), command_timeout=0.2), now=bench.time.now
+        )
     )
     bench.finish()
-    bench.gate.apply(Tighten(tightened=Tightened(), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(), now=bench.time.now))
     assert bench.gate.state.bounds == (LOW, HIGH)
 
 
 def test_an_armed_gate_whose_episode_is_still_reset_is_not_loosened_either() -> None:
     bench = Bench()
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.5, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.5, 1.5)), now=bench.time.now))
     bench.say(EpisodeState.RESETTING)
     bench.pulse()
     bench.arm()
     with pytest.raises(Refused, match='while a lease is out'):
-        bench.gate.apply(Tighten(tightened=Tightened(), now=bench.time.now))
+        bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(), now=bench.time.now))
 
 
 # What it does ------------------------------------------------------------------------------------
 
 
 def test_a_stricter_bound_is_kept_and_told(bench: Bench) -> None:
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.3, 1.5)), now=bench.time.now))
     bench.wait(1.0, policy=(0.8, 0.0))
     assert bench.command == (0.3, 0.0)
     decision = bench.ask(0.8, 0.0)
     assert reasons(decision) == {Reason.OUT_OF_BOUNDS}
-    assert decision.tightened == Tightened(high=(0.3, 1.5))
-    assert bench.gate.state.status(bench.time.now).tightened == Tightened(high=(0.3, 1.5))
+    assert decision.runtime_limits == RuntimeLimits(high=(0.3, 1.5))
+    assert bench.gate.state.status(bench.time.now).runtime_limits == RuntimeLimits(high=(0.3, 1.5))
 
 
 def test_a_robot_outside_of_a_stricter_bound_comes_inside_at_its_rate(bench: Bench) -> None:
     cruise(bench, 0.8)
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.3, 1.5)), now=bench.time.now))
     bench.motion = (0.8, 0.0)
     speeds = [0.8]
     for _ in range(12):
@@ -161,7 +167,7 @@ def test_a_robot_outside_of_a_stricter_bound_comes_inside_at_its_rate(bench: Ben
 
 def test_a_held_command_comes_inside_of_a_stricter_bound_too(bench: Bench) -> None:
     cruise(bench, 0.8)
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.75, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.75, 1.5)), now=bench.time.now))
     seen = bench.wait(SAFETY.command_timeout - TICK)
     assert seen[-1].verdict is Verdict.HELD
     assert seen[-1].command[0] == pytest.approx(0.75)
@@ -173,7 +179,7 @@ STRICT = shipped({('action', 'base', 'beyond'): 'reject'})
 def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound() -> None:
     bench = Bench(STRICT).start()
     cruise(bench, 0.7)
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.3, 1.5)), now=bench.time.now))
     seen = [d for d in bench.wait(1.0, policy=(0.7, 0.0)) if d.trigger is Trigger.REQUEST]
     assert {decision.verdict for decision in seen} == {Verdict.LIMITED}
     speeds = [0.7, *(decision.command[0] for decision in seen)]
@@ -185,7 +191,7 @@ def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound
 def test_a_stricter_bound_never_silences_the_gate(asked: tuple[float, float] | None) -> None:
     bench = Bench(STRICT).start()
     cruise(bench, 0.7)
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.65, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.65, 1.5)), now=bench.time.now))
     seen = bench.wait(SAFETY.command_timeout + 3 * PERIOD, policy=asked)
     sent = [decision.command[0] for decision in seen if decision.command]
     assert min(sent) <= 0.65
@@ -194,20 +200,22 @@ def test_a_stricter_bound_never_silences_the_gate(asked: tuple[float, float] | N
 
 def test_what_is_beyond_the_contract_is_still_refused_under_a_stricter_bound() -> None:
     bench = Bench(STRICT).start()
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.3, 1.5)), now=bench.time.now))
     decision = bench.ask(0.9, 0.0)
     assert decision.verdict is Verdict.REJECTED
     assert decision.rules[0].limit == HIGH[0]
 
 
 def test_a_stricter_rate_is_kept(bench: Bench) -> None:
-    bench.gate.apply(Tighten(tightened=Tightened(rate=(0.5, 4.0)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(rate=(0.5, 4.0)), now=bench.time.now))
     decision = bench.ask(0.8, 0.0)
     assert decision.command[0] == pytest.approx(0.5 * PERIOD)
 
 
 def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:
-    bench.gate.apply(Tighten(tightened=Tightened(command_timeout=0.16), now=bench.time.now))
+    bench.gate.apply(
+        Tighten(runtime_limits=RuntimeLimits(command_timeout=0.16), now=bench.time.now)
+    )
     cruise(bench)
     seen = bench.wait(0.2)
     first = next(d for d in seen if d.verdict is Verdict.STOPPED)
@@ -218,7 +226,7 @@ def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:
 
 def test_a_stricter_bound_is_part_of_what_is_within_reach(bench: Bench) -> None:
     cruise(bench, 0.8)
-    bench.gate.apply(Tighten(tightened=Tightened(high=(0.3, 1.5)), now=bench.time.now))
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.3, 1.5)), now=bench.time.now))
     bench.time.wait(PERIOD)
     low, high = bench.gate.reach(bench.time.now)
     assert low[0] <= high[0]

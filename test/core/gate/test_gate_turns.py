@@ -67,7 +67,7 @@ def test_in_the_step_of_another_the_command_in_force_goes_on_once(bench: TurnBen
     assert held.rules[0] == HELD
     # It is still on its way to what was asked for.
     assert first is not None
-    assert held.wanted_command == (0.3, 0.0)
+    assert held.requested_command == (0.3, 0.0)
     assert held.command[0] > first[0]
     assert bench.measure('scan') == ()
     bench.time.wait(1.0)

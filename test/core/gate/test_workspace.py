@@ -503,5 +503,5 @@ def test_only_what_may_still_act_is_remembered() -> None:
     for second in range(9):
         recent = recent.after((float(second // 2),), second * 10**9)
     found = recent.at(9 * 10**9)
-    assert [(one.since, one.command) for one in found] == [(3.0, (3.0,)), (1.0, (4.0,))]
+    assert [(one.age, one.command) for one in found] == [(3.0, (3.0,)), (1.0, (4.0,))]
     assert recent.forgotten().at(9 * 10**9) == ()

@@ -8,7 +8,7 @@ They run in one fixed order, and the strictest outcome wins:
 1. :mod:`.admission`: ``well_formed``, ``authority``, ``turn``, ``operator``, ``age``. Is it heard?
    If not it is REJECTED, and nothing is published because of it.
 2. :mod:`.stopping`: ``emergency_stop``, ``authority``, ``gate``, ``clock``,
-   ``competing_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
+   ``foreign_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
    ``latency_budget``, ``silence``. Must the robot stop? Then the stop profile is followed,
    whatever was asked for: STOPPED.
 3. :mod:`.evaluate`: an index that names nothing, what is beyond bounds that refuse it, four

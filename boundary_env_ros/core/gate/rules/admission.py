@@ -137,9 +137,9 @@ def not_armed() -> tuple[RuleResult, ...]:
     return (_reject('authority', Reason.NOT_ARMED),)
 
 
-def precedence(*, taken_over: bool) -> tuple[RuleResult, ...]:
+def precedence(*, teleoperated: bool) -> tuple[RuleResult, ...]:
     """Refuse the policy while an operator goes before it."""
-    return (_reject('operator', Reason.OPERATOR),) if taken_over else ()
+    return (_reject('operator', Reason.OPERATOR),) if teleoperated else ()
 
 
 def _reject(

@@ -25,7 +25,7 @@ from itertools import pairwise
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Sent
+from boundary_env_ros.core.gate.decision import SentCommand
 from boundary_env_ros.core.timebase import NANOSECONDS
 
 
@@ -61,20 +61,22 @@ class Recent:
         """Return none of them: the robot does what its driver says."""
         return Recent(self.seconds)
 
-    def recalled(self, sent: Sequence[Sent], now: int) -> Recent:
+    def recalled(self, sent: Sequence[SentCommand], now: int) -> Recent:
         """Return them as a decision says that they were at a time, ns."""
-        then = ((now - round(one.since * NANOSECONDS), one.command) for one in sent)
+        then = ((now - round(one.age * NANOSECONDS), one.command) for one in sent)
         return Recent(self.seconds, tuple(then))
 
-    def at(self, now: int) -> tuple[Sent, ...]:
+    def at(self, now: int) -> tuple[SentCommand, ...]:
         """Return what was sent, and how long before a time (ns), the oldest first."""
         return tuple(
-            Sent(since=max(0, now - at) / NANOSECONDS, command=command)
+            SentCommand(age=max(0, now - at) / NANOSECONDS, command=command)
             for at, command in self.sent
         )
 
 
-def same_way(one: Sequence[Sent], other: Sequence[Sent], seconds: float, slack: float) -> bool:
+def same_way(
+    one: Sequence[SentCommand], other: Sequence[SentCommand], seconds: float, slack: float
+) -> bool:
     """
     Return whether two memories are of the same commands, at the same distances in time.
 
@@ -93,13 +95,13 @@ def same_way(one: Sequence[Sent], other: Sequence[Sent], seconds: float, slack: 
     if not count:
         return not one and not other
     for a, b in zip(one[-count:], other[-count:], strict=True):
-        apart = (a.since - one[-1].since) - (b.since - other[-1].since)
+        apart = (a.age - one[-1].age) - (b.age - other[-1].age)
         if a.command != b.command or abs(apart) > slack:
             return False
     longer = max(one, other, key=len)
     # Each of those is forgotten once the next is old enough.
     return all(
-        abs(following.since - longer[-1].since - seconds) <= slack
+        abs(following.age - longer[-1].age - seconds) <= slack
         for following in longer[1 : len(longer) - count + 1]
     )
 

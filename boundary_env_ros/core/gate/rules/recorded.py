@@ -16,7 +16,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.gate.rules.rule_input import Situation
-from boundary_env_ros.core.gate.rules.stopping import COMPETING
+from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 
 
 def situation_of(
@@ -55,10 +55,10 @@ def situation_of(
         since_environment=decision.since_environment,
         since_tick=decision.since_tick,
         clock_error=decision.clock_error,
-        competing=decision.competing_publishers - sum(crowded.values()),
+        competing=decision.foreign_publishers - sum(crowded.values()),
         crowded=crowded,
         overruns=decision.overruns,
-        recent=decision.recent,
+        recent_commands=decision.recent_commands,
         measurements=measurements,
     )
 
@@ -70,9 +70,9 @@ def crowded_in(decision: GateDecision) -> Mapping[str, int]:
     On which topics they are is no number of a decision: what it stopped for says that.
     """
     return {
-        result.rule.removeprefix(f'{COMPETING}.'): int(result.value or 0)
+        result.rule.removeprefix(f'{FOREIGN_PUBLISHER}.'): int(result.value or 0)
         for result in decision.rules
-        if result.rule.startswith(f'{COMPETING}.')
+        if result.rule.startswith(f'{FOREIGN_PUBLISHER}.')
     }
 
 
@@ -80,7 +80,7 @@ def wanted_of(decision: GateDecision) -> Vector | None:
     """Return what the rules were asked to rule on; None if nothing was asked for."""
     if decision.trigger in (Trigger.REQUEST, Trigger.CHUNK):
         return decision.requested_action
-    return decision.wanted_command or None
+    return decision.requested_command or None
 
 
 #: Rules that refuse a request before it is asked how late it is.

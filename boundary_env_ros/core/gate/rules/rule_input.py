@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, RuleResult, Sent, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import (
+    Measurement,
+    RuleResult,
+    SentCommand,
+    Trigger,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +35,7 @@ class Situation:
     previous_rate, previous_acceleration
         Rate of change of the emitted commands up to there, unit/s, and of that, unit/s^2; empty
         for none.
-    recent
+    recent_commands
         What was sent and may still be under way, the oldest first, for the rules about places.
         Empty: ``previous`` is all that matters.
     emergency_stop, over, deactivated
@@ -65,7 +71,7 @@ class Situation:
     seeded: bool = False
     previous_rate: Vector = ()
     previous_acceleration: Vector = ()
-    recent: tuple[Sent, ...] = ()
+    recent_commands: tuple[SentCommand, ...] = ()
     emergency_stop: bool = False
     over: bool = False
     deactivated: bool = False

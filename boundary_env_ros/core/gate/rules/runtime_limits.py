@@ -8,14 +8,14 @@ from dataclasses import replace
 from operator import ge, le
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Tightened
+from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.errors import Refused
 
 _NUMBERS = (('low', ge), ('high', le), ('rate', le))
 
 
-def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
+def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
     """
     Return the limits of a contract as far as they were made stricter.
 
@@ -28,20 +28,20 @@ def tightened_limits(declared: Limits, tightened: Tightened) -> Limits:
     """
     size = len(declared.low)
     for name, _ in _NUMBERS:
-        values: Vector = getattr(tightened, name)
+        values: Vector = getattr(runtime_limits, name)
         if values and len(values) != size:
             raise Refused(
                 f'Wrong number of values of `{name}` (expected {size}, one for each dimension '
                 f'of the command, got {len(values)}).'
             )
-    timeout = tightened.command_timeout
+    timeout = runtime_limits.command_timeout
     if timeout is None:
         timeout = declared.safety.command_timeout
     limits = replace(
         declared,
-        low=tightened.low or declared.low,
-        high=tightened.high or declared.high,
-        rate=tightened.rate or declared.rate,
+        low=runtime_limits.low or declared.low,
+        high=runtime_limits.high or declared.high,
+        rate=runtime_limits.rate or declared.rate,
         safety=replace(declared.safety, command_timeout=timeout),
     )
     refuse_looser(declared, limits, 'the contract says')

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.safety import OnCompeting
+from boundary_env_ros.core.contract.safety import OnForeignPublisher
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
@@ -14,7 +14,7 @@ from boundary_env_ros.core.gate.rules.rule_input import Situation
 from boundary_env_ros.core.gate.rules.workspace import workspace_stops
 
 #: Rule about other publishers; of a topic that the gate goes by, its name follows after a dot.
-COMPETING = 'competing_publisher'
+FOREIGN_PUBLISHER = 'foreign_publisher'
 #: Rule about what the gate goes by; the name of the input follows after a dot.
 SENSORS = 'sensors'
 
@@ -85,13 +85,13 @@ def _competing(limits: Limits, situation: Situation) -> list[RuleResult]:
     What it commands passes no gate; and of two sensors on one topic one may hide what the other
     sees.
     """
-    if limits.safety.competing_publisher is not OnCompeting.STOP:
+    if limits.safety.foreign_publisher is not OnForeignPublisher.STOP:
         return []
-    found = {f'{COMPETING}.{topic}': others for topic, others in situation.crowded.items()}
+    found = {f'{FOREIGN_PUBLISHER}.{topic}': others for topic, others in situation.crowded.items()}
     if situation.competing:
-        found = {COMPETING: situation.competing, **found}
+        found = {FOREIGN_PUBLISHER: situation.competing, **found}
     return [
-        _stop(name, Reason.COMPETING_PUBLISHER, float(others), 0.0, 'publishers')
+        _stop(name, Reason.FOREIGN_PUBLISHER, float(others), 0.0, 'publishers')
         for name, others in found.items()
     ]
 

@@ -24,7 +24,7 @@ import math
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.safety import Moves, Polygon, Safety, Workspace
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Sent, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limiter import Shaped
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
@@ -304,15 +304,15 @@ class _Course:
         found = situation.measurements.get(place.input)
         if found is None or found.age is None or not limits.needs[place.input].usable(found):
             return None
-        sent = situation.recent
+        sent = situation.recent_commands
         if situation.previous is not None and (not sent or sent[-1].command != situation.previous):
             # It was measured, or nothing is known of what was before.
-            sent = (*sent, Sent(since=0.0, command=situation.previous))
+            sent = (*sent, SentCommand(age=0.0, command=situation.previous))
         ways = []
         for dimension, braking in zip(place.moved_by, place.braking, strict=True):
             up, down = (
                 under_way(
-                    tuple((one.since, sign * one.command[dimension]) for one in sent),
+                    tuple((one.age, sign * one.command[dimension]) for one in sent),
                     age=max(found.age, 0.0),
                     delay=place.delay,
                     braking=braking,

@@ -10,7 +10,7 @@ import pytest
 from record_maker import Piece
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.episode_label import EpisodeMark, MarkVerdict
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.auditor import Auditor
@@ -22,11 +22,11 @@ from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 
 
-def mark(step: Transition, who: str, verdict: MarkVerdict, note: str = '') -> EpisodeMark:
-    return EpisodeMark(id=step.id, who=who, verdict=verdict, note=note, taken=step.closed)
+def label(step: Transition, user: str, verdict: Label, note: str = '') -> EpisodeLabel:
+    return EpisodeLabel(id=step.id, user=user, label=verdict, note=note, stamp=step.closed)
 
 
-def audit_all(pieces: list[Piece | EpisodeMark], contract: Contract, task: Task) -> AuditReport:
+def audit_all(pieces: list[Piece | EpisodeLabel], contract: Contract, task: Task) -> AuditReport:
     auditor = Auditor(contract, task)
     for piece in pieces:
         auditor.add(piece)
@@ -43,27 +43,27 @@ def endings(record: list[Piece]) -> dict[str, Transition]:
 def test_marks_change_no_figure_of_the_environment(
     record: list[Piece], contract: Contract, endings: dict[str, Transition]
 ) -> None:
-    marks = [mark(step, 'ada', MarkVerdict.FAILURE) for step in endings.values()]
-    plain, marked = summarise(record, contract), summarise([*record, *marks], contract)
-    for before, after in zip(plain.clients, marked.clients, strict=True):
+    labels = [label(step, 'ada', Label.FAILURE) for step in endings.values()]
+    plain, labelled = summarise(record, contract), summarise([*record, *labels], contract)
+    for before, after in zip(plain.clients, labelled.clients, strict=True):
         assert (after.success, after.endings) == (before.success, before.endings)
-    assert sum(c.marked for c in marked.clients) == len(endings)
-    assert {d.ending for c in marked.clients for d in c.disagreements} == {'success'}
+    assert sum(c.labelled for c in labelled.clients) == len(endings)
+    assert {d.ending for c in labelled.clients for d in c.disagreements} == {'success'}
 
 
 def test_episode_of_which_people_say_otherwise_is_told_with_who_and_why(
     record: list[Piece], contract: Contract, endings: dict[str, Transition]
 ) -> None:
     won, late = endings['success'], endings['time_limit']
-    marks = [
-        mark(won, 'ada', MarkVerdict.SUCCESS),
-        mark(won, 'bob', MarkVerdict.FAILURE, 'it scratched the door'),
-        mark(late, 'ada', MarkVerdict.SUCCESS),
-        mark(late, 'bob', MarkVerdict.UNCLEAR),
+    labels = [
+        label(won, 'ada', Label.SUCCESS),
+        label(won, 'bob', Label.FAILURE, 'it scratched the door'),
+        label(late, 'ada', Label.SUCCESS),
+        label(late, 'bob', Label.UNCLEAR),
     ]
-    summary = summarise([*record, *marks], contract)
-    by_marks = [c.success_by_marks for c in summary.clients]
-    assert (sum(p.count for p in by_marks), sum(p.of for p in by_marks)) == (1, 1)
+    summary = summarise([*record, *labels], contract)
+    by_labels = [c.success_by_labels for c in summary.clients]
+    assert (sum(p.count for p in by_labels), sum(p.of for p in by_labels)) == (1, 1)
     text = str(summary)
     assert (
         f'  episode {won.id.episode_id[:8]}, success: success by ada; '
@@ -76,10 +76,10 @@ def test_who_thinks_again_is_counted_once(
     record: list[Piece], contract: Contract, endings: dict[str, Transition]
 ) -> None:
     won = endings['success']
-    marks = [mark(won, 'ada', MarkVerdict.FAILURE), mark(won, 'ada', MarkVerdict.SUCCESS)]
-    clients = summarise([*record, *marks], contract).clients
+    labels = [label(won, 'ada', Label.FAILURE), label(won, 'ada', Label.SUCCESS)]
+    clients = summarise([*record, *labels], contract).clients
     assert [d for c in clients for d in c.disagreements] == []
-    assert sum(c.success_by_marks.count for c in clients) == 1
+    assert sum(c.success_by_labels.count for c in clients) == 1
 
 
 def test_mark_that_was_made_when_the_bag_was_closed_counts(
@@ -92,16 +92,16 @@ def test_mark_that_was_made_when_the_bag_was_closed_counts(
         for step in steps:
             lines.append(step)
             store.add_step(step, now=1)
-    with EpisodeStore.open(run.episodes, to_mark=True) as store:
-        store.mark(mark(endings['success'], 'ada', MarkVerdict.FAILURE), now=2)
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
+        store.label(label(endings['success'], 'ada', Label.FAILURE), now=2)
     assert 'success: failure by ada' in str(summarise_path(run.path))
 
 
 def test_audit_knows_the_episodes_that_were_marked(
     record: list[Piece], contract: Contract, task: Task, endings: dict[str, Transition]
 ) -> None:
-    known = [mark(step, 'ada', MarkVerdict.UNCLEAR) for step in endings.values()]
-    # An episode may be marked before its first step is recorded.
+    known = [label(step, 'ada', Label.UNCLEAR) for step in endings.values()]
+    # An episode may be labelled before its first step is recorded.
     assert audit_all([*known, *record], contract, task).ok
 
 
@@ -112,8 +112,8 @@ def test_mark_on_no_episode_of_the_record_or_by_nobody_is_named(
     rest = [
         p for p in record if getattr(getattr(p, 'id', None), 'episode_id', '') != won.id.episode_id
     ]
-    stray = audit_all([*rest, mark(won, 'ada', MarkVerdict.SUCCESS)], contract, task)
-    assert stray.counts['mark-known'] == 1
-    assert 'marked SUCCESS by ada' in str(stray)
-    nobody = audit_all([*record, mark(won, '', MarkVerdict.SUCCESS)], contract, task)
-    assert dict(nobody.counts) == {'mark-known': 1}
+    stray = audit_all([*rest, label(won, 'ada', Label.SUCCESS)], contract, task)
+    assert stray.counts['label-known'] == 1
+    assert 'labelled SUCCESS by ada' in str(stray)
+    nobody = audit_all([*record, label(won, '', Label.SUCCESS)], contract, task)
+    assert dict(nobody.counts) == {'label-known': 1}

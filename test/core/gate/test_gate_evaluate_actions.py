@@ -39,7 +39,7 @@ def driven() -> Bench:
 def test_a_plan_changes_nothing(actions: list[tuple[float, ...]]) -> None:
     bench = driven()
     before = repr(bench.gate.state)
-    bench.gate.plan(actions, bench.time.now)
+    bench.gate.evaluate_actions(actions, bench.time.now)
     bench.gate.reach(bench.time.now)
     assert repr(bench.gate.state) == before
 
@@ -55,7 +55,7 @@ def test_a_plan_is_what_a_request_then_gets(
     if latched:
         bench.press()
     for action in actions:
-        planned = deepcopy(bench.gate).plan([action], bench.time.now)[0]
+        planned = deepcopy(bench.gate).evaluate_actions([action], bench.time.now)[0]
         real = bench.ask(*action)
         same_but_for_whose = replace(
             real, id=planned.id, sequence=planned.sequence, request=None, received=None
@@ -65,14 +65,14 @@ def test_a_plan_is_what_a_request_then_gets(
 
 def test_each_candidate_is_decided_on_as_if_it_were_the_only_one() -> None:
     bench = driven()
-    alone = bench.gate.plan([(0.8, 0.0)], bench.time.now)
-    several = bench.gate.plan([(-0.3, 1.0), (0.8, 0.0), (0.8, 0.0)], bench.time.now)
+    alone = bench.gate.evaluate_actions([(0.8, 0.0)], bench.time.now)
+    several = bench.gate.evaluate_actions([(-0.3, 1.0), (0.8, 0.0), (0.8, 0.0)], bench.time.now)
     assert several[1:] == alone * 2
 
 
 def test_a_plan_says_what_is_admitted_limited_and_stopped() -> None:
     bench = driven()
-    admitted, limited, refused = bench.gate.plan(
+    admitted, limited, refused = bench.gate.evaluate_actions(
         [(0.4, 0.0), (0.8, 0.0), (math.nan, 0.0)], bench.time.now
     )
     assert admitted.verdict is Verdict.ADMITTED
@@ -80,16 +80,16 @@ def test_a_plan_says_what_is_admitted_limited_and_stopped() -> None:
     assert reasons(refused) == {Reason.NOT_FINITE}
     bench.scan = AHEAD_NEAR
     bench.pulse()
-    [stopped] = bench.gate.plan([(0.4, 0.0)], bench.time.now)
+    [stopped] = bench.gate.evaluate_actions([(0.4, 0.0)], bench.time.now)
     assert reasons(stopped) == {Reason.OBSTACLE_STOP}
 
 
 def test_whoever_may_not_ask_is_told_so_by_a_plan() -> None:
-    [unarmed] = Bench().gate.plan([(0.1, 0.0)], Bench().time.now)
+    [unarmed] = Bench().gate.evaluate_actions([(0.1, 0.0)], Bench().time.now)
     assert reasons(unarmed) == {Reason.NOT_ARMED}
     bench = Bench(with_operator()).start()
     bench.operate(0.0, 0.0)
-    [taken] = bench.gate.plan([(0.1, 0.0)], bench.time.now)
+    [taken] = bench.gate.evaluate_actions([(0.1, 0.0)], bench.time.now)
     assert reasons(taken) == {Reason.OPERATOR}
 
 
@@ -98,7 +98,7 @@ def test_a_plan_reckons_with_a_request_that_is_in_time() -> None:
     for _ in range(2):
         bench.ask(0.0, 0.0, age=0.3)
     assert reasons(bench.ask(0.0, 0.0, age=0.3)) == {Reason.LATENCY_BUDGET}
-    [planned] = bench.gate.plan([(0.0, 0.0)], bench.time.now)
+    [planned] = bench.gate.evaluate_actions([(0.0, 0.0)], bench.time.now)
     assert planned.overruns == 1
     assert bench.ask(0.0, 0.0).overruns == 1
 
@@ -106,7 +106,7 @@ def test_a_plan_reckons_with_a_request_that_is_in_time() -> None:
 def test_what_is_within_reach_is_what_a_request_can_get() -> None:
     bench = driven()
     low, high = bench.gate.reach(bench.time.now)
-    found = bench.gate.plan([LOW, HIGH], bench.time.now)
+    found = bench.gate.evaluate_actions([LOW, HIGH], bench.time.now)
     assert found[0].command == pytest.approx(low)
     assert found[1].command == pytest.approx(high)
     assert high[0] - low[0] == pytest.approx(2 * RATE[0] * found[0].time_step)

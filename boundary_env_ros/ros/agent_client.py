@@ -39,13 +39,13 @@ from boundary_env_ros.facade.steps import (
     StepResult,
 )
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.executors import with_info
-from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
@@ -103,7 +103,7 @@ class AgentClient:
 
     def __init__(
         self,
-        own: OwnNode,
+        own: IsolatedNode,
         loaded: LoadedContract,
         agent: str,
         *,

@@ -53,7 +53,7 @@ from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
-from boundary_env_ros.ros.first_readings import FirstReadings
+from boundary_env_ros.ros.initial_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.pixels import pixels_of

@@ -36,7 +36,13 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.answers import (
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
+from boundary_env_ros.ros.conversions import from_msg, to_msg
+from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
+from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.service_results import (
     Batch,
     batch_from,
     Began,
@@ -48,12 +54,6 @@ from boundary_env_ros.ros.answers import (
     spaces_from,
     Stepped,
 )
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
-from boundary_env_ros.ros.conversions import from_msg, to_msg
-from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
-from boundary_env_ros.ros.incoming import Incoming
-from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.own_node import OwnNode
 
 # Between two looks for a service, s.
 _LOOK = 0.02
@@ -107,7 +107,7 @@ class BoundaryClient:
         self._closed = self._met = False
         self._spaces: Spaces | None = None
 
-        self._own = OwnNode('boundary_client', domain_id=domain_id, namespace=namespace)
+        self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         node = self._own.node
         # The last one is asked first, see `_meet`.
         self._clients = {

@@ -38,9 +38,9 @@ from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
-from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.once import Once
+from boundary_env_ros.ros.log_throttle import Once
+from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS

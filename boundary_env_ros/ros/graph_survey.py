@@ -18,7 +18,7 @@ from boundary_env_ros.evidence.drafting.observer import TopicObserver
 from boundary_env_ros.evidence.drafting.survey import Survey, TopicSurvey
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
 
 Progress = Callable[[float, int, int], None]
@@ -66,7 +66,7 @@ def survey_graph(
     progress: Progress | None = None,
 ) -> Survey:
     """Return what is to be seen of a robot on a ROS graph; see :func:`init_from_graph`."""
-    with OwnNode('boundary_env_init', domain_id=domain_id, listens_only=True) as own:
+    with IsolatedNode('boundary_env_init', domain_id=domain_id, listens_only=True) as own:
         watch = _GraphWatch(own.node, message_types())
         begin = look = time.monotonic()
         while (now := time.monotonic()) - begin < seconds:

@@ -32,9 +32,9 @@ import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import LinkError, LinkTimeout, RecordError
-from boundary_env_ros.ros.asking import ask, spinning
+from boundary_env_ros.ros.call_with_retry import ask, spinning
 from boundary_env_ros.ros.contract_node import PARENT
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 
 _CONFIGURE = LifecycleTransition.TRANSITION_CONFIGURE
 _ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
@@ -255,7 +255,7 @@ class BringUp:
     """
 
     def __init__(self, *, domain_id: int, namespace: str = '') -> None:
-        self._own = OwnNode('bring_up', domain_id=domain_id, namespace=namespace)
+        self._own = IsolatedNode('bring_up', domain_id=domain_id, namespace=namespace)
 
     def close(self) -> None:
         """Let go of the context."""

@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.run_files import Run
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.replaying_player import in_order, Player, Recorded
 from boundary_env_ros.ros.replaying_topics import (
     Choice,
@@ -114,7 +114,7 @@ def replay(
     ending = threading.Event()
     with (
         _stopped_by_signals(ending),
-        OwnNode(NAME, domain_id=domain_id, namespace=wanted.namespace, unique=False) as own,
+        IsolatedNode(NAME, domain_id=domain_id, namespace=wanted.namespace, unique=False) as own,
     ):
         neighbours = Neighbours(own.node, choice.topics, beside=beside)
         moving = any(topic.commands for topic in choice.topics)
@@ -197,7 +197,7 @@ class _Replay:
 
     def __init__(
         self,
-        own: OwnNode,
+        own: IsolatedNode,
         player: Player,
         publishers: Publishers,
         neighbours: Neighbours,

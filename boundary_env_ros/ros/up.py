@@ -20,9 +20,9 @@ from boundary_env_ros.core.gate.decision import GateState, GateStatus
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
     new_run,
@@ -139,7 +139,7 @@ def _watch(
     print(f'All nodes are active. Step them from another terminal: BoundaryEnv({given})')
     print('Ctrl-C stops the robot and the nodes.', flush=True)
     show = _Live() if sys.stdout.isatty() else _Lines()
-    with OwnNode('up', domain_id=domain, namespace=namespace, listens_only=True) as own:
+    with IsolatedNode('up', domain_id=domain, namespace=namespace, listens_only=True) as own:
         states = _States(own.node, contract)
         logs = {name: _Log(process) for name, process in processes.items()}
         lost: set[str] = set()

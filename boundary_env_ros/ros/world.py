@@ -24,7 +24,7 @@ from boundary_env_ros.facade.steps import as_request, closed_by, StepRequest, St
 from boundary_env_ros.facade.world import check_actions, check_running, due, stepped_agents
 from boundary_env_ros.ros.agent_client import AgentClient
 from boundary_env_ros.ros.executors import fastest_executor
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 #: How long one agent of several is looked at before the next, s.
@@ -79,7 +79,7 @@ class RosWorld:
         agents = stepped_agents(contract, agent)
         self._contract = contract
         with ExitStack() as made:
-            self._own = OwnNode(
+            self._own = IsolatedNode(
                 'boundary_client',
                 domain_id=domain_id,
                 namespace=namespace,

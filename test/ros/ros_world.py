@@ -35,7 +35,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, message_class
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import (
@@ -272,9 +272,9 @@ class Probe:
         """
         Call a service and return its answer.
 
-        Of what may be asked twice no answer is lost: see :mod:`boundary_env_ros.ros.asking`. Of
-        all else neither: a node that has told a younger client its parameters has found this one,
-        too.
+        Of what may be asked twice no answer is lost: see
+        :mod:`boundary_env_ros.ros.call_with_retry`. Of all else neither: a node that has told a
+        younger client its parameters has found this one, too.
         """
         client = self.node.create_client(kind, service)
         again = SIGN_OF_LIFE if kind in _REPEATABLE and not once else math.inf

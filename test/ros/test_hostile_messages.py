@@ -23,7 +23,7 @@ from rclpy.serialization import deserialize_message
 from ros_world import reserved_domain, write_contract
 
 from boundary_env_ros.errors import SimulationFailed
-from boundary_env_ros.ros import incoming
+from boundary_env_ros.ros import message_guard
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.nodes.boundary_services import BoundaryServices
@@ -71,7 +71,7 @@ def node(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[ContractNode]:
     """Return an active node of each kind, in this process, whose budgets have no end."""
-    monkeypatch.setattr(incoming.Budget, 'spend', lambda _: True)
+    monkeypatch.setattr(message_guard.Budget, 'spend', lambda _: True)
     file = contract or write_contract(
         tmp_path / 'contract.yaml', {'recorder': {'required': False}}
     )

@@ -28,7 +28,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.asking import ask, SIGN_OF_LIFE, spinning
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning
 from boundary_env_ros.ros.conversions import set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import NodeSpec, running

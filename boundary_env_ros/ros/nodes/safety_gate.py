@@ -76,7 +76,7 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.gate_diagnostics import diagnostics, TOPIC
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.once import Once
+from boundary_env_ros.ros.log_throttle import Once
 
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25

@@ -18,9 +18,9 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros.errors import RecordError, ResultCode
-from boundary_env_ros.ros import incoming
-from boundary_env_ros.ros.incoming import Budget, Incoming
+from boundary_env_ros.ros import message_guard
 from boundary_env_ros.ros.interfaces import srv
+from boundary_env_ros.ros.message_guard import Budget, Incoming
 
 
 class Node:
@@ -45,7 +45,7 @@ def node() -> Node:
 def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Return a clock that only the test moves."""
     made = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(incoming.time, 'monotonic', lambda: made.now)
+    monkeypatch.setattr(message_guard.time, 'monotonic', lambda: made.now)
     return made
 
 

@@ -22,7 +22,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
 from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.contract_file import load
@@ -47,7 +47,7 @@ def client(isolated: int) -> Iterator[AgentClient]:
     world.close()
 
 
-def server(client: AgentClient, episode_id: str, *, alive: bool) -> tuple[OwnNode, list[Any]]:
+def server(client: AgentClient, episode_id: str, *, alive: bool) -> tuple[IsolatedNode, list[Any]]:
     """Return a node that serves the beginning of episodes, or seems to, and what it was asked."""
     asked: list[Any] = []
 
@@ -56,17 +56,17 @@ def server(client: AgentClient, episode_id: str, *, alive: bool) -> tuple[OwnNod
         response.episode_id = episode_id
         return response
 
-    made = OwnNode('environment', domain_id=client._own.domain_id, namespace='')
+    made = IsolatedNode('environment', domain_id=client._own.domain_id, namespace='')
     made.node.create_service(srv.BeginEpisode, names.BEGIN_EPISODE, begin)
     if alive:
         made.spin_in_thread(f'serves {episode_id}')
     return made, asked
 
 
-def boundary_services(domain: int, *, alive: bool) -> tuple[OwnNode, list[str]]:
+def boundary_services(domain: int, *, alive: bool) -> tuple[IsolatedNode, list[str]]:
     """Return a node that serves what is needed here, or seems to, and what it was asked."""
     asked: list[str] = []
-    made = OwnNode('boundary_services', domain_id=domain)
+    made = IsolatedNode('boundary_services', domain_id=domain)
 
     def serve(kind: Any, name: str, seconds: float = 0.0) -> None:
         def answer(_: Any, response: Any) -> Any:
@@ -111,8 +111,10 @@ def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
         response.lease_id = 'granted'
         return response
 
-    def reader(name: str) -> OwnNode:
-        made = nodes.enter_context(OwnNode(name, domain_id=client._own.domain_id, unique=False))
+    def reader(name: str) -> IsolatedNode:
+        made = nodes.enter_context(
+            IsolatedNode(name, domain_id=client._own.domain_id, unique=False)
+        )
         made.node.create_subscription(msg.ActionRequest, names.ACTION_REQUEST, print, names.RECORD)
         return made
 

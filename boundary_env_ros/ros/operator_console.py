@@ -23,11 +23,11 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.asking import ask, spinning
+from boundary_env_ros.ros.call_with_retry import ask, spinning
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.ros.incoming import Incoming
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.ros.served_contract import served_contract
 
 # Between two looks at what came over ROS and from the keyboard, s.
@@ -120,7 +120,9 @@ def attend(
             'The input is not a terminal, and so nobody can be asked. '
             'Run it in a terminal, or with --yes for a script.'
         )
-    with OwnNode('attending', domain_id=domain_id, namespace=namespace, listens_only=True) as own:
+    with IsolatedNode(
+        'attending', domain_id=domain_id, namespace=namespace, listens_only=True
+    ) as own:
         with suppress(KeyboardInterrupt), _spinner(own.executor) as spin:
             contract = served_contract(own.node, spin, wait).contract
             _Terminal(own.node, spin, contract, user=user, yes=yes, label=label, say=say).run()

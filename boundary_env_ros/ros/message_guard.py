@@ -21,7 +21,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.errors import BoundaryError, ResultCode
-from boundary_env_ros.ros.once import Once
+from boundary_env_ros.ros.log_throttle import Once
 
 # Seconds in which a topic or service is logged once.
 _ONCE = 1.0

@@ -28,9 +28,9 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.attending import attend
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.operator_console import attend
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records

@@ -19,7 +19,7 @@ from rclpy.context import Context
 from ros_world import ports_of, reserved_domain
 
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.ros.own_node import OwnNode
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
 
 pytestmark = pytest.mark.ros
@@ -40,7 +40,7 @@ def open_contexts() -> list[Context]:
 def test_closing_lets_go_of_thread_ports_and_context_and_a_second_time_does_nothing(
     domain: int,
 ) -> None:
-    own = OwnNode('own', domain_id=domain)
+    own = IsolatedNode('own', domain_id=domain)
     own.spin_in_thread('own_node')
     assert ports_of([os.getpid()], domain)
     assert 'own_node' in {thread.name for thread in threading.enumerate()}
@@ -54,7 +54,7 @@ def test_closing_lets_go_of_thread_ports_and_context_and_a_second_time_does_noth
 def test_a_context_that_somebody_else_has_shut_down_is_let_go_of_all_the_same(
     domain: int,
 ) -> None:
-    with OwnNode('own', domain_id=domain) as own:
+    with IsolatedNode('own', domain_id=domain) as own:
         own.spin_in_thread('own_node')
         own.context.shutdown()
     assert 'own_node' not in {thread.name for thread in threading.enumerate()}
@@ -65,14 +65,14 @@ def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(
 ) -> None:
     renamed = ['program', '--ros-args', '-r', '__node:=boundary_services']
     monkeypatch.setattr(sys, 'argv', renamed)
-    with OwnNode('own', domain_id=domain) as own:
+    with IsolatedNode('own', domain_id=domain) as own:
         assert own.node.get_name().startswith('own_')
 
 
 def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None:
     before = len(open_contexts())
     with pytest.raises(LinkError, match="such as cart_1, got 'no namespace'") as error:
-        OwnNode('own', domain_id=domain, namespace='no namespace')
+        IsolatedNode('own', domain_id=domain, namespace='no namespace')
     # As long as the error is held, so is what it went through.
     assert error.value
     assert len(open_contexts()) == before
@@ -91,5 +91,5 @@ def test_a_domain_that_cannot_be_is_an_error_and_leaves_no_context_open(
 ) -> None:
     before = len(open_contexts())
     with pytest.raises(LinkError, match=message):
-        OwnNode('own', domain_id=number)
+        IsolatedNode('own', domain_id=number)
     assert len(open_contexts()) == before

@@ -28,7 +28,7 @@ _MOST = 1000
 _MOST_DOMAIN = 232
 
 
-class OwnNode:
+class IsolatedNode:
     """
     A node with a context and an executor of its own, beside any other use of rclpy.
 
@@ -153,7 +153,7 @@ class OwnNode:
         with self._spinning:
             self._made.close()
 
-    def __enter__(self) -> OwnNode:
+    def __enter__(self) -> IsolatedNode:
         return self
 
     def __exit__(

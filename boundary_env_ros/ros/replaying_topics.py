@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-import os
 from pathlib import Path
 from typing import Any
 
@@ -233,9 +232,8 @@ def _differs(channel: Channel) -> str | None:
         return f'its type {channel.type} is not installed'
     if channel.definition_encoding != 'ros2msg':
         return None  # nobody knows better
-    prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if p]
     try:
-        text, _ = definition_of(channel.type, prefixes)
+        text, _ = definition_of(channel.type)
         installed = parse_definition(channel.type, text)
         recorded = parse_definition(channel.type, channel.definition.decode(errors='replace'))
     except RecordError:

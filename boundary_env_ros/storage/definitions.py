@@ -13,8 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 import json
+import os
 from pathlib import Path
 import re
+import sys
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
@@ -155,7 +157,23 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
     return definitions
 
 
-def definition_of(type_name: str, prefixes: Sequence[Path]) -> tuple[str, str]:
+def installed_prefixes() -> tuple[Path, ...]:
+    """Return where packages of ROS are installed, first come first served."""
+    ament = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
+    # Wheels put them under the prefix of the interpreter.
+    return (*(Path(entry) for entry in ament if entry), Path(sys.prefix))
+
+
+def installed_file(prefixes: Sequence[Path], package: str, kind: str, name: str) -> Path | None:
+    """Return the file with the definition of a type, ``msg`` or ``srv``; None if there is none."""
+    for prefix in prefixes:
+        file = prefix / 'share' / package / kind / f'{name}.{kind}'
+        if file.is_file():
+            return file
+    return None
+
+
+def definition_of(type_name: str, prefixes: Sequence[Path] | None = None) -> tuple[str, str]:
     """
     Return the definition and the hash of an installed message type.
 
@@ -164,9 +182,8 @@ def definition_of(type_name: str, prefixes: Sequence[Path]) -> tuple[str, str]:
     type_name
         For example ``sensor_msgs/msg/LaserScan``.
     prefixes
-        Where packages are installed, first come first served: the entries of
-        ``AMENT_PREFIX_PATH``. The definition is ``share/<package>/msg/<Name>.msg`` in one of them,
-        its hash in ``<Name>.json`` beside it.
+        Where packages are installed; None: :func:`installed_prefixes`. The definition is
+        ``share/<package>/msg/<Name>.msg`` in one of them, its hash in ``<Name>.json`` beside it.
 
     Returns
     -------
@@ -180,7 +197,7 @@ def definition_of(type_name: str, prefixes: Sequence[Path]) -> tuple[str, str]:
         If the type, or one that it contains, is not installed there.
 
     """
-    return _definition_of(type_name, tuple(prefixes))
+    return _definition_of(type_name, installed_prefixes() if prefixes is None else tuple(prefixes))
 
 
 @cache
@@ -211,10 +228,9 @@ def _find(type_name: str, prefixes: tuple[Path, ...], *, wanted_by: str) -> Path
     parts = type_name.split('/')
     if len(parts) != 3 or parts[1] != 'msg':
         raise RecordError(f'Expected a message type as package/msg/Name, got {type_name!r}.')
-    for prefix in prefixes:
-        file = prefix / 'share' / parts[0] / 'msg' / f'{parts[2]}.msg'
-        if file.is_file():
-            return file
+    file = installed_file(prefixes, parts[0], 'msg', parts[2])
+    if file is not None:
+        return file
     inside = f' (inside {wanted_by})' if wanted_by else ''
     raise RecordError(
         f'The definition of {type_name}{inside} is in share/{parts[0]}/msg of none of '

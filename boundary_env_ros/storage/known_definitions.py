@@ -10,9 +10,6 @@ of this package, whose messages are written where no ROS is installed too.
 from __future__ import annotations
 
 from functools import cache
-import os
-from pathlib import Path
-import sys
 from typing import Any
 
 from boundary_env_ros.errors import BoundaryError, RecordError
@@ -42,25 +39,18 @@ def known_definition(type_name: str) -> tuple[str, str]:
         If nobody here knows it.
 
     """
-    return _known_definition(type_name, os.environ.get('AMENT_PREFIX_PATH', ''), sys.prefix)
-
-
-@cache
-def _known_definition(type_name: str, ament: str, own: str) -> tuple[str, str]:
-    # Wheels put the packages of ROS under the prefix of the interpreter.
-    prefixes = [*(Path(entry) for entry in ament.split(os.pathsep) if entry), Path(own)]
     try:
-        return definition_of(type_name, prefixes)
+        return definition_of(type_name)
     except RecordError as error:
         try:
-            store = _jazzy()
+            store = jazzy()
             return store.generate_msgdef(type_name, ros_version=2)[0], store.hash_rihs01(type_name)
         except Exception as unknown:  # It raises what it likes for what it does not know.
             raise error from unknown
 
 
 @cache
-def _jazzy() -> Any:
+def jazzy() -> Any:
     """Return what rosbags knows of ROS 2 Jazzy, with the messages of this package."""
     # A node finds all it needs installed, and does not load this.
     from rosbags.typesys import get_types_from_msg, get_typestore, Stores

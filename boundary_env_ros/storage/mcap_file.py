@@ -10,18 +10,11 @@ import fcntl
 import io
 import os
 from pathlib import Path
-from typing import cast, Final, IO
+from typing import cast, IO
 
 from mcap.writer import CompressionType, Writer
 
-from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, OfferedQos, qos_text
-
-_COMPRESSION: Final = {
-    'zstd': CompressionType.ZSTD,
-    'lz4': CompressionType.LZ4,
-    'none': CompressionType.NONE,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +86,8 @@ class McapFile:
         The file, which must not exist.
     chunk_size
         Bytes (before compression) at which a chunk is closed.
-    compression
-        One that :func:`check_compression` lets pass.
+    compress
+        Whether chunks are compressed.
 
     Attributes
     ----------
@@ -107,13 +100,13 @@ class McapFile:
 
     """
 
-    def __init__(self, path: Path, *, chunk_size: int, compression: str) -> None:
+    def __init__(self, path: Path, *, chunk_size: int, compress: bool) -> None:
         self.path = path
         self._file = UnbufferedFile(path)
         self._writer = Writer(
             cast('IO[bytes]', self._file),
             chunk_size=chunk_size,
-            compression=_COMPRESSION[compression],
+            compression=CompressionType.ZSTD if compress else CompressionType.NONE,
         )
         self._channels: dict[str, int] = {}
         self._counts: dict[str, int] = {}
@@ -160,8 +153,8 @@ class McapFile:
         )
         self._counts[topic.name] = 0
 
-    def write(self, topic: str, data: bytes, log_time: int, publish_time: int) -> bool:
-        """Write a message; return whether it closed a chunk, with which it left this process."""
+    def write(self, topic: str, data: bytes, log_time: int, publish_time: int) -> None:
+        """Write a message; what fills a chunk leaves this process with it."""
         before = self._file.position
         self._writer.add_message(
             self._channels[topic], log_time=log_time, data=data, publish_time=publish_time
@@ -170,10 +163,8 @@ class McapFile:
         self.start = min(self.start, log_time) if self.messages else log_time
         self.end = max(self.end, log_time)
         self.messages += 1
-        if self._file.position == before:
-            return False
-        self._saved()
-        return True
+        if self._file.position != before:
+            self._saved()
 
     def flush(self) -> None:
         """Close the open chunk and hand it to the kernel."""
@@ -207,19 +198,3 @@ class McapFile:
     def _saved(self) -> None:
         self.saved_messages = self.messages
         self.saved_bytes = self._file.position
-
-
-def check_compression(name: str) -> None:
-    """
-    Refuse what is no compression of an MCAP chunk.
-
-    Raises
-    ------
-    RecordError
-        Naming those that there are.
-
-    """
-    if name not in _COMPRESSION:
-        raise RecordError(
-            f'Expected a compression out of {", ".join(_COMPRESSION)}, got {name!r}.'
-        )

@@ -8,8 +8,8 @@ What is lost, and when
 ``close()``
     Nothing; every file has its index and is on the disk.
 ``kill -9`` of the process
-    The open chunk: what was written since the last flush, so at most ``flush_interval`` seconds or
-    ``chunk_size`` bytes, whichever comes first. All chunks before it are with the kernel.
+    The open chunk: what was written since the last :meth:`McapLog.flush`, at most ``chunk_size``
+    bytes. All chunks before it are with the kernel.
 Power loss, or a crash of the kernel
     What the kernel had not yet brought to the disk when the last function that :meth:`begin_sync`
     returned was through. Without such calls that is some 30 s with the usual settings.
@@ -30,7 +30,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 import os
 from pathlib import Path
-import time
 from types import TracebackType
 from typing import NoReturn
 
@@ -43,11 +42,10 @@ from boundary_env_ros.storage.bag_metadata import (
     metadata_text,
     OfferedQos,
 )
-from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.disk_errors import reason, way_out
-from boundary_env_ros.storage.mcap_file import check_compression, McapFile, WrittenTopic
+from boundary_env_ros.storage.mcap_file import McapFile, WrittenTopic
 
-__all__ = ['McapLog', 'OfferedQos', 'definition_of']
+__all__ = ['McapLog', 'OfferedQos']
 
 _NANOSECONDS = 1_000_000_000
 # Complete files that are held open until the disk has them.
@@ -64,13 +62,10 @@ class McapLog:
     ----------
     folder
         Folder of the bag, for example ``<run>/bag``; made here.
-    flush_interval
-        Seconds on the steady clock after which :meth:`write` flushes by itself. When messages may
-        cease, call :meth:`flush` from a timer as well.
     chunk_size
         Bytes (before compression) at which a chunk is closed.
-    compression
-        ``zstd``, ``lz4`` or ``none``.
+    compress
+        Whether chunks are compressed (zstd).
     split_size
         Bytes on the disk at which a file is completed and another begun, which it exceeds by a
         chunk and its index at most; 0: never.
@@ -80,8 +75,6 @@ class McapLog:
         ROS distribution of the messages.
     custom_data
         Anything else to keep in ``metadata.yaml``.
-    clock
-        Steady clock, seconds.
 
     Raises
     ------
@@ -94,25 +87,20 @@ class McapLog:
         self,
         folder: Path,
         *,
-        flush_interval: float = 0.5,
         chunk_size: int = 256 * 1024,
-        compression: str = 'zstd',
+        compress: bool = True,
         split_size: int = 0,
         split_duration: float = 0.0,
         ros_distro: str = '',
         custom_data: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        check_compression(compression)
         self.folder = folder
-        self._flush_interval = flush_interval
         self._chunk_size = chunk_size
-        self._compression = compression
+        self._compress = compress
         self._split_size = split_size
         self._split_duration = round(split_duration * _NANOSECONDS)
         self._ros_distro = ros_distro
         self._custom_data = dict(custom_data or {})
-        self._clock = clock
         self._topics: dict[str, WrittenTopic] = {}
         self._kept: dict[tuple[str, str], tuple[bytes, int]] = {}
         # Of the files that are complete.
@@ -122,7 +110,6 @@ class McapLog:
         self._unsynced: list[int] = []
         # Messages that a split repeated, which nobody gave to `write`.
         self._repeated = 0
-        self._chunk_begun: float | None = None
         self._metadata_changed = False
         self._closed = False
         self._failure = ''
@@ -195,7 +182,7 @@ class McapLog:
         type_name
             For example ``sensor_msgs/msg/LaserScan``.
         definition_text, type_hash
-            What :func:`definition_of` returns for the type.
+            What :func:`boundary_env_ros.storage.definitions.definition_of` returns for the type.
         qos
             What its publishers offer.
 
@@ -276,18 +263,9 @@ class McapLog:
         try:
             if self._is_full(log_time_ns):
                 self._split(log_time_ns)
-            left = self._file.write(topic, data, log_time_ns, publish_time_ns)
+            self._file.write(topic, data, log_time_ns, publish_time_ns)
         except (OSError, RecordError) as error:
             self._fail(error)
-        if left:
-            # The message filled the chunk, which has been written with it.
-            self._chunk_begun = None
-            return
-        now = self._clock()
-        if self._chunk_begun is None:
-            self._chunk_begun = now
-        elif now - self._chunk_begun >= self._flush_interval:
-            self.flush()
 
     def flush(self) -> None:
         """
@@ -306,7 +284,6 @@ class McapLog:
             self._file.flush()
         except (OSError, RecordError) as error:
             self._fail(error)
-        self._chunk_begun = None
 
     def begin_sync(self) -> Callable[[], None]:
         """
@@ -387,9 +364,7 @@ class McapLog:
         return self.folder / f'{self.folder.name}_{number}.mcap'
 
     def _open(self, number: int) -> McapFile:
-        return McapFile(
-            self._path(number), chunk_size=self._chunk_size, compression=self._compression
-        )
+        return McapFile(self._path(number), chunk_size=self._chunk_size, compress=self._compress)
 
     def _is_full(self, log_time: int) -> bool:
         """Return whether the next message belongs to the next file."""
@@ -423,7 +398,6 @@ class McapLog:
         for (name, _), (data, publish_time) in self._kept.items():
             self._file.write(name, data, log_time, publish_time)
             self._repeated += 1
-        self._chunk_begun = None
         self._write_metadata(finished=False)
 
     def _fail(self, error: Exception) -> NoReturn:

@@ -14,14 +14,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import difflib
 from functools import cache
-import os
 from pathlib import Path
 import re
-import sys
 
 from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.errors import mismatch, Problem, RecordError
-from boundary_env_ros.storage.definitions import Field, fields_of, parse_definition
+from boundary_env_ros.storage.definitions import (
+    Field,
+    fields_of,
+    installed_file,
+    installed_prefixes,
+    parse_definition,
+)
+from boundary_env_ros.storage.known_definitions import jazzy
 
 FLOATS = ('float32', 'float64')
 TEXTS = frozenset(['string', 'wstring'])
@@ -103,7 +108,7 @@ class MessageTypes:
         self._loaded: Mapping[str, Fields] | None = None
         self._known: dict[str, Fields | Mismatch] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
-        self.has_ros = self._file('std_msgs', _MSG, 'Header') is not None
+        self.has_ros = installed_file(self._prefixes, 'std_msgs', _MSG, 'Header') is not None
         self.source = 'the installed definitions' if self.has_ros else source
 
     @property
@@ -142,7 +147,7 @@ class MessageTypes:
                 hint=nearest(type_name, self.installed_types()),
             )
         package, kind, name = parts
-        file = self._file(package, kind, name)
+        file = installed_file(self._prefixes, package, kind, name)
         if file is None:
             stored = self._stored().get(type_name)
             return stored if stored is not None else self._missing(package, kind, name)
@@ -176,13 +181,6 @@ class MessageTypes:
             hint=hint
             or f'Install the ROS package {package}, or source the workspace that has it.',
         )
-
-    def _file(self, package: str, kind: str, name: str) -> Path | None:
-        for prefix in self._prefixes:
-            file = prefix / 'share' / package / kind / f'{name}.{kind}'
-            if file.is_file():
-                return file
-        return None
 
     def _stored(self) -> Mapping[str, Fields]:
         if self.has_ros or self._load is None:
@@ -242,30 +240,20 @@ def message_types() -> MessageTypes:
 
     Made once for each value of that variable, so it costs nothing to ask again.
     """
-    return _message_types(os.environ.get('AMENT_PREFIX_PATH', ''), sys.prefix)
+    return _message_types(installed_prefixes())
 
 
 @cache
-def _message_types(ament: str, own: str) -> MessageTypes:
-    prefixes = [Path(entry) for entry in ament.split(os.pathsep) if entry]
-    # Wheels put the packages of ROS under the prefix of the interpreter.
-    prefixes.append(Path(own))
+def _message_types(prefixes: tuple[Path, ...]) -> MessageTypes:
     return MessageTypes(
         prefixes, rosbags_definitions, source='the definitions that rosbags has of ROS 2 Jazzy'
     )
 
 
-def installed_types() -> tuple[str, ...]:
-    """Return the names of all message types that are known here, in order."""
-    return message_types().installed_types()
-
-
 @cache
 def rosbags_definitions() -> Mapping[str, Fields]:
     """Return the message types that ``rosbags`` knows of ROS 2 Jazzy."""
-    from rosbags.typesys import get_typestore, Stores
-
-    store = get_typestore(Stores.ROS2_JAZZY)
+    store = jazzy()
     texts = {name: store.generate_msgdef(name, ros_version=2)[0] for name in store.fielddefs}
     # The first is the type itself, those inside it follow.
     return {

@@ -70,7 +70,7 @@ def wire(sent: Sent) -> bytes:
 
 def write_bag(folder: Path, tape: Iterable[Sent]) -> None:
     """Write a bag in the order of the log times."""
-    with McapLog(folder, compression='none') as log:
+    with McapLog(folder, compress=False) as log:
         for _ in write_to(log, tape):
             pass
 

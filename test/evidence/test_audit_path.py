@@ -45,7 +45,7 @@ def write_lines(path: Path, transitions: Iterable[Transition]) -> None:
 
 def write_bag(folder: Path, pieces: Iterable[object]) -> None:
     """Write a bag with one topic for each kind of record, and one that is no record."""
-    with McapLog(folder, compression='none') as log:
+    with McapLog(folder, compress=False) as log:
         log.add_topic('/chatter', 'std_msgs/msg/String', *definition('std_msgs/msg/String'))
         topics = set()
         for time, piece in enumerate(pieces):
@@ -213,7 +213,7 @@ def test_message_that_does_not_decode_is_named_and_the_others_are_read(
             return data[:40] if damaged == 9 else data
         return data
 
-    with McapLog(run.bag, compression='none') as log:
+    with McapLog(run.bag, compress=False) as log:
         pieces = [described(loaded), *record]
         for cls in {type(piece) for piece in pieces}:
             log.add_topic(f'/{cls.__name__}', type_of(cls), *definition(type_of(cls)))

@@ -24,7 +24,7 @@ FILES = 4
 
 def write(folder: Path, tape: Tape, duration: float = 0.0) -> McapLog:
     """Write a bag that nobody has closed, and repeat its contract as a recorder does."""
-    log = McapLog(folder, compression='none', split_duration=duration)
+    log = McapLog(folder, compress=False, split_duration=duration)
     for sent in write_to(log, tape):
         if sent.topic == '/boundary/contract':
             log.keep(sent.topic, '/environment', wire(sent), sent.publish_time)

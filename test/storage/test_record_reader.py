@@ -424,7 +424,7 @@ def test_finished_file_that_was_damaged_is_an_error(tmp_path: Path, whole: bytes
 
 
 def test_one_wrong_bit_in_a_value_is_noticed(tmp_path: Path) -> None:
-    with McapLog(tmp_path / 'bag', compression='none') as log:
+    with McapLog(tmp_path / 'bag', compress=False) as log:
         log.add_topic('/t', TRANSITION, *definition(TRANSITION))
         log.write('/t', cdr(transition(1)), 1, 1)
     damaged = bytearray(log.path.read_bytes())
@@ -446,7 +446,7 @@ def test_memory_stays_flat_as_the_bag_grows(tmp_path: Path) -> None:
     name = type_of(type(record))
     peaks = []
     for folder, count in (('short', 200), ('long', 2000)):
-        with McapLog(tmp_path / folder, chunk_size=20_000, compression='none') as log:
+        with McapLog(tmp_path / folder, chunk_size=20_000, compress=False) as log:
             log.add_topic(topic, name, *definition(name))
             for i in range(count):
                 log.write(topic, cdr(record), i, i)

@@ -131,9 +131,8 @@ class Recorder(ContractNode):
             )
         self._check_files()
         topics = recorded_topics(self, self.contract)
-        prefixes = [Path(p) for p in os.environ.get('AMENT_PREFIX_PATH', '').split(':') if p]
         # Before the folder is made: an empty one would only be in the way of the next try.
-        definitions = {topic.type: definition_of(topic.type, prefixes) for topic in topics}
+        definitions = {topic.type: definition_of(topic.type) for topic in topics}
         self._recording = RunRecording(
             RunFolder.create(Path(place).expanduser().absolute()),
             contract=self.loaded,

@@ -16,8 +16,8 @@ from boundary_env_ros.resources import share_file
 
 # The shipped contract, with turns; a round of two takes 0.2 s, so that nobody is late before.
 contract = yaml.safe_load(share_file('config/two_carts.yaml').read_text(encoding='utf-8'))
-contract['turns'] = ['cart_b', 'cart_a']
-contract['safety'].update(hold_after=0.25, command_timeout=0.4)
+contract['agent_order'] = ['cart_b', 'cart_a']
+contract['safety'].update(hold_timeout=0.25, command_timeout=0.4)
 contract['action']['base']['driver_timeout'] = 0.3
 
 with tempfile.TemporaryDirectory() as folder:

@@ -37,7 +37,7 @@ _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 #: Of these also what is not declared is told: it is what holds for the whole.
 _WHOLE = (Contract, Safety, EpisodeRules, ResetProcedure)
 #: Keys whose numbers are places in the command, or in that of the group.
-_DIMENSIONS = ('dimension', 'dimensions', 'turn', 'rotation', 'curvature')
+_DIMENSIONS = ('dimension', 'dimensions', 'turn', 'rotation', 'scale_together')
 _UNITS = ('s', 'm', 'm/s', 'rad')
 
 
@@ -52,7 +52,7 @@ class Section:
 def owners(contract: Contract) -> Mapping[str, str]:
     """Return the answers to the four questions of ownership, one sentence each."""
     commands = ', '.join(group.topic for group in contract.action)
-    hidden = ', '.join(field.name for field in contract.evaluator)
+    hidden = ', '.join(field.name for field in contract.privileged)
     never = f' It never gets {hidden}, which only the evaluator sees.' if hidden else ''
     silent = _number(2 * contract.safety.environment_timeout)
     reaction = next(field for field in contract.observation if field.name == contract.reaction_of)
@@ -123,8 +123,8 @@ def describe(
 
 def as_data(contract: Contract, digest: str) -> dict[str, object]:
     """Return the same as plain data: the owners, and all attributes of the contract."""
-    data = plain(contract, 'hold')
-    for section in ('observation', 'state', 'evaluator'):
+    data = plain(contract, 'hold_position')
+    for section in ('observation', 'state', 'privileged'):
         for field, spec in zip(data[section], getattr(contract, section), strict=True):
             field['rank'] = len(spec.shape)
     return {
@@ -138,7 +138,7 @@ def as_data(contract: Contract, digest: str) -> dict[str, object]:
 def _number(value: object) -> str:
     """Return a number as short as it can be, other values as a contract spells them."""
     if isinstance(value, float):
-        return 'hold' if math.isnan(value) else f'{value:.6g}'
+        return 'hold_position' if math.isnan(value) else f'{value:.6g}'
     if isinstance(value, Enum):
         return spelt(value)
     if isinstance(value, bool):

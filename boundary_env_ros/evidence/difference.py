@@ -97,7 +97,7 @@ def _values(before: object, after: object, path: str) -> Iterator[Change]:
         old, new = getattr(before, attribute.name), getattr(after, attribute.name)
         part = parts[attribute.name]
         here = _below(path, part.path)
-        if attribute.name == 'causes':
+        if attribute.name == 'endings':
             precedence = replace(part, change=breaking(_PRECEDENCE))
             found += _order(tuple(old), tuple(new), here, precedence)
         if not _same(old, new):
@@ -206,7 +206,7 @@ def _same(one: object, other: object) -> bool:
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
     both = isinstance(one, EpisodeRules) and isinstance(other, EpisodeRules)
-    if both and tuple(one.causes) != tuple(other.causes):  # type: ignore[attr-defined]
+    if both and tuple(one.endings) != tuple(other.endings):  # type: ignore[attr-defined]
         # Their order is the precedence.
         return False
     if is_dataclass(one) and type(one) is type(other):
@@ -270,7 +270,7 @@ def _text(value: object) -> str:
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, float):
-        return 'hold' if math.isnan(value) else repr(value).removesuffix('.0')
+        return 'hold_position' if math.isnan(value) else repr(value).removesuffix('.0')
     if isinstance(value, (FieldSpec, ActionSpec)):
         return f'{value.name}, of shape [{", ".join(map(str, _shape(value)))}]'
     if is_dataclass(value):

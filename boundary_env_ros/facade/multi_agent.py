@@ -4,8 +4,8 @@
 PettingZoo environments over a contract with several agents.
 
 :func:`parallel_env` steps all agents at once, :func:`env` one after the other: where the contract
-declares ``turns`` in those, a period each; else in the order of ``agents``, in no time. Both need
-the extra ``pettingzoo``.
+declares ``agent_order`` in those, a period each; else in the order of ``agents``, in no time.
+Both need the extra ``pettingzoo``.
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class BoundaryTurnEnv(SharedEnv, AECEnv):
         """
         Begin an episode of every agent; see :meth:`BoundaryParallelEnv.reset`.
 
-        ``agent_selection`` is then the first of the contract's ``turns``.
+        ``agent_selection`` is then the first of the contract's ``agent_order``.
         """
         begun = self._begin(seed, options)
         self._start(begun)
@@ -333,8 +333,8 @@ def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any
     """
     Return an environment in which the agents act in turn.
 
-    Where the contract declares ``turns`` it is a :class:`BoundaryTurnEnv`: every turn takes a
-    period. Else the turns go in the order of its ``agents`` and take no time: the actions are
+    Where the contract declares ``agent_order`` it is a :class:`BoundaryTurnEnv`: every turn takes
+    a period. Else the turns go in the order of its ``agents`` and take no time: the actions are
     collected, and the world advances when the last agent of the round has acted. Until then every
     agent sees the world as it was when the round began.
 
@@ -347,6 +347,6 @@ def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any
     loaded = load_for(
         contract, pacing=arguments.get('pacing'), world=arguments.get('world', 'ros')
     )
-    if loaded.contract.turns:
+    if loaded.contract.agent_order:
         return BoundaryTurnEnv(contract, **arguments)
     return parallel_to_aec(BoundaryParallelEnv(contract, **arguments))

@@ -82,10 +82,10 @@ class ReplayWorld:
         if not tolerance >= 0.0:
             raise BoundaryError(f'Expected a tolerance of 0 or more, got {tolerance!r}.')
         agents = stepped_agents(loaded.contract, agent)
-        if loaded.contract.turns and len(agents) > 1:
+        if loaded.contract.agent_order and len(agents) > 1:
             raise LinkError(
-                'Agents that act in turn cannot be replayed together (`turns`: '
-                f'{", ".join(loaded.contract.turns)}). Replay one of them with agent=...'
+                'Agents that act in turn cannot be replayed together (`agent_order`: '
+                f'{", ".join(loaded.contract.agent_order)}). Replay one of them with agent=...'
             )
         self._path = run
         self._replays = {

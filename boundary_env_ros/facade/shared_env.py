@@ -66,10 +66,11 @@ class SharedEnv:
         **world_arguments: Any,
     ) -> None:
         loaded = load_for(contract, pacing=pacing, world=world)
-        turns = loaded.contract.turns
+        turns = loaded.contract.agent_order
         if bool(turns) is not self.in_turn:
             raise LinkError(
-                f'The contract does not fit (expected {"" if self.in_turn else "no "}`turns`, got '
+                'The contract does not fit (expected '
+                f'{"" if self.in_turn else "no "}`agent_order`, got '
                 f'{", ".join(turns) or "none: its agents act at once"}). '
                 'Use env(), which takes both.'
             )
@@ -93,7 +94,7 @@ class SharedEnv:
             'name': self.contract.name,
             'render_modes': list(_MODES),
             'render_fps': max(1, round(1.0 / self.contract.period)),
-            'is_parallelizable': not self.contract.turns,
+            'is_parallelizable': not self.contract.agent_order,
         }
         self.render_mode = render_mode
         self.possible_agents = list(agents)

@@ -84,8 +84,8 @@ def _box(groups: Sequence[ActionSpec], horizon: int) -> spaces.Box:
     high: list[float] = []
     for group in groups:
         delta = group.kind is ActionKind.DELTA
-        low += (-most for most in group.most) if delta else group.low
-        high += group.most if delta else group.high
+        low += (-most for most in group.max_delta) if delta else group.low
+        high += group.max_delta if delta else group.high
     shape = (len(low),) if horizon == 1 else (horizon, len(low))
     least, most = _rounded_inwards(np.asarray(low), np.asarray(high))
     return spaces.Box(

@@ -156,7 +156,7 @@ def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
 
     """
     running = {agent: d.transition for agent, d in last.items() if not d.transition.cause}
-    if not contract.turns:
+    if not contract.agent_order:
         return tuple(running)
     # All that run are in the same step; over ROS one of them may have told more than another.
     step = max((transition.id.step for transition in running.values()), default=0)
@@ -204,7 +204,7 @@ def check_actions(
     to_act = due(contract, last)
     lacking = set(to_act) - set(actions)
     if set(actions) - set(to_act) or (lacking and contract.pacing is Pacing.LOCKSTEP):
-        who = 'whose turn it is' if contract.turns else 'each agent that runs'
+        who = 'whose turn it is' if contract.agent_order else 'each agent that runs'
         raise LinkError(
             f'Actions do not fit the agents (expected one of {who}: {", ".join(to_act)}, '
             f'got {", ".join(actions) or "none"}).'

@@ -258,7 +258,7 @@ class AgentEnvironment:
     def _on_end(self, request: Any, response: Any) -> Any:
         environment, now = self.environment, self._node.clock.now()
         status = environment.status(now)
-        causes = self._node.contract.episode.causes
+        causes = self._node.contract.episode.endings
         runs = environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if not runs or request.episode_id != status.id.episode_id:
             response.result.code = msg.Result.UNKNOWN_EPISODE

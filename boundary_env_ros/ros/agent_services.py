@@ -333,7 +333,7 @@ class AgentServices:
             period=contract.period,
             observation=[to_msg(field) for field in fields_of(contract.observation)],
             action=[to_msg(field) for field in action_fields(contract)],
-            privileged=[to_msg(field) for field in fields_of(contract.evaluator)],
+            privileged=[to_msg(field) for field in fields_of(contract.privileged)],
             observation_schema=json.dumps(observation_schema(contract), allow_nan=False),
             action_schema=json.dumps(action_schema(contract), allow_nan=False),
             baseline=[to_msg(field) for field in baseline],

@@ -154,7 +154,7 @@ class RosWorld:
         wanted = {agent: as_request(action) for agent, action in actions.items()}
         running = self.running
         passed: tuple[StepResult, ...] = ()
-        if self._contract.turns and len(self._clients) == 1:
+        if self._contract.agent_order and len(self._clients) == 1:
             wanted, passed = self._await_turn(running, wanted)
             if passed and not self.running:
                 return dict.fromkeys(running, passed)
@@ -167,7 +167,7 @@ class RosWorld:
             [(agent, request)] = requests.items()
             closed = self._clients[agent].collect(request, wanted[agent].on_result)
             return {agent: (*passed, *closed)}
-        if self._contract.turns:
+        if self._contract.agent_order:
             return self._up_to_next_turn(running, wanted)
         return self._collect(running, wanted, requests)
 

@@ -134,13 +134,14 @@ def _on_trust(loaded: LoadedContract) -> Iterator[str]:
     for group in loaded.contract.action:
         # How long a driver holds a place by itself cannot be seen.
         stays = any(map(math.isnan, group.safe))
-        if group.driver_timeout is None or group.probe or stays:
+        if group.driver_timeout is None or group.driver_timeout_probe or stays:
             continue
         path: KeyPath = ('action', group.name, 'driver_timeout')
         yield (
             f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): '
             f'{group.driver_timeout:g} s is taken on trust, and is all that stops the robot when '
-            'the gate dies. Declare `probe`, a small command, and the gate measures it before it '
+            'the gate dies. Declare `driver_timeout_probe`, a small command, and the gate '
+            'measures it before it '
             'can be armed.'
         )
 

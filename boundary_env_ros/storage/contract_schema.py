@@ -100,7 +100,7 @@ def schema() -> Schema:
         '$defs': {
             **_grammars(),
             'policy_field': _object(FieldSpec, Lookup, *command, Beams, Points, Picture),
-            'evaluator_field': {
+            'privileged_field': {
                 'description': 'A field that only the evaluator sees.',
                 '$ref': '#/$defs/policy_field',
                 **_no('task', 'derive'),
@@ -207,8 +207,8 @@ def _value(part: Part) -> Schema:
     models = [one for one in models_in(kind) if one is not Section]
     if models:
         defined = _DEFINED.get(models[0])
-        if part.attribute == 'evaluator':
-            defined = 'evaluator_field'
+        if part.attribute == 'privileged':
+            defined = 'privileged_field'
         inner = {'$ref': f'#/$defs/{defined}'} if defined else _object(models[0])
         if part.attribute == 'steps':
             return {'type': 'array', 'items': inner, 'minItems': 1}
@@ -271,7 +271,7 @@ _SPECIAL: Mapping[str, Callable[[], Schema]] = {
     'on_stop': _reasons,
     'function': lambda: {'enum': list(FUNCTIONS)},
     'rotation': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 4, 'maxItems': 4},
-    'curvature': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 2},
+    'scale_together': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 2},
     'shape': lambda: _some({**_NUMBER, 'minimum': 1}, least=1),
     'unit': lambda: _some({'type': 'string'}, least=1),
 }

@@ -104,7 +104,7 @@ class _Check:
         sections = (
             ('observation', contract.observation),
             ('state', contract.state),
-            ('evaluator', contract.evaluator),
+            ('privileged', contract.privileged),
         )
         for section, fields in sections:
             for spec in fields:

@@ -44,7 +44,7 @@ class ContractTests(UnderContract):
         if checked.note:
             skip(checked.note)
 
-    def test_contract_keeps_the_evaluator_apart(self) -> None:
+    def test_contract_keeps_privileged_fields_apart(self) -> None:
         """
         Nothing that only the evaluator may see is measured for the policy by another name.
 
@@ -52,7 +52,7 @@ class ContractTests(UnderContract):
         what the rules of the gate measure, whose numbers come back to the policy with each step.
         """
         contract = self.loaded().contract
-        if not contract.evaluator:
+        if not contract.privileged:
             skip('the contract has no evaluator fields')
         seen: list[tuple[str, str, Source | None]] = [
             (f'observation.{spec.name}', _origin(spec), spec.source)
@@ -66,13 +66,13 @@ class ContractTests(UnderContract):
         safety = contract.safety
         seen += [('.'.join(obstacle_path(rule)), rule.topic, None) for rule in safety.obstacles]
         seen += [(f'safety.workspace.{w.name}', w.topic, w.source) for w in safety.workspaces]
-        for hidden in contract.evaluator:
+        for hidden in contract.privileged:
             for place, origin, source in seen:
                 if origin and origin == _origin(hidden) and _overlap(source, hidden.source):
                     fail(
                         'a source that the policy does not see',
                         f'{origin} is also {place}',
-                        where=f'evaluator.{hidden.name}',
+                        where=f'privileged.{hidden.name}',
                         way_out='Let the policy have a sensor of its own, or declare the field '
                         'as part of the observation.',
                     )

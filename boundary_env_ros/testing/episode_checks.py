@@ -139,9 +139,9 @@ def check_ending(seen: Seen, contract: Contract) -> None:
         if cause or declarer:
             fail('no cause while the episode runs', f'{cause!r} of {declarer!r}', where=where)
         return
-    ending = contract.episode.causes.get(str(cause))
+    ending = contract.episode.endings.get(str(cause))
     if ending is None:
-        known = ', '.join(contract.episode.causes)
+        known = ', '.join(contract.episode.endings)
         fail(f'one cause of the contract ({known})', repr(cause), where=where)
     flag = 'terminated' if seen.terminated else 'truncated'
     if ending.name.lower() != flag:

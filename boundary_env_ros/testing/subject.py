@@ -66,7 +66,7 @@ def generator_of(subject: UnderContract) -> np.random.Generator:
 
 def path_of(contract: Contract, name: str) -> str:
     """Return the key path of a field, for messages."""
-    for section in ('observation', 'state', 'evaluator'):
+    for section in ('observation', 'state', 'privileged'):
         if any(spec.name == name for spec in getattr(contract, section)):
             return f'{section}.{name}'
     return name

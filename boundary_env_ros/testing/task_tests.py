@@ -173,7 +173,7 @@ class TaskTests(UnderContract):
 
     def test_task_ends_for_causes_of_the_contract_alone(self) -> None:
         """A cause is empty, or one that the contract declares."""
-        causes = self.loaded().contract.episode.causes
+        causes = self.loaded().contract.episode.endings
         for view in _views(self, task := self.task()):
             cause = _judge(task, view).cause
             if cause and cause not in causes:
@@ -181,7 +181,7 @@ class TaskTests(UnderContract):
                     f'a cause of the contract ({", ".join(causes)})',
                     repr(cause),
                     where='judge',
-                    way_out='Declare it under episode.causes.',
+                    way_out='Declare it under episode.endings.',
                 )
 
     def test_task_leaves_the_time_limit_to_the_contract(self) -> None:

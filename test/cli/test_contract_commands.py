@@ -78,7 +78,7 @@ def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path, capsys: Out
     path = written(
         tmp_path,
         ('    beams: 36', '    beam: 36'),
-        ('  hold_after: 0.15', '  hold_after: 0.05'),
+        ('  hold_timeout: 0.15', '  hold_timeout: 0.05'),
         ('  name: go_to_goal', '  name: go_home'),
     )
     assert main(['contract', 'check', str(path)]) == 1
@@ -89,7 +89,7 @@ def test_every_problem_is_told_at_once_with_its_line(tmp_path: Path, capsys: Out
     assert places == [
         f'observation.scan (line {line_of(path, "  scan: ")})',
         f'observation.scan.beam (line {line_of(path, "beam: 36")})',
-        f'safety.hold_after (line {line_of(path, "hold_after: 0.05")})',
+        f'safety.hold_timeout (line {line_of(path, "hold_timeout: 0.05")})',
         f'task.name (line {line_of(path, "name: go_home")})',
     ]
     assert lines[-1].endswith('are checked once these are fixed.')
@@ -139,7 +139,7 @@ def test_a_driver_that_nobody_probes_is_noted_with_its_line(
     assert notes[0] == (
         f'  Note: action.base.driver_timeout (line {line_of(path, "    driver_timeout: ")}): '
         '0.25 s is taken on trust, and is all that stops the robot when the gate dies. Declare '
-        '`probe`, a small command, and the gate measures it before it can be armed.'
+        '`driver_timeout_probe`, a small command, and the gate measures it before it can be armed.'
     )
     assert main(['contract', 'check', str(path), '--json']) == 0
     [told] = json.loads(capsys.readouterr().out)
@@ -150,7 +150,7 @@ def test_a_driver_that_nobody_probes_is_noted_with_its_line(
 @pytest.mark.parametrize(
     'edits',
     [
-        [('    stop: [2.0, 8.0]', '    probe: [0.1, 0.0]\n    stop: [2.0, 8.0]')],
+        [('    stop: [2.0, 8.0]', '    driver_timeout_probe: [0.1, 0.0]\n    stop: [2.0, 8.0]')],
         [('driver_timeout: 0.25', 'driver_timeout: none\n    driver_timeout_acknowledged: true')],
         [('clock: ros', 'clock: sim'), ('pacing: realtime', 'pacing: lockstep')],
     ],

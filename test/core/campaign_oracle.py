@@ -20,9 +20,9 @@ from gate_bench import meaning
 
 from boundary_env_ros.core.contract.model import (
     ActionKind,
-    Beyond,
     Contract,
     Interface,
+    OutOfBounds,
     Pacing,
     WaitStep,
 )
@@ -70,7 +70,7 @@ class Oracle:
         self.distances = frozenset(rule.input for rule in safety.obstacles)
         self.plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
         self.refuses = any(
-            group.beyond is Beyond.REJECT
+            group.out_of_bounds is OutOfBounds.REJECT
             or group.kind in (ActionKind.DISCRETE, ActionKind.MULTI_DISCRETE)
             for group in contract.action
         )
@@ -83,11 +83,13 @@ class Oracle:
             item.name for item in gate_inputs(contract) if not item.name.startswith('feedback')
         )
         self.period = _ns(contract.period)
-        self.again = None if safety.republish is None else _ns(safety.republish)
+        self.again = None if safety.republish_period is None else _ns(safety.republish_period)
         self.sensor_timeout = _ns(safety.sensor_timeout)
         self.lateness, self.jump = _ns(safety.gate_lateness), _ns(safety.clock_jump)
-        self.depart = tuple(
-            most for group in contract.action for most in group.depart or (math.inf,) * group.size
+        self.max_tracking_error = tuple(
+            most
+            for group in contract.action
+            for most in group.max_tracking_error or (math.inf,) * group.size
         )
         self.group = tuple(group.name for group in contract.action for _ in group.low)
         # Those slow down as fast as their limits allow, which are judged at the end.
@@ -97,9 +99,9 @@ class Oracle:
             for group in contract.action
             for one in group.interface
         )
-        self.departs = any(map(math.isfinite, self.depart)) and not self.lockstep
+        self.departs = any(map(math.isfinite, self.max_tracking_error)) and not self.lockstep
         self.environment_timeout = _ns(safety.environment_timeout)
-        self.hold_after = _ns(safety.hold_after)
+        self.hold_timeout = _ns(safety.hold_timeout)
         self.silent = _ns(contract.lockstep_deadline if self.lockstep else safety.command_timeout)
         self.oldest = _ns(safety.max_action_age)
         self.driver_timeout = tuple(
@@ -347,7 +349,7 @@ class Oracle:
                 gone = {
                     group
                     for group, one, other, most in zip(
-                        self.group, last, measured, self.depart, strict=True
+                        self.group, last, measured, self.max_tracking_error, strict=True
                     )
                     if abs(one - other) > most
                 }
@@ -544,7 +546,7 @@ class Oracle:
         verdict, rules = decision.verdict, decision.rules
         if verdict is Verdict.HELD:
             late = self.heard_request is not None and (
-                now.steady - self.heard_request > self.hold_after
+                now.steady - self.heard_request > self.hold_timeout
             )
             why = Reason.COMMAND_LATE if late else Reason.REPUBLISHED
             self._require(late or self.again is not None, 'holds although nobody is late')
@@ -602,7 +604,7 @@ class Oracle:
         if why and self.moving and not nowhere:
             raise Violation(f'the timer does not stop: {why}')
         since, emitted = self.heard_request, self.emitted
-        late = since is not None and now.steady - since > self.hold_after
+        late = since is not None and now.steady - since > self.hold_timeout
         again = self.period if self.again is None else self.again
         due = emitted is not None and now.steady - emitted >= again
         if not self.lockstep and not why and known and due and (late or self.again is not None):

@@ -18,7 +18,7 @@ from campaign_oracle import Oracle
 from core_world import AGENT, DIGEST, HOST, step_id
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, Pacing
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
@@ -97,7 +97,7 @@ def actions(rng: np.random.Generator, contract: Contract, count: int) -> np.ndar
     minds = np.cumsum(rng.random(count) < 0.05)
     columns = []
     for group in contract.action:
-        gentle = group.beyond is Beyond.REJECT
+        gentle = group.out_of_bounds is OutOfBounds.REJECT
         if group.kind is ActionKind.CONTINUOUS:
             low, high = np.array(group.low), np.array(group.high)
             goal = rng.uniform(
@@ -107,7 +107,7 @@ def actions(rng: np.random.Generator, contract: Contract, count: int) -> np.ndar
             tremble = rng.normal(scale=0.01, size=goal.shape) * (rng.random((count, 1)) < 0.5)
             columns.append(low + (high - low) * (goal + tremble))
         elif group.kind is ActionKind.DELTA:
-            most = np.array(group.most)
+            most = np.array(group.max_delta)
             columns.append(most * rng.uniform(-1.0, 1.0, (count, len(most))) * 0.3)
         else:
             sizes = [len(options) for options in group.options]

@@ -118,7 +118,7 @@ def _numbers_field(draw: Draw, topic: str, *, tf: bool, evaluator: bool) -> Data
     stale = (
         ['mark']
         if evaluator
-        else ['mark', 'truncate', *([] if 'transform' in field else ['hold'])]
+        else ['mark', 'truncate', *([] if 'transform' in field else ['stop'])]
     )
     common = draw(_common(stale))
     if 'transform' in field:
@@ -127,7 +127,7 @@ def _numbers_field(draw: Draw, topic: str, *, tf: bool, evaluator: bool) -> Data
     if draw(st.booleans()):
         field['dtype'] = draw(st.sampled_from(['float32', 'float64']))
     if draw(st.booleans()):
-        field['beyond'] = draw(st.sampled_from(['clip', 'truncate']))
+        field['out_of_bounds'] = draw(st.sampled_from(['clip', 'truncate']))
     if 'beams' not in field and 'points' not in field and draw(st.booleans()):
         field['confidence'] = draw(
             st.sampled_from([{'field': 'score'}, {'variance': 'v[0]', 'tolerance': 0.1}])
@@ -141,7 +141,7 @@ def _common(draw: Draw, stale: list[str]) -> Data:
     keys: Data = {}
     if draw(st.booleans()):
         keys['max_age'] = draw(_seconds)
-        keys['when_stale'] = draw(st.sampled_from(stale))
+        keys['on_stale'] = draw(st.sampled_from(stale))
     if draw(st.booleans()):
         keys['skew'] = draw(_seconds)
     if draw(st.booleans()):
@@ -179,7 +179,7 @@ def _image_field(draw: Draw, topic: str, *, evaluator: bool) -> Data:
     elif field['encoding'] in DEPTHS:
         low, high = sorted((draw(st.integers(0, 65535)), draw(st.integers(0, 65535))))
         field |= {'unit': 'mm', 'low': low, 'high': high}
-    return field | draw(_common(['mark'] if evaluator else ['mark', 'hold', 'truncate']))
+    return field | draw(_common(['mark'] if evaluator else ['mark', 'stop', 'truncate']))
 
 
 @st.composite
@@ -275,9 +275,9 @@ def _group(draw: Draw, name: str) -> Data:
     group |= {
         'topic': f'{name}/command', 'kind': kind, 'low': low, 'high': high,
         'unit': draw(st.lists(_units, min_size=count, max_size=count)),
-        'beyond': draw(st.sampled_from(['clip', 'reject'])),
+        'out_of_bounds': draw(st.sampled_from(['clip', 'reject'])),
         'safe': [
-            'hold' if holds else draw(st.sampled_from([low[i], high[i]]))
+            'hold_position' if holds else draw(st.sampled_from([low[i], high[i]]))
             for i, holds in enumerate(_held(group, count))
         ],
         'rate': [draw(_limit) for _ in range(count)], 'stop': [draw(_limit) for _ in range(count)],
@@ -289,12 +289,13 @@ def _group(draw: Draw, name: str) -> Data:
         },
     }  # fmt: skip
     if any(
-        safe != 'hold' and max(high[i] - safe, safe - low[i]) / group['stop'][i] > STOPS_WITHIN
+        safe != 'hold_position'
+        and max(high[i] - safe, safe - low[i]) / group['stop'][i] > STOPS_WITHIN
         for i, safe in enumerate(group['safe'])
     ):
         group['driver_timeout'] = 0.25  # for where the gate falls silent before the robot stands
     if kind == 'delta':
-        group['most'] = [draw(_limit) for _ in range(count)]
+        group['max_delta'] = [draw(_limit) for _ in range(count)]
     elif kind == 'discrete':
         commands = draw(st.lists(st.tuples(*map(inside, range(count))), min_size=2, max_size=4))
         group['choices'] = {f'choice_{i}': list(c) for i, c in enumerate(dict.fromkeys(commands))}
@@ -339,9 +340,10 @@ def _frame_of(observation: Data, action: Data, reset: Data) -> Data:
     """Return a contract around its sections, everything else as it usually is."""
     return {
         'contract': 'drawn', 'version': '1.0.0', 'period': 0.1, 'agents': ['robot'],
-        'observation': observation, 'state': {}, 'evaluator': {}, 'action': action,
+        'observation': observation, 'state': {}, 'privileged': {}, 'action': action,
         'safety': {
-            'gate_period': 0.02, 'hold_after': 0.15, 'command_timeout': 0.3, 'policy_timeout': 1.0,
+            'gate_period': 0.02, 'hold_timeout': 0.15, 'command_timeout': 0.3,
+            'policy_timeout': 1.0,
             'environment_timeout': 0.4, 'gate_timeout': 0.4, 'robot_timeout': 0.5,
             'sensor_timeout': 0.25, 'max_action_age': 0.4,
         },
@@ -362,10 +364,10 @@ def contract_data(draw: Draw, *, tf: bool = True, images: bool = True) -> Data:
 
     """
     numbers = _numbers_field
-    sections: dict[str, Data] = {'observation': {}, 'state': {}, 'evaluator': {}}
+    sections: dict[str, Data] = {'observation': {}, 'state': {}, 'privileged': {}}
     for index in range(draw(st.integers(1, 6))):
         section = draw(st.sampled_from(list(sections)))
-        evaluator, name = section == 'evaluator', f'field_{index}'
+        evaluator, name = section == 'privileged', f'field_{index}'
         kinds = ['numbers'] * 3 + (['image'] if images else []) + ([] if evaluator else ['task'])
         kind = draw(st.sampled_from(kinds))
         if kind == 'numbers':
@@ -382,7 +384,7 @@ def contract_data(draw: Draw, *, tf: bool = True, images: bool = True) -> Data:
         for index in range(draw(st.integers(1, 3)))
     }
     data = _frame_of(sections['observation'], action, draw(_reset()))
-    data |= {'state': sections['state'], 'evaluator': sections['evaluator']}
+    data |= {'state': sections['state'], 'privileged': sections['privileged']}
     numbers_alone = all(group['kind'] in ('continuous', 'delta') for group in action.values())
     if numbers_alone and draw(st.booleans()):
         data['chunk'] = {'horizon': draw(st.integers(1, 4))}
@@ -469,7 +471,7 @@ def actions(draw: Draw, contract: Contract) -> Vector:
         elif group.kind is ActionKind.MULTI_DISCRETE:
             inside = [_index(len(levels)) for levels in group.levels]
         elif group.kind is ActionKind.DELTA:
-            inside = [st.floats(-most, most) for most in group.most]
+            inside = [st.floats(-most, most) for most in group.max_delta]
         else:
             inside = [
                 st.floats(low, high) for low, high in zip(group.low, group.high, strict=True)

@@ -34,7 +34,7 @@ from boundary_env_ros.core.contract.model import (
     Pacing,
     WaitStep,
 )
-from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import (
@@ -131,8 +131,10 @@ class Witness:
         self.decisions: list[GateDecision] = []
         self.acted: int | None = None
         self.teleoperated = False
-        self.depart = tuple(
-            most for group in contract.action for most in group.depart or (math.inf,) * group.size
+        self.max_tracking_error = tuple(
+            most
+            for group in contract.action
+            for most in group.max_tracking_error or (math.inf,) * group.size
         )
         self.told = tuple(
             getattr(group.source, 'duration', math.inf)
@@ -262,7 +264,7 @@ class Witness:
 
     def _brakes_late(self, decision: GateDecision) -> bool:
         """Return whether the contract wants a late action answered with the stop profile."""
-        return self.contract.safety.hold is Hold.SAFE and any(
+        return self.contract.safety.on_timeout is OnTimeout.SAFE and any(
             result.reason is Reason.COMMAND_LATE for result in decision.rules
         )
 
@@ -346,7 +348,9 @@ class Witness:
         """Return, by dimension, whether its group does another thing than it was told."""
         apart = [
             abs(was - is_) > most
-            for was, is_, most in zip(last, self._turned(measured), self.depart, strict=True)
+            for was, is_, most in zip(
+                last, self._turned(measured), self.max_tracking_error, strict=True
+            )
         ]
         names = [group.name for group in self.contract.action for _ in group.low]
         gone = {name for name, one in zip(names, apart, strict=True) if one}

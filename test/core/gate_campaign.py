@@ -46,15 +46,15 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
     'curved': lambda: shipped(
         {
             **_PATIENT,
-            ('action', 'base', 'curvature'): [0, 1],
-            ('action', 'base', 'depart'): [0.4, 1.5],
+            ('action', 'base', 'scale_together'): [0, 1],
+            ('action', 'base', 'max_tracking_error'): [0.4, 1.5],
             ('safety', 'obstacle', 'time_to_collision'): 1.5,
         }
     ),
     'smooth': lambda: shipped(
         {
             **_PATIENT,
-            ('safety', 'republish'): 0.06,
+            ('safety', 'republish_period'): 0.06,
             ('action', 'base', 'acceleration'): [2.0, 8.0],
             ('action', 'base', 'jerk'): [20.0, 80.0],
             ('safety', 'obstacle', 'slow_distance'): 2.0,
@@ -63,7 +63,7 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
     'strict': lambda: shipped(
         {
             **_PATIENT,
-            ('action', 'base', 'beyond'): 'reject',
+            ('action', 'base', 'out_of_bounds'): 'reject',
             ('action', 'base', 'low'): [0.0, -1.5],
         }
     ),

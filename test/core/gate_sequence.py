@@ -21,7 +21,7 @@ _PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
 TOOL: dict[str, object] = {
     'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': _PATHS,
     'unit': ['m', '', '', '', ''], 'low': [0.0, -1, -1, -1, -1], 'high': [2.0, 1, 1, 1, 1],
-    'rotation': [1, 2, 3, 4], 'safe': 'hold', 'rate': [0.5, 1.0, 1.0, 1.0, 1.0],
+    'rotation': [1, 2, 3, 4], 'safe': 'hold_position', 'rate': [0.5, 1.0, 1.0, 1.0, 1.0],
     'stop': [1.0, 3.0, 3.0, 3.0, 3.0], 'driver_timeout': 0.25,
     'feedback': {
         'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': _PATHS,
@@ -33,7 +33,7 @@ TOOL: dict[str, object] = {
 def unhindered(**base: object) -> Contract:
     """Return the shipped contract without obstacles, its group `base` with other keys."""
     changes: dict[Path_, object] = {('action', 'base', key): value for key, value in base.items()}
-    return shipped({('safety', 'obstacle'): None, ('safety', 'republish'): 0.05, **changes})
+    return shipped({('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05, **changes})
 
 
 def explained(ruling: Ruling) -> None:
@@ -91,7 +91,7 @@ class Sequence:
 
     def hold(self, time_step: float) -> Ruling:
         """Let the timer speak when the next action is late."""
-        late = self.limits.safety.hold_after + 0.01
+        late = self.limits.safety.hold_timeout + 0.01
         return self.ask(self.command, time_step, trigger=Trigger.TIMER, since_request=late)
 
     def again(self, in_force: Vector, time_step: float) -> Ruling:

@@ -40,7 +40,7 @@ def test_the_turns_on_the_page_fit_the_shipped_contract() -> None:
     assert keys is not None
     changes = yaml.safe_load(keys[1])
     data = yaml.safe_load(share_file('config/two_carts.yaml').read_text(encoding='utf-8'))
-    data['turns'] = changes['turns']
+    data['agent_order'] = changes['agent_order']
     data['safety'].update(changes['safety'])
     data['action']['base'].update(changes['action']['base'])
     assert loads(yaml.safe_dump(data, sort_keys=False)).contract.turn_of(1) == 'cart_b'

@@ -72,7 +72,7 @@ def test_page_has_the_encodings_of_images() -> None:
 def test_error_on_the_page_is_the_one_that_is_raised() -> None:
     head, front = SHIPPED.split('encoding: rgb8', 1)
     broken = f'{head}encoding: rgb8{front.replace("frame:", "frames:", 1)}'
-    broken = broken.replace('hold_after: 0.15 ', 'hold_after: 0.05 ')
+    broken = broken.replace('hold_timeout: 0.15 ', 'hold_timeout: 0.05 ')
     shown = re.search(r'^```\n(broken.yaml.*?)\n```', PAGE, re.MULTILINE | re.DOTALL)
     assert shown is not None
     with pytest.raises(ContractError) as raised:

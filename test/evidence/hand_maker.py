@@ -34,7 +34,7 @@ def hand_contract() -> LoadedContract:
     """Return the contract of the warehouse cart with every rule that it does without."""
     data: Any = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text('utf-8'))
     data['action']['base'] |= {'acceleration': [4.0, 16.0], 'jerk': [60.0, 240.0]}
-    data['action']['base']['depart'] = [0.9, 3.0]
+    data['action']['base']['max_tracking_error'] = [0.9, 3.0]
     safety = data['safety']
     ahead = safety.pop('obstacle')
     place = 'pose.pose'
@@ -80,7 +80,7 @@ def hand_contract() -> LoadedContract:
             'timeout': 0.2,
         },
         'overruns': {'exceeded': 5, 'of': 10},
-        'republish': 0.05,
+        'republish_period': 0.05,
     }
     return loads(yaml.safe_dump(data, sort_keys=False))
 

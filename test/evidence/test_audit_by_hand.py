@@ -331,7 +331,9 @@ def test_what_the_contract_does_not_send_again_is_not_sent_again(
     steps: list[Transition], by_the_contract: LoadedContract
 ) -> None:
     contract = by_the_contract.contract
-    other = replace(contract, safety=replace(contract.safety, republish=None, operator=None))
+    other = replace(
+        contract, safety=replace(contract.safety, republish_period=None, operator=None)
+    )
     report = audit(steps, contract=other)
     assert {'operator-first', 'republished-as-declared'} <= set(report.counts), f'\n{report}'
 
@@ -389,7 +391,7 @@ def turning() -> Terms:
     data['action']['tool'] = {
         'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
         'unit': '', 'low': -1.0, 'high': 1.0, 'rotation': [0, 1, 2, 3],
-        'safe': 'hold', 'rate': 1.0, 'stop': 3.0, 'driver_timeout': 0.25,
+        'safe': 'hold_position', 'rate': 1.0, 'stop': 3.0, 'driver_timeout': 0.25,
         'feedback': {
             'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
             'threshold': 0.01,

@@ -84,7 +84,7 @@ def turning() -> LoadedContract:
         'low': [0.0, -1, -1, -1, -1],
         'high': [2.0, 1, 1, 1, 1],
         'rotation': [1, 2, 3, 4],
-        'safe': 'hold',
+        'safe': 'hold_position',
         'rate': [0.5, *[RATE] * 4],
         'stop': [1.0, *[3.0] * 4],
         'driver_timeout': 0.25,

@@ -310,7 +310,7 @@ DERIVED = """\
 def derived(loaded: LoadedContract) -> tuple[LoadedContract, Tape]:
     """Return a contract with derived fields, and an honest record under it."""
     lines = loaded.text.splitlines(keepends=True)
-    at = next(i for i, line in enumerate(lines) if line.startswith('evaluator:'))
+    at = next(i for i, line in enumerate(lines) if line.startswith('privileged:'))
     text = ''.join([*lines[:at], DERIVED.replace('    max_age: 0.5\n', ''), *lines[at:]])
     contract = loads(text)
     return contract, make_tape(Bench, contract, make_task(contract.contract), seed=6)

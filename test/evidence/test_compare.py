@@ -288,7 +288,7 @@ def test_a_field_that_one_policy_alone_sees_is_called_privileged() -> None:
         'low': [-10.0, -10.0],
         'high': [10.0, 10.0],
     }
-    seeing = cart_contract(observation__true_pose=truth, evaluator__true_pose=None)
+    seeing = cart_contract(observation__true_pose=truth, privileged__true_pose=None)
     comparison = held(made(seeing), side(1))
     assert comparison.exit_code == 2
     (sentence,) = comparison.privileged

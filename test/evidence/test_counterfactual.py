@@ -260,7 +260,7 @@ def _without_obstacle(data: Any) -> None:
         ),
         (
             [],
-            [lambda data: data['action']['base'].update(kind='delta', most=[0.1, 0.4])],
+            [lambda data: data['action']['base'].update(kind='delta', max_delta=[0.1, 0.4])],
             'action.base.kind: expected CONTINUOUS as in the record, got DELTA',
         ),
     ],
@@ -274,7 +274,7 @@ def test_a_contract_that_asks_for_what_was_not_recorded_is_refused_by_name(
 
 def test_what_the_evaluator_alone_saw_is_named() -> None:
     def reveal(data: Any) -> None:
-        data['observation']['true_pose'] = data['evaluator'].pop('true_pose')
+        data['observation']['true_pose'] = data['privileged'].pop('true_pose')
 
     found = in_the_way(contract_with().contract, contract_with(reveal).contract)
     assert any('true_pose' in reason and 'only the evaluator' in reason for reason in found)

@@ -15,8 +15,8 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import (
     Corridor,
-    Hold,
     Moves,
+    OnTimeout,
     Operator,
     Overruns,
     Side,
@@ -91,7 +91,7 @@ def test_nothing_is_left_out(contract: Contract) -> None:
         *(group.topic for group in contract.action),
         *contract.command_dimensions,
         *contract.command_unit,
-        *contract.episode.causes,
+        *contract.episode.endings,
         *contract.episode.on_stop,
         *contract.episode.reset.tolerance,
         *contract.latency_budget,
@@ -122,7 +122,8 @@ def everything() -> Contract:
         braking=(1.9, 7.5),
     )  # fmt: skip
     safety = replace(
-        cart.safety, gate_lateness=0.31, clock_jump=0.26, hold=Hold.RAMP, republish=0.04,
+        cart.safety, gate_lateness=0.31, clock_jump=0.26, on_timeout=OnTimeout.RAMP,
+        republish_period=0.04,
         obstacles=(
             replace(front, time_to_collision=2.5),
             replace(front, name='bumper', topic='bumper', zone=bumper, slow_distance=1.7),
@@ -136,8 +137,8 @@ def everything() -> Contract:
         ),
     )  # fmt: skip
     base = replace(
-        cart.action[0], acceleration=(2.5, 9.5), jerk=(33.0, 44.0), depart=(0.22, 0.6),
-        curvature=(0, 1), rotation=(0,),
+        cart.action[0], acceleration=(2.5, 9.5), jerk=(33.0, 44.0), max_tracking_error=(0.22, 0.6),
+        scale_together=(0, 1), rotation=(0,),
     )  # fmt: skip
     return replace(cart, safety=safety, action=(base,))
 
@@ -150,8 +151,8 @@ def test_every_rule_is_told_with_its_numbers() -> None:
     for told in (
         'gate_lateness 0.31 s:',
         'clock_jump 0.26 s:',
-        'hold ramp:',
-        'republish 0.04 s:',
+        'on_timeout ramp:',
+        'republish_period 0.04 s:',
         'exceeded 3: More than so many',
         'depth topic depth type sensor_msgs/msg/LaserScan half_width 0.35 m:',
         'direction behind:',
@@ -162,7 +163,7 @@ def test_every_rule_is_told_with_its_numbers() -> None:
         'inside.low inside.high position.x 0.25 5.75 position.y none 4.5',
         'stairs [1, 1], [2, 1], [1, 2]',
         'scale base/linear.x 0.5 base/angular.z 1',
-        'curvature 0 (base/linear.x), 1 (base/angular.z):',
+        'scale_together 0 (base/linear.x), 1 (base/angular.z):',
     ):
         assert told in text, told
 
@@ -173,7 +174,10 @@ def test_a_value_that_the_file_does_not_say_is_said_to_be_the_default() -> None:
     sections = describe(by_name('warehouse_cart'), '', written=lines)
     told = {line.split()[0]: line for s in sections for line in s.lines if line.strip()}
     assert told['chunk.horizon'].split()[1:3] == ['1', '(default):']
-    assert ' '.join(told['turns'].split()) == 'turns none (default): Without it all act at once.'
+    assert (
+        ' '.join(told['agent_order'].split())
+        == 'agent_order none (default): Without it all act at once.'
+    )
     assert '(default)' not in told['period']
 
 
@@ -192,7 +196,7 @@ def test_topics_are_told_with_what_reads_and_writes_them() -> None:
 @every_contract
 def test_causes_stand_in_their_precedence_with_what_they_are(contract: Contract) -> None:
     episode = next(s for s in describe(contract, '') if s.title == 'episode')
-    causes = contract.episode.causes
+    causes = contract.episode.endings
     words = [tuple(line.split()) for line in episode.lines if len(line.split()) == 2]
     assert [w for w in words if w[0] in causes] == [
         (cause, ending.name.lower()) for cause, ending in causes.items()
@@ -243,8 +247,8 @@ def test_the_same_as_data_is_json_and_whole(contract: Contract) -> None:
     for field, spec in zip(data['observation'], contract.observation, strict=True):
         assert field['rank'] == len(spec.shape)
         assert field['unit'] == list(spec.unit)
-        assert field['when_stale'] == spec.when_stale.value
-    assert list(data['episode']['causes']) == list(contract.episode.causes)
+        assert field['on_stale'] == spec.on_stale.value
+    assert list(data['episode']['endings']) == list(contract.episode.endings)
     assert data['max_steps'] == contract.max_steps
 
 
@@ -254,7 +258,7 @@ def test_several_quantities_of_a_joint_are_several_dimensions() -> None:
     lift |= {'quantity': ['position', 'velocity'], 'unit': ['m', 'm', 'm/s', 'm/s']}
     lift['feedback'] |= {'quantity': ['position', 'velocity']}
     lift['levels'] = [[0, 1], [0, 0.2], [0, 0.1], [0, 0.3]]
-    lift['safe'] = ['hold', 'hold', 0, 0]
+    lift['safe'] = ['hold_position', 'hold_position', 0, 0]
     text = text_of(parse(data))
     for name, levels in (('lift/mast velocity', '0, 0.1'), ('lift/fork velocity', '0, 0.3')):
         assert re.search(rf'\n +{name} .* {levels}  ', text)

@@ -187,7 +187,7 @@ def test_the_order_of_keys_and_defaults_that_are_written_out_are_no_change() -> 
         'clock': 'ros',
         'pacing': 'realtime',
         'state': {},
-        'evaluator': {},
+        'privileged': {},
         'chunk': {'horizon': 1},
         'lockstep': {'deadline': 10},
         'recorder': {'required': True},
@@ -198,12 +198,12 @@ def test_the_order_of_keys_and_defaults_that_are_written_out_are_no_change() -> 
     data['observation']['pose'] |= {
         'frame': '',
         'dtype': 'float32',
-        'beyond': 'clip',
-        'when_stale': 'mark',
+        'out_of_bounds': 'clip',
+        'on_stale': 'mark',
         'qos': {'reliability': 'best_effort', 'durability': 'volatile', 'depth': 10},
     }
-    data['action']['base'] |= {'kind': 'continuous', 'beyond': 'clip', 'frame': ''}
-    data['episode'] |= {'causes': {}, 'on_stop': {}}
+    data['action']['base'] |= {'kind': 'continuous', 'out_of_bounds': 'clip', 'frame': ''}
+    data['episode'] |= {'endings': {}, 'on_stop': {}}
     data['episode']['reset'] |= {'settle': 0, 'tolerance': {}}
     written = parse(data)
     assert digest_of(written) == digest_of(by_name('smallest'))
@@ -247,10 +247,10 @@ CASES: list[tuple[tuple[str | int, ...], object, Meaning, str, str, str]] = [
         '[35] 9',
     ),
     (
-        ('observation', 'pose', 'when_stale'),
+        ('observation', 'pose', 'on_stale'),
         'mark',
         Meaning.BEHAVIOURAL,
-        'observation.pose.when_stale',
+        'observation.pose.on_stale',
         'truncate',
         'mark',
     ),
@@ -337,10 +337,10 @@ CASES: list[tuple[tuple[str | int, ...], object, Meaning, str, str, str]] = [
     ),
     (('task', 'name'), 'swap_places', Meaning.BREAKING, 'task.name', 'go_to_goal', 'swap_places'),
     (
-        ('episode', 'causes'),
+        ('episode', 'endings'),
         {'dropped': 'terminated'},
         Meaning.BREAKING,
-        'episode.causes.dropped',
+        'episode.endings.dropped',
         'nothing',
         'terminated',
     ),
@@ -429,16 +429,16 @@ def test_another_order_of_fields_breaks_and_says_so() -> None:
 
 def test_another_precedence_of_causes_breaks_and_says_so() -> None:
     cart = by_name('warehouse_cart')
-    causes = dict(reversed(list(cart.episode.causes.items())))
-    other = replace(cart, episode=replace(cart.episode, causes=causes))
+    causes = dict(reversed(list(cart.episode.endings.items())))
+    other = replace(cart, episode=replace(cart.episode, endings=causes))
     [change] = difference(cart, other).changes
-    assert (change.path, change.meaning) == ('episode.causes', Meaning.BREAKING)
+    assert (change.path, change.meaning) == ('episode.endings', Meaning.BREAKING)
     assert change.before.startswith('[environment_lost, reset_failed')
 
 
 def test_what_the_evaluator_gains_is_behavioural_and_what_it_loses_breaks() -> None:
     cart = by_name('warehouse_cart')
-    fewer = replace(cart, evaluator=cart.evaluator[:1])
+    fewer = replace(cart, privileged=cart.privileged[:1])
     assert difference(cart, fewer).meaning is Meaning.BREAKING
     assert difference(fewer, cart).meaning is Meaning.BEHAVIOURAL
 

@@ -68,7 +68,7 @@ def test_draft_of_a_bag_is_a_contract_about_messages_that_there_are(contract: Co
         'scan',
         'wheel',
     }
-    assert {field.topic for field in contract.evaluator} == {'ground_truth/pose'}
+    assert {field.topic for field in contract.privileged} == {'ground_truth/pose'}
     assert [group.topic for group in contract.action] == [
         'arm_position_controller/commands',
         'cmd_vel',
@@ -76,7 +76,7 @@ def test_draft_of_a_bag_is_a_contract_about_messages_that_there_are(contract: Co
 
 
 def test_ranges_of_the_draft_cover_the_data(contract: Contract) -> None:
-    fields = [f for f in (*contract.observation, *contract.evaluator) if not f.is_image]
+    fields = [f for f in (*contract.observation, *contract.privileged) if not f.is_image]
     for topic, _, _, message in cart_and_arm():
         for field in fields:
             if f'/{field.topic}' == topic and field.source is not None:

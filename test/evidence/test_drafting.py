@@ -212,7 +212,7 @@ def test_ground_truth_is_for_the_evaluator_and_no_feedback() -> None:
     truth = odometry(name='/ground_truth')
     command = TopicSurvey(name='/cmd_vel', type='geometry_msgs/msg/Twist', subscribers=1)
     contract = drafted(number(), truth, command)[1]
-    assert {field.topic for field in contract.evaluator} == {'ground_truth'}
+    assert {field.topic for field in contract.privileged} == {'ground_truth'}
     assert contract.action[0].feedback.topic == 'feedback'
 
 

@@ -355,7 +355,8 @@ def test_action_is_the_one_that_means_the_command(
 ) -> None:
     differences = loads(
         loaded.text.replace(
-            'beyond: clip ', 'kind: delta\n    most: [0.5, 2.0]\n    beyond: clip '
+            'out_of_bounds: clip ',
+            'kind: delta\n    max_delta: [0.5, 2.0]\n    out_of_bounds: clip ',
         )
     )
     import_bag(short, tmp_path / 'run', differences, originals[0].options)

@@ -112,8 +112,8 @@ def _changed(name: str, change: Callable[[Any], None]) -> LoadedContract:
 
 
 def _in_turn(data: Any) -> None:
-    data['turns'] = ['cart_b', 'cart_a']
-    data['safety'] |= {'hold_after': 0.25, 'command_timeout': 0.4}
+    data['agent_order'] = ['cart_b', 'cart_a']
+    data['safety'] |= {'hold_timeout': 0.25, 'command_timeout': 0.4}
     data['action']['base']['driver_timeout'] = 0.3
 
 
@@ -124,7 +124,7 @@ def _in_chunks(data: Any) -> None:
 @pytest.mark.parametrize(
     ('name', 'change', 'rows'),
     [('two_carts', _in_turn, 1), ('warehouse_cart', _in_chunks, 3)],
-    ids=['turns', 'chunks'],
+    ids=['agent_order', 'chunks'],
 )
 def test_turns_and_chunks_come_out_the_same(
     name: str, change: Callable[[Any], None], rows: int

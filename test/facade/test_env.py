@@ -81,7 +81,7 @@ def test_the_spaces_follow_from_the_contract_before_any_reset(env: BoundaryEnv) 
     assert env.observation_space['scan'].shape == (36,)
     assert env.action_space.low.tolist() == pytest.approx(env.contract.flat('low'))
     assert env.action_space.high.tolist() == pytest.approx(env.contract.flat('high'))
-    assert not {spec.name for spec in env.contract.evaluator} & set(fields)
+    assert not {spec.name for spec in env.contract.privileged} & set(fields)
 
 
 def test_the_evaluators_fields_reach_neither_observation_nor_info(env: BoundaryEnv) -> None:

@@ -21,7 +21,7 @@ from contract_strategies import chunks, contracts, samples
 from core_messages import image as image_message
 from core_world import rich, shipped, Timepiece
 
-from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, FieldSpec
+from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
@@ -118,7 +118,7 @@ def test_what_was_out_of_bounds_is_declared(data: st.DataObject) -> None:
         assert field.clipped is not inside
         if inside:
             assert field.values == sample.values
-        elif spec.beyond is Beyond.TRUNCATE:
+        elif spec.out_of_bounds is OutOfBounds.TRUNCATE:
             assert spec.name in ended
 
 
@@ -249,7 +249,7 @@ def test_every_member_of_the_action_space_is_within_what_the_contract_allows(
             if group.kind is ActionKind.CONTINUOUS:
                 bounds = list(zip(group.low, group.high, strict=True))
             elif group.kind is ActionKind.DELTA:
-                bounds = [(-most, most) for most in group.most]
+                bounds = [(-most, most) for most in group.max_delta]
             elif group.kind is ActionKind.DISCRETE:
                 bounds = [(0, len(group.choices) - 1)]
             else:

@@ -47,8 +47,8 @@ AHEAD = np.array([0.4, 0.0], dtype=np.float32)
 
 #: What declares turns, the second agent first, and gives a round of them the time that it needs.
 IN_TURN: dict[str, Any] = {
-    'turns': ['cart_b', 'cart_a'],
-    'safety__hold_after': 0.25,
+    'agent_order': ['cart_b', 'cart_a'],
+    'safety__hold_timeout': 0.25,
     'safety__command_timeout': 0.4,
     'action__base__driver_timeout': 0.3,
 }
@@ -63,7 +63,7 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for parent in parents:
             section = section[parent]
         section[last] = value
-    path = tmp_path_factory.mktemp('turns') / 'in_turn.yaml'
+    path = tmp_path_factory.mktemp('agent_order') / 'in_turn.yaml'
     path.write_text(yaml.safe_dump(data, sort_keys=False), encoding='utf-8')
     return path
 
@@ -97,8 +97,8 @@ def test_a_turn_follows_from_the_number_of_the_step_alone(contract: Path) -> Non
 
 def test_the_order_is_part_of_the_digest(contract: Path) -> None:
     made = declared(contract)
-    other = replace(made, turns=tuple(reversed(made.turns)))
-    assert len({digest_of(each) for each in (made, other, replace(made, turns=()))}) == 3
+    other = replace(made, agent_order=tuple(reversed(made.agent_order)))
+    assert len({digest_of(each) for each in (made, other, replace(made, agent_order=()))}) == 3
 
 
 # PettingZoo's own tests --------------------------------------------------------------------------

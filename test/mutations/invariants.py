@@ -880,7 +880,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A late policy is held',
         REDUCER,
-        '        if again is None and late <= safety.hold_after:',
+        '        if again is None and late <= safety.hold_timeout:',
         '        if again is None:',
         (_SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',),
     ),
@@ -894,7 +894,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A policy is not late before it is',
         REDUCER,
-        '        if again is None and late <= safety.hold_after:',
+        '        if again is None and late <= safety.hold_timeout:',
         '        if False:',
         (_SILENCE + 'a_policy_is_not_late_before_it_is',),
     ),
@@ -1664,15 +1664,15 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'To hold safely is to follow the stop profile',
         RULING,
-        '    if late and hold is Hold.SAFE:\n',
+        '    if late and hold is OnTimeout.SAFE:\n',
         '    if False:\n',
         (_REPUBLISH + 'to_hold_safely_is_to_follow_the_stop_profile',),
     ),
     Mutation(
         'To hold by a ramp is no faster than the rate',
         RULING,
-        '    if late and hold is Hold.SAFE:\n',
-        '    if late and hold is not Hold.LAST:\n',
+        '    if late and hold is OnTimeout.SAFE:\n',
+        '    if late and hold is not OnTimeout.HOLD:\n',
         (_REPUBLISH + 'to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate',),
     ),
     Mutation(
@@ -1695,7 +1695,7 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'The command in force is sent again as often as declared',
         REDUCER,
-        '        again = safety.republish\n',
+        '        again = safety.republish_period\n',
         '        again: float | None = None\n',
         (_REPUBLISH + 'the_command_in_force_is_sent_again_on_its_way_to_what_was_asked_for',),
     ),

@@ -60,8 +60,8 @@ PATIENT: Mapping[str, Any] = {
 
 IN_TURN: Mapping[str, Any] = {
     **PATIENT,
-    'turns': ['cart_b', 'cart_a'],
-    'safety': {**PATIENT['safety'], 'hold_after': 0.5},
+    'agent_order': ['cart_b', 'cart_a'],
+    'safety': {**PATIENT['safety'], 'hold_timeout': 0.5},
     'action': {'base': {'driver_timeout': 0.6}},
 }
 """The same, and they act one after the other."""
@@ -113,7 +113,7 @@ class CartsWorld:
     ) -> None:
         self.domain_id, self.pacing, self.run = domain_id, pacing, folder / 'run'
         self.file = write_contract(folder / 'contract.yaml', changes, base='two_carts')
-        self._make = BoundaryTurnEnv if 'turns' in changes else BoundaryParallelEnv
+        self._make = BoundaryTurnEnv if 'agent_order' in changes else BoundaryParallelEnv
         self.renew()
         common: dict[str, str | float | bool] = {'contract': str(self.file), 'pacing': pacing}
         self.loaded = load(self.file, self.env.contract.pacing)

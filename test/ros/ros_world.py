@@ -425,7 +425,7 @@ class World:
     def _listen(self) -> None:
         contract, probe = self.loaded.contract, self.probe
         group = contract.action[0]
-        truth = next(f for f in contract.evaluator if f.name == 'true_pose')
+        truth = next(f for f in contract.privileged if f.name == 'true_pose')
         for topic, kind, qos in (
             (truth.topic, message_class(truth.type), names.SENSOR_LOCKSTEP),
             (group.topic, message_class(group.type), names.RECORD),

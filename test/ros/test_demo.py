@@ -145,9 +145,9 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
         'report.html',
     ):
         assert said in demo.text
-    for judge in ('audit', 'verdict'):
+    for judge in (['audit'], ['replay', '--check']):
         judged = subprocess.run(
-            [sys.executable, '-m', 'boundary_env_ros.cli.main', judge, str(demo.run)],
+            [sys.executable, '-m', 'boundary_env_ros.cli.main', *judge, str(demo.run)],
             capture_output=True,
             text=True,
             timeout=DEADLINE,

@@ -47,7 +47,7 @@ CHANGES: dict[str, Any] = {
         'obstacle': {'slow_distance': 1.7, 'stop_distance': 1.1},
         'operator': OPERATOR,
     },
-    'action': {'base': {'probe': [0.1, 0.0]}},
+    'action': {'base': {'driver_timeout_probe': [0.1, 0.0]}},
     'episode': {'time_limit': 60.0},
 }
 
@@ -306,7 +306,7 @@ def test_an_operator_takes_over_within_bounds_and_gives_back(
 
         def refused() -> bool:
             press(1)
-            return step(env, 0.8, 0.0)['verdict'] == 'REJECTED' and status(world).taken_over
+            return step(env, 0.8, 0.0)['verdict'] == 'REJECTED' and status(world).teleoperated
 
         world.probe.until(refused, SOON, 'a policy that is refused, and a gate that says why')
         high = world.loaded.contract.flat('high')
@@ -314,7 +314,7 @@ def test_an_operator_takes_over_within_bounds_and_gives_back(
             assert Reason.OPERATOR in reasons(decision)
             assert decision.requested_command == pytest.approx((0.16, 13.5))
             assert all(v <= most for v, most in zip(decision.command, high, strict=True))
-        world.probe.until(lambda: not status(world).taken_over, SOON, 'the robot given back')
+        world.probe.until(lambda: not status(world).teleoperated, SOON, 'the robot given back')
     assert step(env, 0.05, 0.0)['verdict'] in ('ADMITTED', 'LIMITED')
     world.end_episode()
 

@@ -136,7 +136,7 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on_and_its_reco
     taken_over, since = len(world.decisions()), time.monotonic_ns()
     with a_hand(world, BACKWARDS):
         drive(env, 0.5, lambda: x_of(world) < -1.2, 'a cart that was driven out')
-        assert any(status.taken_over for status in gate.messages(names.GATE_STATUS, since))
+        assert any(status.teleoperated for status in gate.messages(names.GATE_STATUS, since))
     by_hand = world.decisions()[taken_over:]
     low = world.loaded.contract.flat('low')
     for decision in by_hand:

@@ -64,7 +64,7 @@ def feedback(topic: str, kind: str, **keys: Any) -> dict[str, Any]:
 
 JOINTS = {'joints': ['lift', 'elbow']}
 TOOL_PATHS = {'fields': ['pose.position.z', 'yaw(pose.orientation)']}
-STAYS = {'safe': 'hold', 'driver_timeout': 1.0}
+STAYS = {'safe': 'hold_position', 'driver_timeout': 1.0}
 
 #: Patient with a busy machine: nothing here is about time.
 CONTRACT: dict[str, Any] = {
@@ -90,7 +90,7 @@ CONTRACT: dict[str, Any] = {
         'pose': field(
             'base_pose', 'geometry_msgs/msg/PoseStamped', unit=['m', 'm', 'rad'],
             fields=['pose.position.x', 'pose.position.y', 'yaw(pose.orientation)'],
-            low=[-9.0, -9.0, -3.2], high=[9.0, 9.0, 3.2], when_stale='hold',
+            low=[-9.0, -9.0, -3.2], high=[9.0, 9.0, 3.2], on_stale='stop',
         ),
     },
     'action': {
@@ -108,13 +108,13 @@ CONTRACT: dict[str, Any] = {
         },
         'fingers': {
             'topic': 'fingers/commands', 'type': 'std_msgs/msg/Float64MultiArray', 'length': 1,
-            'interface': 'position', 'kind': 'delta', 'most': 0.01, 'unit': 'm', 'low': 0.0,
+            'interface': 'position', 'kind': 'delta', 'max_delta': 0.01, 'unit': 'm', 'low': 0.0,
             'high': 0.08, 'rate': 0.5, 'stop': 0.5, **STAYS,
             'feedback': feedback('joint_states', 'sensor_msgs/msg/JointState', joints=['finger']),
         },
     },
     'safety': {
-        'hold_after': 0.3, 'command_timeout': 3.0, 'policy_timeout': 9.0,
+        'hold_timeout': 0.3, 'command_timeout': 3.0, 'policy_timeout': 9.0,
         'environment_timeout': 3.0, 'gate_timeout': 3.0, 'robot_timeout': 3.0,
         'sensor_timeout': 3.0, 'max_action_age': 3.0,
     },

@@ -114,7 +114,8 @@ def test_the_requests_over_ros_are_those_that_one_process_records(world: World) 
     over_ros.reset(seed=21)
     # What a client sends before the probe is found is heard by the gate alone.
     topic = world.probe.node.resolve_topic_name(names.ACTION_REQUEST)
-    publisher = over_ros._link._requests
+    [client] = over_ros._world._clients.values()
+    publisher = client._requests
     world.probe.until(
         lambda: publisher.get_subscription_count() >= world.probe.node.count_subscribers(topic),
         SOON,

@@ -41,7 +41,7 @@ ARM = [
 TWO = {'publishers': 2}
 # An arm and a gripper, whose drivers publish their joints on one topic.
 CHANGES: Mapping[str, Any] = {
-    'observation': {'joints': TWO, 'gripper': TWO, 'wrench': {'when_stale': 'mark'}},
+    'observation': {'joints': TWO, 'gripper': TWO, 'wrench': {'on_stale': 'mark'}},
     'action': {'arm': {'feedback': TWO}, 'gripper': {'feedback': TWO}},
     'safety': {
         **dict.fromkeys(('gate_lateness', 'clock_jump', 'sensor_timeout'), 3.0),

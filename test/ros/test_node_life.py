@@ -51,7 +51,8 @@ def world(make_world: MakeWorld) -> World:
 def _probed(world: World) -> Path:
     """Return the contract of the world, with a command to probe its driver by."""
     return write_contract(
-        world.file.parent / 'probed' / 'contract.yaml', {'action': {'base': {'probe': [0.1, 0.0]}}}
+        world.file.parent / 'probed' / 'contract.yaml',
+        {'action': {'base': {'driver_timeout_probe': [0.1, 0.0]}}},
     )
 
 

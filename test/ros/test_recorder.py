@@ -507,7 +507,7 @@ def test_run_must_be_named(bench: Bench) -> None:
 
 def test_type_that_is_not_installed_is_named_with_the_way_out(bench: Bench) -> None:
     contact = {'contact': {'topic': 'touch', 'type': 'acme_msgs/msg/Touch'}}
-    bench.use_contract({'evaluator': contact})
+    bench.use_contract({'privileged': contact})
     bench.start()
     with pytest.raises(LinkError, match='Install acme_msgs, and check AMENT_PREFIX_PATH'):
         bench.change(Lifecycle.TRANSITION_CONFIGURE)

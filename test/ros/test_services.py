@@ -404,7 +404,7 @@ def test_spaces_say_what_the_observation_is_like(world: World, client: BoundaryC
     spaces = client.spaces()
     contract = world.loaded.contract
     assert (spaces.period, spaces.agents) == (contract.period, ('cart',))
-    assert [f.name for f in spaces.evaluator] == ['true_pose', 'contact']
+    assert [f.name for f in spaces.privileged] == ['true_pose', 'contact']
     shown = {f.name: f.shape for f in spaces.observation}
     values = {
         field.name: np.reshape(field.values, shown[field.name]).tolist()

@@ -59,7 +59,7 @@ _CHANGES: Mapping[str, Any] = {
             'low': -20.0,
             'high': 20.0,
             'max_age': _MAX_AGE,
-            'when_stale': 'truncate',
+            'on_stale': 'truncate',
         },
         'mount': {
             'transform': {'in': 'base_link', 'of': 'camera'},
@@ -67,7 +67,7 @@ _CHANGES: Mapping[str, Any] = {
             'low': -20.0,
             'high': 20.0,
             'max_age': _MAX_AGE,
-            'when_stale': 'truncate',
+            'on_stale': 'truncate',
         },
     },
     'episode': {'time_limit': 30.0, 'reset': {'deadline': 5.0}},

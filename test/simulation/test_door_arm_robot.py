@@ -68,7 +68,7 @@ def test_every_topic_of_the_contract_is_one_that_the_robot_sends() -> None:
 
 def test_the_true_angle_is_on_no_topic_that_the_policy_sees() -> None:
     seen = {field.topic for field in (*CONTRACT.observation, *CONTRACT.state)}
-    hidden = {field.topic for field in CONTRACT.evaluator}
+    hidden = {field.topic for field in CONTRACT.privileged}
     assert HINGE_TOPIC in hidden
     assert not seen & hidden
     rules = {group.feedback.topic for group in CONTRACT.action}

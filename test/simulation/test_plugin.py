@@ -42,7 +42,7 @@ def contract_data() -> dict[str, Any]:
     """Return the contract of a place that is pushed along, made from that of the pendulum."""
     data: dict[str, Any] = yaml.safe_load((EXAMPLES / 'pendulum.yaml').read_text())
     data.update(contract='place', period=0.1, agents=['pusher'])
-    fresh = {'max_age': 0.5, 'when_stale': 'truncate'}
+    fresh = {'max_age': 0.5, 'on_stale': 'truncate'}
     data['observation'] = {'place': joints('place', ['x'], unit='m', low=-9.0, high=99.0, **fresh)}
     data['state']['outcome'].update(
         joints=['way', 'cost', 'done'], unit='', low=-1000.0, high=1000.0, **fresh
@@ -53,7 +53,7 @@ def contract_data() -> dict[str, Any]:
                        feedback=joints('push/applied', ['speed'], threshold=0.01)),
     }  # fmt: skip
     data['safety'].update(
-        hold_after=0.15, command_timeout=0.5, max_action_age=0.5, sensor_timeout=0.5
+        hold_timeout=0.15, command_timeout=0.5, max_action_age=0.5, sensor_timeout=0.5
     )
     start = {'low': [0.0], 'high': [3.0], 'unit': ['m']}
     data['task']['parameters'] = {'rewards': ['way', 'cost'], 'start': {'start': start}}

@@ -94,7 +94,7 @@ def test_what_is_declared_since_then_does_not_change_the_digest_of_older_contrac
     smallest = Path(__file__).parent / 'good_contracts' / 'smallest.yaml'
     contract = parse(YamlText(smallest.read_text(encoding='utf-8'), 'smallest').data)
     assert digest_of(contract) == (
-        'sha256:01155fc0140a5093814ffe288ce013e1d51c7bb75224f077367f34f9e2d679c3'
+        'sha256:ef4a4d1cb618dd6f7c8f1bd73096af9d206f1d697238f242bb7f7807f1013123'
     )
     ahead = Obstacle(
         topic='sonar', type='sensor_msgs/msg/Range', zone=Side.AHEAD, dimension=0,
@@ -102,7 +102,7 @@ def test_what_is_declared_since_then_does_not_change_the_digest_of_older_contrac
     )  # fmt: skip
     seeing = replace(contract, safety=replace(contract.safety, obstacles=(ahead,)))
     assert digest_of(seeing) == (
-        'sha256:9d106dac9606c5cdd406c58e56c0939567bc8db638d973fe511545f938140488'
+        'sha256:3e21cadeb10873150337dfc3a815a6654a27b5cc57a3931ae6a5ca186dddada1'
     )
     ahead = replace(ahead, frame='sonar')
     framed = replace(contract, safety=replace(contract.safety, obstacles=(ahead,)))
@@ -223,7 +223,7 @@ def test_what_is_merged_in_is_read_and_told_where_it_stands() -> None:
     data = YamlText(text, 'mine.yaml')
     assert isinstance(data.data, dict)
     assert data.data['lockstep2'] == data.data['safety']
-    assert data.lines['lockstep2', 'hold_after'] == line_of(text, 'hold_after: 0.15')
+    assert data.lines['lockstep2', 'hold_timeout'] == line_of(text, 'hold_timeout: 0.15')
 
 
 def test_the_own_key_goes_before_a_merged_one_and_the_first_merged_before_the_next() -> None:
@@ -243,7 +243,7 @@ FAULTS = [
     ('    beams: 36\n', '    beams: many\n', 'observation.scan.beams', 'beams: many'),
     ('low: [-0.3, -1.5]', 'low: [-0.3, 9.0]', 'action.base.high.1', 'high: [0.8, 1.5]'),
     ('stop: [2.0, 8.0]', 'stop: [2.0]', 'action.base.stop', 'stop: [2.0]'),
-    ('  hold_after: 0.15', '  hold_after: 15 ms', 'safety.hold_after', 'hold_after: 15'),
+    ('  hold_timeout: 0.15', '  hold_timeout: 15 ms', 'safety.hold_timeout', 'hold_timeout: 15'),
     ('    slow_speed: 0.25\n', '', 'safety.obstacle.slow_speed', '  obstacle:\n'),
     ('  name: go_to_goal', '  name: go_home', 'task.name', 'name: go_home'),
     ('  time_limit: 6.0', '  time_limit: 0.0', 'episode.time_limit', 'time_limit: 0.0'),
@@ -267,12 +267,12 @@ def test_a_fault_is_told_by_its_key_path_and_line(
 
 
 def test_a_key_that_is_there_twice_is_refused_where_it_is_repeated() -> None:
-    text = edited('  hold_after: 0.15', '  hold_after: 9.0\n  hold_after: 0.15')
+    text = edited('  hold_timeout: 0.15', '  hold_timeout: 9.0\n  hold_timeout: 0.15')
     with pytest.raises(ContractError) as caught:
         loads(text)
     [problem] = caught.value.problems
-    assert problem.path == ('safety', 'hold_after')
-    assert problem.line == line_of(text, 'hold_after: 0.15')
+    assert problem.path == ('safety', 'hold_timeout')
+    assert problem.line == line_of(text, 'hold_timeout: 0.15')
     assert 'already' in problem.actual
 
 
@@ -319,7 +319,7 @@ def test_a_value_that_yaml_reads_oddly_is_refused_by_name(place: str, value: str
 
 
 def test_a_syntax_error_is_told_by_its_line() -> None:
-    text = edited('  hold_after: 0.15', '  hold_after: [0.15')
+    text = edited('  hold_timeout: 0.15', '  hold_timeout: [0.15')
     with pytest.raises(ContractError, match=r'\(line \d+\): this is not YAML'):
         loads(text)
 

@@ -109,7 +109,9 @@ JUNK = st.one_of(
     st.sampled_from([0, -1, 1, 2, 10**6, 10**12, 10**400, -(10**400), 1e308, -1e308, 5e-324]),
     st.floats(),
     st.text(max_size=8),
-    st.sampled_from(['hold', 'none', 'task', 'yaw(a)', 'a[0]', 'a.b', '', ' ', 'é', 'a\n', '\0']),
+    st.sampled_from(
+        ['hold_position', 'none', 'task', 'yaw(a)', 'a[0]', 'a.b', '', ' ', 'é', 'a\n', '\0']
+    ),
     st.binary(max_size=3),
     st.lists(st.one_of(st.integers(-3, 3), st.text(max_size=3), st.floats()), max_size=4),
     st.dictionaries(st.text(max_size=4), st.integers(-2, 2), max_size=3),
@@ -192,7 +194,7 @@ def test_data_that_holds_itself_is_refused_by_name() -> None:
 # Contracts of all sorts --------------------------------------------------------------------------
 
 #: Where the order of keys is part of the meaning.
-ORDERED = ('observation', 'state', 'evaluator', 'action', 'causes', 'choices')
+ORDERED = ('observation', 'state', 'privileged', 'action', 'endings', 'choices')
 
 
 def turned(data: Any, name: Key = '') -> Any:

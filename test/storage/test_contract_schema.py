@@ -35,14 +35,14 @@ Where = tuple[str, ...]
 CHOSEN = [
     ('observation',),
     ('state',),
-    ('evaluator',),
+    ('privileged',),
     ('action',),
     ('action', '*', 'choices'),
     ('safety', 'obstacles'),
     ('safety', 'workspace'),
     ('safety', 'workspace', '*', 'keep_out'),
     ('task', 'parameters'),
-    ('episode', 'causes'),
+    ('episode', 'endings'),
     ('episode', 'on_stop'),
     ('episode', 'reset', 'tolerance'),
     ('episode', 'reset', 'wrap'),
@@ -156,7 +156,7 @@ def alike(keys: set[tuple[Where, str]]) -> set[tuple[Where, str]]:
 
 
 def _first(where: Where, key: str) -> Where:
-    if where[:1] in (('state',), ('evaluator',)):
+    if where[:1] in (('state',), ('privileged',)):
         return ('observation', *where[1:])
     if where == ('safety', 'obstacle'):
         return ('safety', 'obstacles', '*')
@@ -213,9 +213,9 @@ def test_its_words_are_those_of_the_parser() -> None:
         (('observation', 'past', 'derive'), 'count', None),
         (('observation', 'past', 'derive'), 'index', 1),
         (('observation', 'gripper_pose', 'transform'), 'in', None),
-        (('evaluator', 'truth'), 'task', 'goal'),
+        (('privileged', 'truth'), 'task', 'goal'),
         (('action', 'arm'), 'duration', None),
-        (('action', 'arm'), 'most', None),
+        (('action', 'arm'), 'max_delta', None),
         (('action', 'arm'), 'choices', {'a': 1, 'b': 2}),
         (('action', 'push'), 'duration', 0.1),
         (('action', 'push'), 'safe', 'stay'),

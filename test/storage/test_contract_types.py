@@ -28,7 +28,7 @@ SHIPPED = sorted(
     if not path.name.endswith('.param.yaml')
 )
 BASE = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text())
-BASE['evaluator'].pop('contact')
+BASE['privileged'].pop('contact')
 
 ACME = {
     'acme_msgs/msg/Wheel': (
@@ -251,19 +251,19 @@ BAD: dict[str, tuple[Change, list[str]]] = {
             ),
         ],
     ),
-    'evaluator': (
-        lambda data: data['evaluator']['true_pose'].update(fields=['a', 'b', 'yaw(pose.pose)']),
+    'privileged': (
+        lambda data: data['privileged']['true_pose'].update(fields=['a', 'b', 'yaw(pose.pose)']),
         [
             (
-                "evaluator.true_pose.fields.0: no field 'a' in nav_msgs/msg/Odometry. It "
+                "privileged.true_pose.fields.0: no field 'a' in nav_msgs/msg/Odometry. It "
                 'has: header, child_frame_id, pose, twist.'
             ),
             (
-                "evaluator.true_pose.fields.1: no field 'b' in nav_msgs/msg/Odometry. It "
+                "privileged.true_pose.fields.1: no field 'b' in nav_msgs/msg/Odometry. It "
                 'has: header, child_frame_id, pose, twist.'
             ),
             (
-                'evaluator.true_pose.fields.2: expected a quaternion (a message with x, '
+                'privileged.true_pose.fields.2: expected a quaternion (a message with x, '
                 'y, z and w) in yaw(pose.pose), got a message (geometry_msgs/msg/Pose).'
             ),
         ],

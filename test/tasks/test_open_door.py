@@ -182,13 +182,13 @@ def test_a_door_that_was_torn_open_was_not_opened() -> None:
 
 
 def test_the_shipped_contract_declares_what_the_task_declares() -> None:
-    assert CONTRACT['episode']['causes'] == {'excessive_force': 'terminated'}
+    assert CONTRACT['episode']['endings'] == {'excessive_force': 'terminated'}
 
 
 def test_the_task_asks_for_nothing_that_only_the_evaluator_sees() -> None:
     judged(seen(), seen())
     assert set(seen()) <= set(CONTRACT['observation'])
-    assert not set(seen()) & set(CONTRACT['evaluator'])
+    assert not set(seen()) & set(CONTRACT['privileged'])
 
 
 def test_it_supplies_no_field() -> None:

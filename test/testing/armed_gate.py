@@ -11,7 +11,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.safety import Hold, Moves, Workspace
+from boundary_env_ros.core.contract.safety import Moves, OnTimeout, Workspace
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import (
@@ -61,7 +61,7 @@ class ArmedGate:
 
     def __init__(self, contract: Contract, measured: Vector) -> None:
         # There is no driver whose timeout could be probed before.
-        unprobed = tuple(replace(group, probe=()) for group in contract.action)
+        unprobed = tuple(replace(group, driver_timeout_probe=()) for group in contract.action)
         self.contract = replace(contract.paced(Pacing.REALTIME), action=unprobed)
         self._digest = digest_of(self.contract)
         # Whose turn it is in the step that is asked for, if the contract declares turns.
@@ -184,7 +184,7 @@ class ArmedGate:
         stopped = decision.verdict is Verdict.STOPPED
         limits = Limits.of(contract)
         late = any(result.reason is Reason.COMMAND_LATE for result in decision.rules)
-        braked = stopped or (late and contract.safety.hold is Hold.SAFE)
+        braked = stopped or (late and contract.safety.on_timeout is OnTimeout.SAFE)
         before = self.command
         elapsed = (self._now - self._commanded) / NANOSECONDS
         left = self._left_alone(elapsed)

@@ -18,7 +18,7 @@ from boundary_env_ros.storage.yaml_text import YamlText
 
 #: Where the order of keys is part of the meaning.
 _ORDERED = frozenset(
-    [('observation',), ('state',), ('evaluator',), ('action',), ('episode', 'causes')]
+    [('observation',), ('state',), ('privileged',), ('action',), ('episode', 'endings')]
 )
 
 
@@ -32,9 +32,9 @@ def relaid(text: str) -> str:
     # Read as contracts are: another reader of YAML takes `off` for false.
     data: Any = YamlText(text, 'contract').data
     for section, defaults in (
-        ('observation', {'when_stale': 'mark'}),
-        ('state', {'when_stale': 'mark'}),
-        ('action', {'kind': 'continuous', 'beyond': 'clip', 'frame': ''}),
+        ('observation', {'on_stale': 'mark'}),
+        ('state', {'on_stale': 'mark'}),
+        ('action', {'kind': 'continuous', 'out_of_bounds': 'clip', 'frame': ''}),
     ):
         for entry in (data.get(section) or {}).values():
             if 'topic' in entry:

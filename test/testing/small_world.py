@@ -35,7 +35,7 @@ observation:
     low: [-5.5, -5.5, -3.1416]
     high: [5.5, 5.5, 3.1416]
     max_age: 0.3
-    when_stale: truncate
+    on_stale: truncate
   velocity:
     topic: odom
     type: nav_msgs/msg/Odometry
@@ -45,7 +45,7 @@ observation:
     high: [2.0, 4.0]
     max_age: 0.2
   goal: {task: goal, unit: [m, m], frame: map, low: [-5.5, -5.5], high: [5.5, 5.5]}
-evaluator:
+privileged:
   true_pose:
     topic: truth
     type: geometry_msgs/msg/PoseStamped
@@ -73,7 +73,7 @@ action:
       fields: [twist.twist.linear.x, twist.twist.angular.z]
       threshold: [0.03, 0.1]
 safety:
-  hold_after: 0.15
+  hold_timeout: 0.15
   command_timeout: 0.3
   policy_timeout: 1.0
   environment_timeout: 0.4

@@ -81,17 +81,17 @@ class Kit(WholeContractTests):
         (
             ('[pose.position.x, pose.position.y]', '[pose.position.x, pose.positoin.y]'),
             'test_contract_names_types_and_fields_that_exist',
-            r"expected types and fields that exist.*evaluator\.true_pose.*'position'",
+            r"expected types and fields that exist.*privileged\.true_pose.*'position'",
         ),
         (
             ('driver_timeout: 0.25', 'driver_timeout: 0.05'),
             LOADS,
-            r'action\.base\.driver_timeout .*: expected more than safety.hold_after',
+            r'action\.base\.driver_timeout .*: expected more than safety.hold_timeout',
         ),
         (
             (VELOCITY, ''),
-            'test_contract_keeps_the_evaluator_apart',
-            r'evaluator\.true_speed: expected .*, got odom is also action\.base\.feedback',
+            'test_contract_keeps_privileged_fields_apart',
+            r'privileged\.true_speed: expected .*, got odom is also action\.base\.feedback',
         ),
     ],
 )
@@ -102,7 +102,7 @@ def test_a_fault_in_the_text_is_found(
     if change == (VELOCITY, ''):
         # What the gate reports as measured comes back to the policy with every step.
         speed = VELOCITY.replace('velocity', 'true_speed')
-        changes.append(('evaluator:\n', f'evaluator:\n{speed}'))
+        changes.append(('privileged:\n', f'privileged:\n{speed}'))
     must_find(Kit(write(tmp_path, *changes)), method, says)
 
 
@@ -199,7 +199,7 @@ def test_actions_of_a_space_that_the_gate_refuses_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(whole_contract_tests, 'action_space', lambda contract: _box(2.0))
-    file = write(tmp_path, ('safe: [0.0, 0.0]', 'safe: [0.0, 0.0]\n    beyond: reject'))
+    file = write(tmp_path, ('safe: [0.0, 0.0]', 'safe: [0.0, 0.0]\n    out_of_bounds: reject'))
     must_find(
         Kit(file),
         PASSES,

@@ -23,12 +23,12 @@ DERIVED = """\
   past: {derive: {function: history, of: velocity, count: 3}}
 """
 KINDS = {
-    'delta': (SAFE, f'kind: delta\n    most: [0.05, 0.2]\n    {SAFE}'),
+    'delta': (SAFE, f'kind: delta\n    max_delta: [0.05, 0.2]\n    {SAFE}'),
     'delta that is refused': (
         SAFE,
-        f'kind: delta\n    most: [0.05, 0.2]\n    beyond: reject\n    {SAFE}',
+        f'kind: delta\n    max_delta: [0.05, 0.2]\n    out_of_bounds: reject\n    {SAFE}',
     ),
-    'refused': (SAFE, f'beyond: reject\n    {SAFE}'),
+    'refused': (SAFE, f'out_of_bounds: reject\n    {SAFE}'),
     'choices': (
         SAFE,
         f'kind: discrete\n    choices: {{stop: [0, 0], go: [0.5, 0], left: [0, 1]}}\n    {SAFE}',

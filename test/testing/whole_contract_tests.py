@@ -17,7 +17,7 @@ from gymnasium import spaces
 import numpy as np
 
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import freeze
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
@@ -140,8 +140,8 @@ class WholeContractTests(ContractTests):
                     'an action of the space to be ADMITTED or LIMITED',
                     _verdict(decision),
                     where=f'action {action}',
-                    way_out='Bounds of an action whose `beyond` is `reject` must be numbers that '
-                    'a float32 holds.',
+                    way_out='Bounds of an action with `out_of_bounds: reject` must be numbers '
+                    'that a float32 holds.',
                 )
             gate.wait(contract.period)
 
@@ -244,7 +244,10 @@ def _turn(values: list[float], rotation: list[int]) -> None:
 
 def _may_leave_its_bounds(contract: Contract) -> bool:
     """Return whether a difference to the last command may rightly be refused for its bounds."""
-    return any(g.kind is ActionKind.DELTA and g.beyond is Beyond.REJECT for g in contract.action)
+    return any(
+        g.kind is ActionKind.DELTA and g.out_of_bounds is OutOfBounds.REJECT
+        for g in contract.action
+    )
 
 
 def _wild(rng: np.random.Generator, size: int) -> Vector:

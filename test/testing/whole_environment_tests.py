@@ -165,7 +165,7 @@ class WholeEnvironmentTests(EnvironmentTests):
         """No field of the evaluator is in an observation or an info, however deep."""
         with closing(self.env()) as env:
             contract = contract_of(env)
-            hidden = {spec.name for spec in contract.evaluator}
+            hidden = {spec.name for spec in contract.privileged}
             observation, info = reset(env, self.seed, self.reset_options())
             seen = step(env, env.action_space.sample())
             for where, value in (

@@ -11,10 +11,10 @@ from boundary_env_ros.core.contract.model import (
     ActionKind,
     Contract,
     FieldSpec,
+    OnStale,
     Pacing,
     PublishStep,
     WaitStep,
-    WhenStale,
 )
 from boundary_env_ros.core.contract.motion_checks import motion, obstacles, workspaces
 from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, said
@@ -64,7 +64,7 @@ def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault
 
 
 def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
-    for where in ('observation', 'state', 'evaluator'):
+    for where in ('observation', 'state', 'privileged'):
         yield from ((where, field) for field in getattr(contract, where))
 
 
@@ -81,21 +81,30 @@ def _presence(contract: Contract) -> Iterator[Fault]:
 
 
 def _agents(contract: Contract) -> Iterator[Fault]:
-    agents, turns = contract.agents, contract.turns
+    agents, turns = contract.agents, contract.agent_order
     if not turns:
         return
     if len(turns) < 2 or sorted(turns) != sorted(agents):
-        yield ('turns',), f'every one of several agents once ({", ".join(agents)})', list(turns)
+        yield (
+            ('agent_order',),
+            f'every one of several agents once ({", ".join(agents)})',
+            list(turns),
+        )
     if contract.horizon > 1:
         hint = 'The steps after a turn are those of the others.'
-        yield ('chunk', 'horizon'), '1, with `turns`', contract.horizon, hint
+        yield ('chunk', 'horizon'), '1, with `agent_order`', contract.horizon, hint
     a_round = len(turns) * contract.period
-    if contract.safety.hold_after <= a_round:
+    if contract.safety.hold_timeout <= a_round:
         path, hint = (
-            ('safety', 'hold_after'),
+            ('safety', 'hold_timeout'),
             'Otherwise an agent is late whenever the others act.',
         )
-        yield path, f'more than a round of turns ({a_round:g} s)', contract.safety.hold_after, hint
+        yield (
+            path,
+            f'more than a round of turns ({a_round:g} s)',
+            contract.safety.hold_timeout,
+            hint,
+        )
 
 
 def _limits(contract: Contract) -> Iterator[Fault]:
@@ -108,7 +117,7 @@ def _limits(contract: Contract) -> Iterator[Fault]:
     if time_limit / period > _MOST_STEPS:
         yield path, f'at most {_MOST_STEPS} periods ({period:g} s)', time_limit
     for key, than, least in (
-        ('hold_after', 'period', period),
+        ('hold_timeout', 'period', period),
         ('policy_timeout', 'command_timeout', safety.command_timeout),
         ('environment_timeout', 'period', period),
         ('gate_timeout', 'period', period),
@@ -118,11 +127,11 @@ def _limits(contract: Contract) -> Iterator[Fault]:
     if safety.gate_period > period:
         yield ('safety', 'gate_period'), f'not more than period ({period:g} s)', safety.gate_period
     for group in contract.action:
-        timeout, least = group.driver_timeout, safety.hold_after
+        timeout, least = group.driver_timeout, safety.hold_timeout
         if timeout is not None and timeout <= least:
             path = ('action', group.name, 'driver_timeout')
             hint = 'Otherwise the driver stops before the gate repeats the command.'
-            yield path, f'more than safety.hold_after ({least:g} s)', timeout, hint
+            yield path, f'more than safety.hold_timeout ({least:g} s)', timeout, hint
 
 
 def _chunks(contract: Contract) -> Iterator[Fault]:
@@ -152,7 +161,7 @@ def _names(contract: Contract) -> Iterator[Fault]:
 
 def _leaks(contract: Contract) -> Iterator[Fault]:
     """
-    Refuse a field of the evaluator that the policy sees by another name.
+    Refuse a privileged field that the policy sees by another name.
 
     What the environment's state knows reaches the policy through derived fields, and the task.
     """
@@ -163,8 +172,8 @@ def _leaks(contract: Contract) -> Iterator[Fault]:
             whole.setdefault(field.topic, field.name)
         for path in _read(field):
             seen.setdefault(_place(field), []).append((path, field.name))
-    for field in contract.evaluator:
-        here = ('evaluator', field.name)
+    for field in contract.privileged:
+        here = ('privileged', field.name)
         for path in _paths(field):
             name = next((n for p, n in seen.get(_place(field), ()) if _overlap(path, p)), None)
             if name is not None:
@@ -275,22 +284,22 @@ def _topics(contract: Contract) -> Iterator[Fault]:
 
 
 def _fields(contract: Contract) -> Iterator[Fault]:
-    """Ask for fields that the pacing, the gate and the evaluator allow."""
+    """Ask for fields that pacing and gate allow, and for privileged ones that act on nothing."""
     lockstep = contract.pacing is Pacing.LOCKSTEP
     if lockstep and not contract.sim_time:
         hint = 'Lockstep holds the world still, which only simulated time can.'
         yield ('clock',), 'sim, with `pacing: lockstep`', 'ros', hint
     for where, field in _sections(contract):
-        by_tf, stale = isinstance(field.source, Lookup), (where, field.name, 'when_stale')
+        by_tf, stale = isinstance(field.source, Lookup), (where, field.name, 'on_stale')
         if lockstep and by_tf:
             path = (where, field.name, 'transform')
             hint = 'Nobody can tell in lockstep whether all transforms have come.'
             yield path, 'a topic, with `pacing: lockstep`', said('a tf look-up'), hint
-        if where == 'evaluator' and field.when_stale is not WhenStale.MARK:
-            expected = 'mark, since what only the evaluator sees must not act'
-            yield stale, expected, field.when_stale.value
-        elif by_tf and field.when_stale is WhenStale.HOLD:
-            yield stale, 'mark or truncate, since the gate listens to no tf', 'hold'
+        if where == 'privileged' and field.on_stale is not OnStale.MARK:
+            expected = 'mark, since a privileged field must not act'
+            yield stale, expected, field.on_stale.value
+        elif by_tf and field.on_stale is OnStale.STOP:
+            yield stale, 'mark or truncate, since the gate listens to no tf', 'stop'
 
 
 def _waits(contract: Contract) -> Iterator[Fault]:

@@ -51,9 +51,9 @@ def _meaning(value: object) -> object:
     if is_dataclass(value):
         named = {f.name: _meaning(getattr(value, f.name)) for f in fields(value)}
         if isinstance(value, Contract):
-            named['causes_in_order'] = list(value.episode.causes)
-            if not value.turns:
-                del named['turns']  # a contract from before there were turns means the same
+            named['endings_in_order'] = list(value.episode.endings)
+            if not value.agent_order:
+                del named['agent_order']  # a contract from before there were turns means the same
         if isinstance(value, Obstacle) and not value.frame:
             del named['frame']  # and so does one from before sensors had a frame
         if isinstance(value, Array) and not value.names:
@@ -73,7 +73,7 @@ def _meaning(value: object) -> object:
         return [_meaning(item) for item in value]
     if isinstance(value, float) and math.isnan(value):
         # A safe command that stays where it is.
-        return 'hold'
+        return 'hold_position'
     if isinstance(value, float) and value.is_integer():
         # 1 and 1.0 mean the same.
         return int(value)

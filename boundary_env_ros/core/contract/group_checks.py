@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import (
     ActionSpec,
     FieldSpec,
     Interface,
-    WhenStale,
+    OnStale,
 )
 from boundary_env_ros.core.contract.problem_text import Fault, Path, said
 from boundary_env_ros.core.contract.safety import Corridor, Moves, Obstacle, Polygon, Workspace
@@ -68,9 +68,9 @@ def field_faults(field: FieldSpec) -> Iterator[Fault]:
     if isinstance(source, Points):
         some = len(source.pad)
         yield from inside(('pad',), source.pad, low[:some], high[:some])
-    stale = field.when_stale
-    if stale is not WhenStale.MARK and field.max_age is None:
-        yield ('max_age',), f'an age (s) for `when_stale: {stale.value}`', said('nothing')
+    stale = field.on_stale
+    if stale is not OnStale.MARK and field.max_age is None:
+        yield ('max_age',), f'an age (s) for `on_stale: {stale.value}`', said('nothing')
 
 
 def _picture(field: FieldSpec, source: Picture) -> Iterator[Fault]:
@@ -97,23 +97,23 @@ def group_faults(group: ActionSpec) -> Iterator[Fault]:
     yield from _paths(group.source)
     yield from bounds(low, high, 'a bound that float32 can hold, as the action space does')
     yield from inside(('safe',), group.safe, low, high)
-    if group.probe:
-        yield from inside(('probe',), group.probe, low, high)
+    if group.driver_timeout_probe:
+        yield from inside(('driver_timeout_probe',), group.driver_timeout_probe, low, high)
         yield from _probe(group)
     yield from _choices(group)
     for dimension, levels in enumerate(group.levels):
         yield from _levels(('levels', dimension), levels, low[dimension], high[dimension])
     numbers = group.kind in (ActionKind.CONTINUOUS, ActionKind.DELTA)
-    for name in ('curvature', 'wrap'):
+    for name in ('scale_together', 'wrap'):
         if getattr(group, name) and not numbers:
             yield ('kind',), f'continuous or delta, with {name}', group.kind.value
-    if len(group.curvature) == 1:
-        yield ('curvature',), 'two or more dimensions', list(group.curvature)
-    for i in group.curvature:
+    if len(group.scale_together) == 1:
+        yield ('scale_together',), 'two or more dimensions', list(group.scale_together)
+    for i in group.scale_together:
         if low[i] > 0.0:
-            yield ('low', i), 'at most 0, with curvature', low[i]
+            yield ('low', i), 'at most 0, with scale_together', low[i]
         if high[i] < 0.0:
-            yield ('high', i), 'at least 0, with curvature', high[i]
+            yield ('high', i), 'at least 0, with scale_together', high[i]
     if group.rotation:
         yield from _rotation(group)
     yield from _wrap(group)
@@ -142,21 +142,21 @@ def _paths(source: object) -> Iterator[Fault]:
 def _probe(group: ActionSpec) -> Iterator[Fault]:
     """Ask for a probe that shows something: a robot that has to fall back from it by itself."""
     if group.driver_timeout is None:
-        yield ('probe',), 'no probe, of a driver without a timeout', said('one')
+        yield ('driver_timeout_probe',), 'no probe, of a driver without a timeout', said('one')
     if any(map(math.isnan, group.safe)):
         hint = 'How long a driver holds a place by itself cannot be seen.'
         expected = 'no probe, in a group that stays where it is'
-        yield ('probe',), expected, said('safe: hold'), hint
+        yield ('driver_timeout_probe',), expected, said('safe: hold_position'), hint
     elif all(
         not abs(value - safe) > threshold
         for value, safe, threshold in zip(
-            group.probe, group.safe, group.feedback.threshold, strict=True
+            group.driver_timeout_probe, group.safe, group.feedback.threshold, strict=True
         )
     ):
         expected = (
             'a command that differs from safe by more than feedback.threshold in some dimension'
         )
-        yield ('probe',), expected, list(group.probe)
+        yield ('driver_timeout_probe',), expected, list(group.driver_timeout_probe)
 
 
 def _choices(group: ActionSpec) -> Iterator[Fault]:
@@ -189,7 +189,7 @@ def _rotation(group: ActionSpec) -> Iterator[Fault]:
         return
     if group.kind is not ActionKind.CONTINUOUS:
         yield ('kind',), 'continuous, with rotation', group.kind.value
-    for name in ('curvature', 'wrap'):
+    for name in ('scale_together', 'wrap'):
         if set(four) & set(getattr(group, name)):
             yield (name,), 'no dimension of the rotation', list(getattr(group, name))
     for name in ('acceleration', 'jerk'):

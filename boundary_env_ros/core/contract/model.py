@@ -67,20 +67,20 @@ class Pacing(IntEnum):
     LOCKSTEP = 2
 
 
-class WhenStale(Enum):
+class OnStale(Enum):
     """
     What a stale field does.
 
-    ``MARK``: nothing but to say so. ``HOLD``: the gate holds the robot at the safe command for as
-    long as it lasts. ``TRUNCATE``: the episode ends as ``sensor_lost``.
+    ``MARK``: nothing but to say so. ``STOP``: the gate stops the robot for as long as it lasts.
+    ``TRUNCATE``: the episode ends as ``sensor_lost``.
     """
 
     MARK = 'mark'
-    HOLD = 'hold'
+    STOP = 'stop'
     TRUNCATE = 'truncate'
 
 
-class Beyond(Enum):
+class OutOfBounds(Enum):
     """What a value outside its declared bounds does."""
 
     CLIP = 'clip'
@@ -141,7 +141,7 @@ class Qos:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSpec:
     """
-    One field of the observation, of the rest of the state, or of what only the evaluator sees.
+    One field of the observation, of the rest of the state, or of what no policy may see.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class FieldSpec:
         Upper bound, not below ``low``.
     dtype
         Element type in the Gymnasium space. That of an image follows from its encoding.
-    beyond
+    out_of_bounds
         ``clip``: a value outside its bounds is brought inside, and the field says ``clipped``, so
         that all that is delivered is in the space. ``truncate``: so it is, and the episode ends
         as ``sensor_lost``. A sample with a NaN measured nothing: it is passed over, and the field
@@ -179,11 +179,11 @@ class FieldSpec:
     max_age
         Up to this age *since capture* a field is FRESH, beyond it STALE. A capture that is unknown
         (no header, stamp 0) is STALE. Without the key a field does not age.
-    when_stale
-        ``mark``: the field says STALE and keeps its last values. ``hold``: the gate, which listens
+    on_stale
+        ``mark``: the field says STALE and keeps its last values. ``stop``: the gate, which listens
         to the topic itself, stops the robot for as long as it lasts. ``truncate``: the episode
         ends, as ``sensor_lost``, or as ``robot_lost`` if every sensor is silent. The last two need
-        ``max_age``; the evaluator's fields only mark.
+        ``max_age``; privileged fields only mark.
     skew
         All fields that declare one belong together: a field captured more than this before the
         newest of them is STALE. For several cameras.
@@ -213,13 +213,13 @@ class FieldSpec:
     low: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
     high: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
     dtype: Annotated[str, Key(choices=FLOATS), change.SPACE] = 'float32'
-    beyond: Annotated[
-        Beyond,
+    out_of_bounds: Annotated[
+        OutOfBounds,
         Key(choices=('clip', 'truncate')),
         change.behavioural('Values out of bounds end the episode, or do so no more.'),
-    ] = Beyond.CLIP
+    ] = OutOfBounds.CLIP
     max_age: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
-    when_stale: Annotated[WhenStale, Key(), change.STALE] = WhenStale.MARK
+    on_stale: Annotated[OnStale, Key(), change.STALE] = OnStale.MARK
     skew: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
     qos: Annotated[Qos, Key(), change.MESSAGES] = Qos()
     confidence: Annotated[Confidence | None, Key(), change.CONFIDENCE] = None
@@ -369,7 +369,7 @@ class ActionSpec:
         shall differ from the last command. ``discrete``: one of ``choices``. ``multi_discrete``:
         for each dimension one of its ``levels``. The rules work on commands, whatever was
         chosen.
-    most
+    max_delta
         For ``delta``: the most that one action may ask for, either way.
     choices
         For ``discrete``: at least two commands by name, within the bounds; the action is an index
@@ -391,13 +391,14 @@ class ActionSpec:
         Lower bound of the command. A bound of 0 is a bound.
     high
         Upper bound, not below ``low``.
-    beyond
+    out_of_bounds
         ``clip``: an action outside the bounds is limited, with a reason. ``reject``: such an
         action is rejected whole, and nothing is published because of it. An index that names
         nothing is always rejected.
     safe
         The command that is always right, within the bounds; every stop ends there. Of a velocity
-        or an effort it is a number. Of a position it is ``hold``, for all or for one dimension: it
+        or an effort it is a number. Of a position it is
+        ``hold_position``, for all or for one dimension: it
         stays where it is, the last command is repeated, and nothing is published while it is not
         known where that is. No stop sends a robot to a place: a pose to begin in belongs to the
         reset.
@@ -412,7 +413,7 @@ class ActionSpec:
         within the bounds at any time; it needs the extra ``motion``.
     jerk
         Most that the acceleration of the emitted command may change.
-    depart
+    max_tracking_error
         Where the last command and what the robot did differ by more than this, the limits [begin
         anew](nodes/safety_gate.md#where-the-limits-begin) from what it did; of a speed from no
         more than was commanded. The feedback is a sensor that the gate needs then: silence stops
@@ -421,7 +422,7 @@ class ActionSpec:
         The four dimensions of the group that are x, y, z and w of one unit quaternion: turned as a
         whole, at most ``rate`` (rad/s, the same for the four); bounds -1 to 1. Only
         ``continuous``.
-    curvature
+    scale_together
         Dimensions of the group that are scaled together when one is limited: a twist keeps its
         curvature.
     wrap
@@ -433,16 +434,16 @@ class ActionSpec:
         jumps by one, so bounds, rates and profiles hold for the numbers as they are sent, also of
         a driver that does not wrap; feedback may be wrapped. Only ``continuous``, which asks for
         places, and ``delta``, whose sign says the way.
-    probe
+    driver_timeout_probe
         A small command by which the gate [measures
         ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming;
         not before that is it armed. Realtime only.
     driver_timeout
         After so long without a command the driver stops by itself. It is what stops the robot when
         the gate dies; a gate that hung for longer begins anew from the measured state. A claim
-        about your driver, which ``probe`` checks; without one it is taken on trust, and
-        ``boundary-env contract check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and
-        the robot keeps moving when the gate dies.
+        about your driver, which ``driver_timeout_probe`` checks; without one it is taken on
+        trust, and ``boundary-env contract check`` says so. ``none``: the driver NEVER STOPS BY
+        ITSELF, and the robot keeps moving when the gate dies.
     driver_timeout_acknowledged
         Must be true for ``driver_timeout: none``: such a robot keeps moving when the gate dies.
     feedback
@@ -457,7 +458,7 @@ class ActionSpec:
     type: Annotated[str, Key(spelt=TYPE), change.DRIVER]
     source: Annotated[Source, Key(''), change.OTHER_COMMAND]
     kind: Annotated[ActionKind, Key(), change.OTHER_COMMAND] = ActionKind.CONTINUOUS
-    most: Annotated[
+    max_delta: Annotated[
         Vector,
         Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')),
         change.SPACE,
@@ -486,14 +487,18 @@ class ActionSpec:
     frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
     low: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
     high: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
-    beyond: Annotated[
-        Beyond,
+    out_of_bounds: Annotated[
+        OutOfBounds,
         Key(choices=('clip', 'reject')),
         change.behavioural('An action out of bounds is limited, or refused whole.'),
-    ] = Beyond.CLIP
+    ] = OutOfBounds.CLIP
     safe: Annotated[
         Vector,
-        Key(unit=OF_VALUE, words=('hold',), same_as='0 of a velocity, `hold` of a position'),
+        Key(
+            unit=OF_VALUE,
+            words=('hold_position',),
+            same_as='0 of a velocity, `hold_position` of a position',
+        ),
         change.behavioural('A stop ends elsewhere.'),
     ]
     rate: Annotated[Vector, Key(unit='unit/s', above=0.0), change.LIMIT]
@@ -504,11 +509,11 @@ class ActionSpec:
     ]
     acceleration: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT] = ()
     jerk: Annotated[Vector, Key(unit='unit/s^3', above=0.0), change.LIMIT] = ()
-    depart: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
+    max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
     rotation: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
-    curvature: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
+    scale_together: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
     wrap: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
-    probe: Annotated[
+    driver_timeout_probe: Annotated[
         Vector,
         Key(unit=OF_VALUE),
         change.behavioural('The driver is asked otherwise whether it stops.'),
@@ -627,7 +632,7 @@ class WaitStep:
     Attributes
     ----------
     field
-        Until this field of observation, state or evaluator is within ``tolerance`` of ``target``
+        Until this field of observation, state or privileged is within ``tolerance`` of ``target``
         or ``sampled``. In lockstep the world advances by a period at a time meanwhile.
     target
         The value that it is to have.
@@ -755,7 +760,7 @@ class EpisodeRules:
     time_limit
         At most ``round(time_limit / period)`` steps; the last one is truncated as ``time_limit``.
         There is no other time limit.
-    causes
+    endings
         Causes of your own, and what each is. A built-in cause may be repeated, not changed.
     on_stop
         Stops of the gate that end the episode, and the cause that each stands for, by
@@ -770,7 +775,7 @@ class EpisodeRules:
         Key(unit='s', above=0.0),
         change.behavioural('More or fewer episodes run out of time.'),
     ]
-    causes: Annotated[
+    endings: Annotated[
         Mapping[str, Ending],
         Key(item='cause', choices=('terminated', 'truncated')),
         change.breaking('The same ending has another cause, or counts otherwise.'),
@@ -845,16 +850,16 @@ class Contract:
     agents
         Who acts. [Several](agents.md) share one world: every topic is there once for each, in the
         namespace of its name.
-    turns
+    agent_order
         All agents, in the order in which they [act one after the other](agents.md#in-turn): one in
         each step, while the gates of the others hold. Without it all act at once. A round must be
-        over before ``safety.hold_after``, and there are no chunks.
+        over before ``safety.hold_timeout``, and there are no chunks.
     observation
         What the policy sees: one key a field, in the order of the observation.
     state
         What environment and task know besides, and other fields are derived from: fields as in
         ``observation``. They are recorded (``Transition.state``) and sent to no policy.
-    evaluator
+    privileged
         What is recorded and judged on and known to neither policy nor task: fields as in
         ``observation``, from topics and tf only.
     action
@@ -927,7 +932,7 @@ class Contract:
         Key(spelt=NAME, listed='agent', once=True),
         change.breaking('Who acts, and under which names, is another.'),
     ] = ('robot',)
-    turns: Annotated[
+    agent_order: Annotated[
         tuple[str, ...], Key(spelt=NAME), change.breaking('Who acts in which step is another.')
     ] = ()
     observation: Annotated[tuple[FieldSpec, ...], Key(item='field'), change.SPACE]
@@ -936,7 +941,7 @@ class Contract:
         Key(item='field'),
         change.behavioural('Records hold more, or task and rules know more.'),
     ] = ()
-    evaluator: Annotated[
+    privileged: Annotated[
         tuple[FieldSpec, ...],
         Key(item='field'),
         change.behavioural('Records hold more to judge by.'),
@@ -984,8 +989,8 @@ class Contract:
 
     @property
     def fields(self) -> tuple[FieldSpec, ...]:
-        """Return all fields: of the observation, of the rest of the state, of the evaluator."""
-        return (*self.observation, *self.state, *self.evaluator)
+        """Return all fields: of the observation, of the rest of the state, privileged ones."""
+        return (*self.observation, *self.state, *self.privileged)
 
     @property
     def action_size(self) -> int:
@@ -1043,7 +1048,7 @@ class Contract:
         It follows from the number of the step alone, which counts from 1: gates, environment and
         clients need not tell one another, and whose episode is over keeps its place.
         """
-        return self.turns[(step - 1) % len(self.turns)] if self.turns else ''
+        return self.agent_order[(step - 1) % len(self.agent_order)] if self.agent_order else ''
 
     def has_turn(self, agent: str, step: int) -> bool:
         """Return whether an agent may act in a step."""

@@ -51,11 +51,16 @@ def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Faul
             'next.'
         )
         yield (*path, 'duration'), f'at least period ({period:g} s), {limits}', duration, hint
-    most, again = period - contract.safety.gate_period, contract.safety.republish
+    most, again = period - contract.safety.gate_period, contract.safety.republish_period
     if again is None or not again <= most:
         expected = f'at most period - gate_period ({most:g} s), {limits} (action.{group.name})'
         hint = 'Between two actions the gate then goes on along the profile.'
-        yield ('safety', 'republish'), expected, said('nothing') if again is None else again, hint
+        yield (
+            ('safety', 'republish_period'),
+            expected,
+            said('nothing') if again is None else again,
+            hint,
+        )
 
 
 def _deactivation(group: ActionSpec, path: Path) -> Iterator[Fault]:
@@ -142,7 +147,7 @@ def _no_speed(contract: Contract, rule: Obstacle) -> tuple[str, str] | None:
 
 
 def _where(safe: float) -> str:
-    return f'where it is {"hold" if math.isnan(safe) else f"{safe:g}"}'
+    return f'where it is {"hold_position" if math.isnan(safe) else f"{safe:g}"}'
 
 
 def _braking(contract: Contract, rule: Obstacle) -> Iterator[Fault]:

@@ -251,15 +251,15 @@ class Workspace:
 # The whole ---------------------------------------------------------------------------------------
 
 
-class Hold(Enum):
+class OnTimeout(Enum):
     """
     What is sent while the next action is late.
 
-    ``LAST``: the last command again. ``RAMP``: the way to the safe command, at the normal rate.
+    ``HOLD``: the last command again. ``RAMP``: the way to the safe command, at the normal rate.
     ``SAFE``: the safe command at once, whatever the limits on its rate.
     """
 
-    LAST = 'last'
+    HOLD = 'hold'
     RAMP = 'ramp'
     SAFE = 'safe'
 
@@ -333,7 +333,7 @@ class Safety:
     ----------
     gate_period
         Period of the gate's own timer: every timeout of the gate is noticed up to this much later.
-    hold_after
+    hold_timeout
         Without an acceptable action for this long the gate repeats the last command, once a period
         (HELD).
     command_timeout
@@ -370,12 +370,12 @@ class Safety:
     clock_jump
         If ROS time has moved further than steady time, or less far, by more than this between two
         runs of that timer, the robot stops. Of simulated time only its way back is looked at.
-    republish
+    republish_period
         Period at which the command in force is sent again between two actions (HELD), on its way
         to what was asked for. For drivers that want commands faster than the policy decides. With
         ``acceleration`` or ``jerk`` it is required, at most ``period - gate_period``.
-    hold
-        What is sent after ``hold_after``. ``last``: the last command again. ``ramp``: the way to
+    on_timeout
+        What is sent after ``hold_timeout``. ``hold``: the last command again. ``ramp``: the way to
         ``safe``, at ``rate``. ``safe``: the stop profile, which is the same at ``stop``.
     overruns
         When a slow policy stops the robot. Needs the budgets of transport and inference.
@@ -400,7 +400,7 @@ class Safety:
     gate_period: Annotated[
         float, Key(unit='s', least=0.001, same_as='0.02, at most `period`'), change.SAFETY
     ]
-    hold_after: Annotated[
+    hold_timeout: Annotated[
         float,
         Key(
             unit='s',
@@ -435,12 +435,12 @@ class Safety:
         float, Key(unit='s', above=0.0, same_as='command_timeout'), change.SAFETY
     ]
     clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout'), change.SAFETY]
-    republish: Annotated[
+    republish_period: Annotated[
         float | None,
         Key(unit='s', above=0.0),
         change.behavioural('Commands come in other steps, or more often.'),
     ] = None
-    hold: Annotated[Hold, Key(), change.SAFETY] = Hold.LAST
+    on_timeout: Annotated[OnTimeout, Key(), change.SAFETY] = OnTimeout.HOLD
     overruns: Annotated[Overruns | None, Key(), change.SLOW] = None
     foreign_publisher: Annotated[OnForeignPublisher, Key(), change.SAFETY] = (
         OnForeignPublisher.STOP

@@ -127,7 +127,7 @@ def _group(group: ActionSpec) -> SpaceField:
 
 def _bounds(group: ActionSpec) -> tuple[Vector, Vector]:
     if group.kind is ActionKind.DELTA:
-        return tuple(-most for most in group.most), group.most
+        return tuple(-most for most in group.max_delta), group.max_delta
     return group.low, group.high
 
 

@@ -707,7 +707,7 @@ class Environment:
             If the contract does not declare the cause.
 
         """
-        declared = self._contract.episode.causes
+        declared = self._contract.episode.endings
         if cause not in declared:
             raise Refused(
                 f'The contract has no such cause (expected {", ".join(declared)}, got {cause!r}).'
@@ -768,7 +768,7 @@ class Environment:
         if record.transition.cause:
             self._episode = self._episode.end(
                 cause=record.transition.cause,
-                ending=contract.episode.causes[record.transition.cause],
+                ending=contract.episode.endings[record.transition.cause],
                 declared_by=record.transition.declared_by,
                 message=record.message,
             )

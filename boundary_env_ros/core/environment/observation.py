@@ -16,7 +16,7 @@ from operator import le
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Beyond, FieldSpec, WhenStale
+from boundary_env_ros.core.contract.model import FieldSpec, OnStale, OutOfBounds
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import compute, Frames
@@ -304,8 +304,8 @@ def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tupl
     """Return the fields whose staleness or range ends the episode, as the contract says."""
     ending = []
     for spec, field in zip(specs, fields, strict=True):
-        stale = field.status is not FieldStatus.FRESH and spec.when_stale is WhenStale.TRUNCATE
-        beyond = spec.beyond is Beyond.TRUNCATE and field.clipped
+        stale = field.status is not FieldStatus.FRESH and spec.on_stale is OnStale.TRUNCATE
+        beyond = spec.out_of_bounds is OutOfBounds.TRUNCATE and field.clipped
         if stale or beyond:
             ending.append(spec.name)
     return tuple(ending)

@@ -184,7 +184,7 @@ class Sight:
 
     def evaluator(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
         """Freeze the evaluator's fields."""
-        fields = freeze(self._contract.evaluator, self.latest, self._sources, observed=now)
+        fields = freeze(self._contract.privileged, self.latest, self._sources, observed=now)
         return PrivilegedObservation(id=id_, fields=fields)
 
 

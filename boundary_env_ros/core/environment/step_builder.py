@@ -150,9 +150,9 @@ def close(
         found.setdefault(
             TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over')
         )
-    cause = foremost(found, contract.episode.causes)
+    cause = foremost(found, contract.episode.endings)
     declared_by, message = found[cause] if cause else ('', '')
-    ending = contract.episode.causes[cause].name if cause else ''
+    ending = contract.episode.endings[cause].name if cause else ''
     request = decision.request if decision is not None else None
     captured = _captured(step, decision)
     feedback = actuation.latest

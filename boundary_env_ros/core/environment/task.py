@@ -188,11 +188,11 @@ def judge(task: Task, contract: Contract, step: StepView) -> Outcome:
     for term in outcome.terms:
         if not math.isfinite(term.value):
             raise _wrong(where, f'a finite reward {term.name!r}', term.value)
-    causes = contract.episode.causes
+    causes = contract.episode.endings
     if outcome.cause and outcome.cause not in causes:
         raise TaskFailed(
             f'{where}: expected a cause of the contract ({", ".join(causes)}), '
-            f'got {outcome.cause!r}; declare it under episode.causes'
+            f'got {outcome.cause!r}; declare it under episode.endings'
         )
     return outcome
 

@@ -151,7 +151,7 @@ class Output:
             return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
         # Only for those who ask for something: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
-        may_depart = any(group.depart for group in self.contract.action)
+        may_depart = any(group.max_tracking_error for group in self.contract.action)
         if may_depart and not self._lockstep and not by_timer:
             measured = measured_command(limits, measurements)
             if measured is not None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.angles import short_way
-from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Beyond
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.sources.paths import split_call
@@ -168,7 +168,12 @@ def admitted_action(
             rest = tuple(
                 value if was + value == published else min(max(found, -most), most)
                 for value, found, was, published, most in zip(
-                    values, rest, previous[start:end], command[start:end], group.most, strict=True
+                    values,
+                    rest,
+                    previous[start:end],
+                    command[start:end],
+                    group.max_delta,
+                    strict=True,
                 )
             )
         admitted += rest
@@ -190,8 +195,8 @@ def _difference(
     group: ActionSpec, values: Vector, before: Vector, start: int
 ) -> tuple[list[float], list[RuleResult]]:
     command, results = [], []
-    refused = group.beyond is Beyond.REJECT
-    for index, (value, was, most) in enumerate(zip(values, before, group.most, strict=True)):
+    refused = group.out_of_bounds is OutOfBounds.REJECT
+    for index, (value, was, most) in enumerate(zip(values, before, group.max_delta, strict=True)):
         allowed = min(max(value, -most), most)
         # What is too small to be seen in a sum limits nothing.
         if allowed != value and (refused or was + allowed != was + value):

@@ -3,8 +3,9 @@
 """
 The measurement of what stops the robot when the gate does not: the timeout of its driver.
 
-The gate sends the small command that the contract declares as ``probe`` until the robot follows
-it, falls silent, and looks how long it takes until the robot departs from it by itself.
+The gate sends the small command that the contract declares as ``driver_timeout_probe`` until the
+robot follows it, falls silent, and looks how long it takes until the robot departs from it by
+itself.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class _Part:
             math.copysign(1.0, asked - safe) * (asked - value) > threshold
             for value, asked, safe, threshold in zip(
                 values,
-                self.group.probe,
+                self.group.driver_timeout_probe,
                 self.group.safe,
                 self.group.feedback.threshold,
                 strict=True,
@@ -66,7 +67,7 @@ class _Part:
         return [
             abs(value - asked) > threshold
             for value, asked, threshold in zip(
-                values, self.group.probe, self.group.feedback.threshold, strict=True
+                values, self.group.driver_timeout_probe, self.group.feedback.threshold, strict=True
             )
         ]
 
@@ -113,7 +114,7 @@ class DriverProbe:
     def _parts(self) -> list[_Part]:
         parts, start = [], 0
         for index, group in enumerate(self.contract.action):
-            if group.probe:
+            if group.driver_timeout_probe:
                 parts.append(_Part(group, index, start))
             start += group.size
         return parts
@@ -127,7 +128,7 @@ class DriverProbe:
         """Return the command to be sent while it moves; ``stay`` is what stops the others."""
         command = list(stay)
         for part in self._parts:
-            command[part.start : part.start + part.group.size] = part.group.probe
+            command[part.start : part.start + part.group.size] = part.group.driver_timeout_probe
         return tuple(command)
 
     def looked(

@@ -99,7 +99,9 @@ class Reducer:
         self._declared = Limits.of(contract)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands
         #: still, and no driver's time runs out.
-        self.to_probe = not self._lockstep and any(group.probe for group in contract.action)
+        self.to_probe = not self._lockstep and any(
+            group.driver_timeout_probe for group in contract.action
+        )
         #: What it does at each kind of event.
         self._on: Mapping[type[Event], Callable[[State, Any], Step]] = {
             Arm: self._arm,
@@ -175,7 +177,8 @@ class Reducer:
         raise Refused(
             'The timeout of the drivers is not known: '
             + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
-            + 'Call ~/probe_driver: the robot moves by the command `probe` of the contract.',
+            + 'Call ~/probe_driver: the robot moves by the command `driver_timeout_probe` of the '
+            'contract.',
             ResultCode.NOT_PROBED,
         )
 
@@ -277,7 +280,8 @@ class Reducer:
         """Begin to measure the timeouts of the drivers; the protecting timer goes on with it."""
         if not self.to_probe:
             raise Refused(
-                'There is nothing to probe (expected a group of the action with a `probe`, in '
+                'There is nothing to probe (expected a group of the action with a '
+                '`driver_timeout_probe`, in '
                 'realtime).',
                 ResultCode.UNSUPPORTED,
             )
@@ -464,7 +468,7 @@ class Reducer:
     def _hold_turn(self, state: State, at: Event) -> Step:
         """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
         episode = state.authority.episode
-        if not self._contract.turns or episode is None or not state.authority.running:
+        if not self._contract.agent_order or episode is None or not state.authority.running:
             return state, ()
         step = (episode.id.episode_id, episode.id.step + 1)
         waits = at.known is None and (state.held_for == step or state.senses.awaits(*step))
@@ -565,8 +569,8 @@ class Reducer:
         if decisions:
             return state, decisions
         late = situation.since_request or 0.0
-        again = safety.republish
-        if again is None and late <= safety.hold_after:
+        again = safety.republish_period
+        if again is None and late <= safety.hold_timeout:
             return state, ()
         if not output.due(now, self._contract.period if again is None else again):
             return state, ()

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, Qos, WhenStale
+from boundary_env_ros.core.contract.model import Contract, FieldSpec, OnStale, Qos
 from boundary_env_ros.core.contract.safety import Obstacle, Operator, STOP_TYPE, Workspace
 from boundary_env_ros.core.contract.sources import (
     JOINTS,
@@ -142,7 +142,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
             publishers=publishers_of(s.source),
         )
         for s in (*contract.observation, *contract.state)
-        if s.when_stale is WhenStale.HOLD
+        if s.on_stale is OnStale.STOP
     ]
     if contract.heartbeat is not None:
         pressed = _or_nothing(_stamped(reader(Paths(paths=('data',)))))

@@ -17,11 +17,11 @@ _HANGING = (
     ('action', ('rates', 'divergence', 'response')),
     ('agents', ('reset', 'rates', 'outcome', 'divergence', 'response')),
     ('task', ('reset.sampled', 'reset.error', 'outcome')),
-    ('episode.causes', ('outcome',)),
+    ('episode.endings', ('outcome',)),
     ('latency_budget.of', ('latency.capture', 'latency.reaction')),
 )
 
-_FIELDS = ('observation', 'state', 'evaluator')
+_FIELDS = ('observation', 'state', 'privileged')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ def _privileged(a: Contract, b: Contract) -> Iterator[str]:
     """Yield a sentence for each field that the policy of one side alone sees."""
     for one, name, other, other_name in ((a, 'A', b, 'B'), (b, 'B', a, 'A')):
         seen = {spec.name for spec in other.observation}
-        kept = {spec.name for spec in other.evaluator}
+        kept = {spec.name for spec in other.privileged}
         for spec in one.observation:
             if spec.name in seen:
                 continue

@@ -78,7 +78,7 @@ def families(contract: Contract) -> dict[str, Family]:
 
 def section_of(contract: Contract, spec: FieldSpec) -> str:
     """Return the section that a field belongs to: what no policy sees is apart."""
-    return 'evaluator' if spec in contract.evaluator else 'observations'
+    return 'evaluator' if spec in contract.privileged else 'observations'
 
 
 def labels_of(spec: FieldSpec) -> tuple[str, ...]:

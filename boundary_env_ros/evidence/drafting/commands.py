@@ -370,12 +370,12 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
         page.key('frame', topic.frames[0], 2, guess('as its header says'))
     _write(page, 'low', draft.low, draft.limits_comment)
     _write(page, 'high', draft.high, '')
-    page.key('beyond', 'clip', 2, decide('clip, or reject'))
+    page.key('out_of_bounds', 'clip', 2, decide('clip, or reject'))
     if draft.unit and draft.low:
         if all(draft.stays):
-            page.key('safe', 'hold', 2, guess('a position stays where it is'))
+            page.key('safe', 'hold_position', 2, guess('a position stays where it is'))
         else:
-            safe = tuple('hold' if stays else 0.0 for stays in draft.stays)
+            safe = tuple('hold_position' if stays else 0.0 for stays in draft.stays)
             page.key('safe', safe, 2, guess('no motion, no force'))
         rate, stop = _rates(draft)
         page.key('rate', rate, 2, decide(f'unit/s; slow on purpose: {_slow(draft)}'))

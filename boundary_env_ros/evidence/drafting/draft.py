@@ -96,7 +96,7 @@ def draft(survey: Survey) -> str:
         write_field(page, field)
     if parts.evaluator:
         page.blank()
-        page.section('evaluator', comment=guess('by their names; the policy never sees them'))
+        page.section('privileged', comment=guess('by their names; the policy never sees them'))
         for field in parts.evaluator:
             write_field(page, field, evaluator=True)
     page.blank()

@@ -52,8 +52,8 @@ def _numbers(groups: Sequence[ActionSpec]) -> Json:
     high: list[float] = []
     for group in groups:
         delta = group.kind is ActionKind.DELTA
-        low += (-most for most in group.most) if delta else group.low
-        high += group.most if delta else group.high
+        low += (-most for most in group.max_delta) if delta else group.low
+        high += group.max_delta if delta else group.high
     return _box(low, high, (len(low),), 'float64')
 
 

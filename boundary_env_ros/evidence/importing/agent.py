@@ -328,7 +328,7 @@ class ImportedAgent:
             self._held = ()
             self._before = None
             return ()
-        ending = self._contract.episode.causes[ABANDONED]
+        ending = self._contract.episode.endings[ABANDONED]
         last = replace(
             last,
             terminated=ending is Ending.TERMINATED,
@@ -344,7 +344,7 @@ class ImportedAgent:
         self._before = None
         self._episode = self._episode.end(
             cause=last.cause,
-            ending=self._contract.episode.causes[last.cause],
+            ending=self._contract.episode.endings[last.cause],
             declared_by=last.declared_by,
             message=message,
         )

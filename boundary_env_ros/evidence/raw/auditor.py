@@ -262,7 +262,7 @@ class RawAuditor:
     def not_checked(self) -> tuple[NotChecked, ...]:
         """Return what the record has no topics for."""
         found: list[NotChecked] = []
-        evaluator = {f'field {spec.name}' for spec in self.tape.contract.evaluator}
+        evaluator = {f'field {spec.name}' for spec in self.tape.contract.privileged}
         several = len(self.tape.wiring) > 1
         for agent, wiring in self.tape.wiring.items():
             for use in wiring.missing:

@@ -168,7 +168,7 @@ class ObservationChecks:
     ) -> None:
         """Look at the evaluator's fields of a step."""
         frozen = self._frozen('evaluator', fields, now, log_time, None)
-        self._fields(self._tape.contract.evaluator, fields, frozen, ())
+        self._fields(self._tape.contract.privileged, fields, frozen, ())
 
     def _frozen(
         self,

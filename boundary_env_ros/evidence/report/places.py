@@ -62,7 +62,7 @@ def places_of(contract: Contract) -> Places:
     return Places(
         position=position.name,
         goal=alike([spec for spec in contract.observation if spec.task]),
-        truth=alike(contract.evaluator),
+        truth=alike(contract.privileged),
         frame=position.frame,
     )
 

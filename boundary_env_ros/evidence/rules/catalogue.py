@@ -112,14 +112,15 @@ ENDING_DECLARED = Rule(
     'ending-declared',
     'An ending is terminated or truncated, never both, by one cause of the contract that allows '
     'that flag and one declarer, as it was announced while the robot ran.',
-    'Compare `episode: causes:` in the contract and the topic of the episode status; find the '
+    'Compare `episode: endings:` in the contract and the topic of the episode status; find the '
     'wrapper or the editor that changed a flag.',
 )
 ENDING_JUSTIFIED = Rule(
     'ending-justified',
     'An episode ends by the time limit, a stop of the gate or a lost sensor exactly when there is '
     'one and the contract says so.',
-    'Compare `episode: time_limit:`, `on_stop:`, and `when_stale:` and `beyond:` of the fields in '
+    'Compare `episode: time_limit:`, `on_stop:`, and `on_stale:` and `out_of_bounds:` of the '
+    'fields in '
     'the contract with the last step.',
 )
 REWARD_SUM = Rule(
@@ -237,7 +238,7 @@ REPUBLISHED_AS_DECLARED = Rule(
     'republished-as-declared',
     'A command is sent again only where the contract says so, before it is late, and no sooner '
     'than declared.',
-    'Compare `republish:` in the contract with the instants of the commands.',
+    'Compare `republish_period:` in the contract with the instants of the commands.',
 )
 
 # The decisions of the gate -----------------------------------------------------------------------
@@ -280,7 +281,8 @@ PREVIOUS_COMMAND = Rule(
     'previous-command',
     'The previous command is the last one that was published, with its rate; only where that is '
     'in force no more (a reset may have moved the robot, the gate was deactivated, a driver was '
-    'left alone for its timeout) or `depart` asks for it, it is the measured state, younger than '
+    'left alone for its timeout) or `max_tracking_error` asks for it, it is the measured state, '
+    'younger than '
     'the last command and within the bounds.',
     'Limits hold for the emitted sequence: look for a decision that was taken out, and compare '
     'the `feedback` among the measurements.',

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.contract.model import ActionKind, Pacing
-from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
 from boundary_env_ros.core.gate.commands import translate
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
@@ -115,7 +115,7 @@ def _told_to_take(terms: Terms) -> list[float]:
 def brakes(decision: GateDecision, terms: Terms) -> bool:
     """Return whether a decision follows the stop profile: a stop, or a hold that is to brake."""
     return decision.verdict is Verdict.STOPPED or (
-        terms.contract.safety.hold is Hold.SAFE
+        terms.contract.safety.on_timeout is OnTimeout.SAFE
         and any(result.reason is Reason.COMMAND_LATE for result in decision.rules)
     )
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from boundary_env_ros.core.contract.model import Contract, WhenStale
+from boundary_env_ros.core.contract.model import Contract, OnStale
 from boundary_env_ros.core.environment.causes import (
     BUILT_IN,
     Ending,
@@ -44,7 +44,7 @@ def _ending_declared(scene: Scene) -> Found:
             yield Mismatch(name, expected, repr(getattr(now, name)))
     if not now.cause or not ended:
         return
-    table = scene.terms.contract.episode.causes if scene.terms is not None else BUILT_IN
+    table = scene.terms.contract.episode.endings if scene.terms is not None else BUILT_IN
     if now.cause in table:
         actual = Ending.TERMINATED if now.terminated else Ending.TRUNCATED
         yield from unlike(actual.name.lower(), table[now.cause], actual, f'for {now.cause!r}')
@@ -70,7 +70,7 @@ def _ending_justified(scene: Scene) -> Found:
 @of_step(catalogue.ENDING_JUSTIFIED, contract=True, imports=if_complete)
 def _stale_ends_episode(scene: Scene) -> Found:
     for place, spec, field, frozen in () if scene.ended else declared(scene):
-        stale = spec.when_stale is WhenStale.TRUNCATE and field.status is not FieldStatus.FRESH
+        stale = spec.on_stale is OnStale.TRUNCATE and field.status is not FieldStatus.FRESH
         if stale and frozen is not None:
             actual = f'{field.status.name} in a running episode'
             yield Mismatch(f'{place}.status', 'FRESH, or an ending', actual)
@@ -95,7 +95,7 @@ def _stop_ends_episode(scene: Scene) -> Found:
 def ends_by(present: set[str], cause: str, contract: Contract) -> Found:
     """Yield a mismatch unless the episode ended by the foremost cause, or one before it."""
     if present:
-        order = tuple(contract.episode.causes)
+        order = tuple(contract.episode.endings)
         yield from unlike('cause', foremost({*present, cause} - {''}, order), cause)
 
 

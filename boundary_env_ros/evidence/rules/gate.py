@@ -8,7 +8,7 @@ from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.model import ActionKind, Pacing
-from boundary_env_ros.core.contract.safety import Hold, OnForeignPublisher
+from boundary_env_ros.core.contract.safety import OnForeignPublisher, OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import translate, turned, turned_all
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
@@ -203,7 +203,7 @@ def _wanted(link: Link, terms: Terms) -> tuple[Vector, ...]:
     previous = decision.previous_command
     if len(previous) != len(terms.safe):
         return ()
-    if contract.safety.hold is Hold.LAST:
+    if contract.safety.on_timeout is OnTimeout.HOLD:
         # Where a profile comes to rest is computed again by `ruling-recomputed`.
         free = set(terms.limits.profiled)
         found = decision.requested_command
@@ -240,8 +240,8 @@ def _probed(link: Link, terms: Terms) -> tuple[Vector, ...]:
         stays = len(now) == group.size and link.goal is None
         for i, safe in enumerate(group.safe):
             place = start + i
-            if group.probe:
-                command.append(group.probe[i])
+            if group.driver_timeout_probe:
+                command.append(group.driver_timeout_probe[i])
             elif not math.isnan(safe):
                 command.append(safe)
             elif stays:

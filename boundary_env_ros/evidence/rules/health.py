@@ -192,11 +192,11 @@ def _republished_as_declared(link: Link) -> Found:
     safety = contract.safety
     since = decision.since_request
     if is_republished(decision) and (
-        safety.republish is None or since is None or since > safety.hold_after + ROUNDING
+        safety.republish_period is None or since is None or since > safety.hold_timeout + ROUNDING
     ):
-        expected = f'within {number(safety.hold_after)} s of an action, if `republish` is declared'
+        expected = f'within {number(safety.hold_timeout)} s of an action, with `republish_period`'
         yield Mismatch('rules', expected, f'sent again after {number(since)} s')
-    least = contract.period if safety.republish is None else safety.republish
+    least = contract.period if safety.republish_period is None else safety.republish_period
     if last is None or begins_anew(last, decision):
         return
     step, passed = decision.time_step, elapsed(last.commanded, decision.commanded)

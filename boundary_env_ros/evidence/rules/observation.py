@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Beyond, FieldSpec
+from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import Picture
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.transition import Kind
@@ -62,7 +62,9 @@ def _wrong_values(place: str, spec: FieldSpec, field: ObservationField, *, goes_
             yield Mismatch(f'{place}.values[{i}]', expected, number(value))
         if not math.isfinite(value) or (whole and not value.is_integer()):
             yield Mismatch(f'{place}.values[{i}]', f'type {spec.dtype}', number(value))
-    if field.clipped and (not at_bound or (spec.beyond is Beyond.TRUNCATE and goes_on)):
+    if field.clipped and (
+        not at_bound or (spec.out_of_bounds is OutOfBounds.TRUNCATE and goes_on)
+    ):
         expected = 'no clipping, or an ending' if at_bound else 'a value at a bound'
         yield Mismatch(f'{place}.clipped', expected, f'clipped {vector(field.values)}')
 
@@ -95,8 +97,8 @@ def encoding_of(spec: FieldSpec) -> str:
 @of_step(catalogue.TRUTH_WITHHELD, contract=True)
 def _truth_withheld(scene: Scene) -> Found:
     contract = known(scene.terms).contract
-    hidden = {spec.name for spec in contract.evaluator}
-    topics = {spec.topic for spec in contract.evaluator if spec.topic}
+    hidden = {spec.name for spec in contract.privileged}
+    topics = {spec.topic for spec in contract.privileged if spec.topic}
     topics -= {spec.topic for spec in (*contract.observation, *contract.state)}
     for view in ('before', 'after', 'state'):
         for field in getattr(scene.now, view):

@@ -69,7 +69,7 @@ def leaking(
 
 def wrong_evaluator(record: PrivilegedObservation, terms: Terms) -> Found:
     """Yield where a record of the evaluator is not of the contract."""
-    expected = tuple(spec.name for spec in terms.contract.evaluator)
+    expected = tuple(spec.name for spec in terms.contract.privileged)
     actual = tuple(found.name for found in record.fields)
     if actual != expected:
         yield Mismatch(

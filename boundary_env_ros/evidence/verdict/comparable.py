@@ -37,12 +37,14 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
         The other one.
 
     """
-    found = [*_values('', recorded, other, ('pacing', 'period', 'agents', 'turns', 'sim_time'))]
+    found = [
+        *_values('', recorded, other, ('pacing', 'period', 'agents', 'agent_order', 'sim_time'))
+    ]
     ours, theirs = (', '.join(g.name for g in c.action) for c in (recorded, other))
     if ours != theirs:
         found.append(f'action: expected the groups {ours} as in the record, got {theirs}')
     known = _parts(recorded)
-    hidden = {f'field {spec.name}' for spec in recorded.evaluator}
+    hidden = {f'field {spec.name}' for spec in recorded.privileged}
     for path, (part, names) in _parts(other).items():
         if path in known:
             found += _values(f'{path}.', known[path][0], part, names)
@@ -51,7 +53,7 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
             found.append(f'{path}: {why} (expected what the record has)')
     heard = Limits.of(recorded).needs
     found += (
-        f'{name.removeprefix(f"{ALIVE}.")}.when_stale: `hold` here only (expected as in the '
+        f'{name.removeprefix(f"{ALIVE}.")}.on_stale: `hold` here only (expected as in the '
         'record, since the gate did not listen to that topic)'
         for name in Limits.of(other).needs
         if name.startswith(ALIVE) and name not in heard

@@ -183,7 +183,7 @@ class SafetyGate(ContractNode):
             'probe_on_activation',
             False,
             'Measure the timeouts of the drivers as soon as the node is active: the robot moves '
-            'by itself then, by the command `probe` of the contract.',
+            'by itself then, by the command `driver_timeout_probe` of the contract.',
         )
         self.add_on_set_parameters_callback(self._on_parameters)
 
@@ -688,7 +688,7 @@ class SafetyGate(ContractNode):
             measured = ', '.join(
                 f'{group.name} {seconds:.3f} s'
                 for group, seconds in zip(self.contract.action, timeouts, strict=True)
-                if group.probe
+                if group.driver_timeout_probe
             )
             self.get_logger().info(f'The drivers brake by themselves after: {measured}.')
         self._say()

@@ -110,18 +110,18 @@ def _safe(key: Reader, interface: Sequence[Interface]) -> Vector:
         return safe
     number = Key(unit=OF_VALUE)
     if any(held):
-        number = Key(unit=f'{OF_VALUE}, or the word hold', words=('hold',))
-        if key.is_word('safe', 'hold'):
+        number = Key(unit=f'{OF_VALUE}, or the word hold_position', words=('hold_position',))
+        if key.is_word('safe', 'hold_position'):
             return (math.nan,) * len(held)
     before = len(key.problems)
     safe = key.many('safe', number_form(number), count=len(held))
     for index, (holds, value) in enumerate(zip(held, safe, strict=True)):
         if holds and not math.isnan(value):
             hint = 'A stop sends a robot nowhere; a pose to begin in belongs to the reset.'
-            key.problem(('safe', index), 'hold, of a position', value, hint)
+            key.problem(('safe', index), 'hold_position, of a position', value, hint)
         elif not holds and math.isnan(value) and len(key.problems) == before:
             expected = f'a number, of {interface[index].value}'
-            key.problem(('safe', index), expected, said('hold'))
+            key.problem(('safe', index), expected, said('hold_position'))
     return tuple(math.nan if holds else value for holds, value in zip(held, safe, strict=True))
 
 

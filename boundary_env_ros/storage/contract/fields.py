@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The sections ``observation``, ``state`` and ``evaluator`` of a contract."""
+"""The sections ``observation``, ``state`` and ``privileged`` of a contract."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract.grammar import TEXT
 from boundary_env_ros.core.contract.group_checks import field_faults
-from boundary_env_ros.core.contract.model import Beyond, Confidence, FieldSpec
+from boundary_env_ros.core.contract.model import Confidence, FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.problem_text import said
 from boundary_env_ros.core.contract.sources import (
     CLOUD,
@@ -41,7 +41,7 @@ def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
         for section in (
             top.section('observation'),
             top.section('state', required=False),
-            top.section('evaluator', required=False),
+            top.section('privileged', required=False),
         )
     )
     policy_side = {**state, **observation}
@@ -144,7 +144,7 @@ def _image(key: Reader, name: str, type_name: str) -> FieldSpec:
         source=source,
         shape=shape if 0 < math.prod(shape) <= _MOST_PIXELS else (1, 1, channels),
         dtype=dtype,
-        beyond=Beyond.CLIP,
+        out_of_bounds=OutOfBounds.CLIP,
         confidence=None,
         task='',
         derived=None,

@@ -56,14 +56,14 @@ def parse(
 
     """
     top = Reader(data, lines=lines)
-    observation, state, evaluator = parse_fields(top)
+    observation, state, privileged = parse_fields(top)
     section = top.section('action')
-    period, turns = top.value(Contract, 'period'), top.value(Contract, 'turns')
+    period, agent_order = top.value(Contract, 'period'), top.value(Contract, 'agent_order')
     action = parse_action(section, period)
     safety = parse_safety(
         top.section('safety', required=False),
         sum(group.size for group in action),
-        period * max(1, len(turns)),
+        period * max(1, len(agent_order)),
     )
     budget = top.inner('latency_budget')
     stages = parts_of(Contract)['latency_budget'].key
@@ -72,10 +72,10 @@ def parse(
     contract = top.make(
         Contract,
         period=period,
-        turns=turns,
+        agent_order=agent_order,
         observation=observation,
         state=state,
-        evaluator=evaluator,
+        privileged=privileged,
         action=action,
         safety=safety,
         latency_budget={
@@ -84,7 +84,7 @@ def parse(
         reaction_of=top.value(Contract, 'reaction_of', default=_first_sensor(observation)),
         task=_task(top.section('task'), tasks) if top.has('task') else TaskSpec(name=''),
         episode=_episode(
-            top.section('episode'), {f.name: f.size for f in (*observation, *state, *evaluator)}
+            top.section('episode'), {f.name: f.size for f in (*observation, *state, *privileged)}
         ),
     )
     top.finish()
@@ -121,7 +121,7 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
 
 
 def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
-    declared = key.section('causes', required=False)
+    declared = key.section('endings', required=False)
     endings = word_form({one.name.lower(): one for one in causes.Ending}, causes.Ending.TERMINATED)
     own = {name: declared.one(name, endings) for name in declared.names()}
     for name in own:
@@ -150,7 +150,7 @@ def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
             )
         on_stop[reason.upper()] = stops.one(reason, word_form({cause: cause for cause in every}))
     reset = parse_reset(key.section('reset'), sizes)
-    rules = key.make(EpisodeRules, causes=every, on_stop=on_stop, reset=reset)
+    rules = key.make(EpisodeRules, endings=every, on_stop=on_stop, reset=reset)
     key.finish()
     return rules
 

@@ -45,13 +45,13 @@ def parse_safety(key: Reader, size: int, period: float) -> Safety:
     silence, ending = max(0.1, min(3.0 * period, 0.5)), max(0.5, 4.0 * period)
     command_timeout = key.value(Safety, 'command_timeout', default=silence)
     usual_hold = min(1.5 * period, (period + command_timeout) / 2.0)
-    hold_after = key.value(Safety, 'hold_after', default=usual_hold)
-    if command_timeout <= hold_after and key.has('command_timeout'):
-        least = f'more than hold_after ({hold_after:g} s)'
+    hold_timeout = key.value(Safety, 'hold_timeout', default=usual_hold)
+    if command_timeout <= hold_timeout and key.has('command_timeout'):
+        least = f'more than hold_timeout ({hold_timeout:g} s)'
         key.problem(('command_timeout',), least, command_timeout)
-    elif command_timeout <= hold_after:
+    elif command_timeout <= hold_timeout:
         most = f'less than command_timeout ({command_timeout:g} s, its default)'
-        key.problem(('hold_after',), most, hold_after)
+        key.problem(('hold_timeout',), most, hold_timeout)
     usual = {
         'gate_period': min(0.02, period),
         'policy_timeout': max(1.0, 10.0 * period),
@@ -64,7 +64,7 @@ def parse_safety(key: Reader, size: int, period: float) -> Safety:
     safety = key.make(
         Safety,
         command_timeout=command_timeout,
-        hold_after=hold_after,
+        hold_timeout=hold_timeout,
         **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
         emergency_stop=''  # said to be none
         if key.is_word('emergency_stop', 'none')

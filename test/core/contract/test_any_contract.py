@@ -283,7 +283,7 @@ def check(world: AnyWorld) -> None:
         text = to_json(transition)
         assert to_json(from_json(Transition, text)) == text
     for record in world.evaluator:
-        check_fields(contract.evaluator, record.fields)
+        check_fields(contract.privileged, record.fields)
     for decision in world.decisions:
         for value, least, most in zip(decision.command, low, high, strict=False):
             assert math.isfinite(value)

@@ -121,12 +121,12 @@ def test_the_order_of_the_sections_makes_no_difference() -> None:
     ('path', 'default'),
     [
         (('observation', 'scan', 'dtype'), 'float32'),
-        (('observation', 'front', 'when_stale'), 'mark'),
-        (('observation', 'velocity', 'beyond'), 'clip'),
+        (('observation', 'front', 'on_stale'), 'mark'),
+        (('observation', 'velocity', 'out_of_bounds'), 'clip'),
         (('safety', 'obstacle', 'min_valid'), 0.5),
         (('safety', 'obstacle', 'type'), 'sensor_msgs/msg/LaserScan'),
         (('action', 'base', 'driver_timeout_acknowledged'), False),
-        (('episode', 'causes'), {'success': 'terminated', 'time_limit': 'truncated'}),
+        (('episode', 'endings'), {'success': 'terminated', 'time_limit': 'truncated'}),
     ],
 )
 def test_a_default_that_is_written_out_makes_no_difference(path: Path_, default: object) -> None:
@@ -167,16 +167,16 @@ MEANING: list[tuple[Path_, object]] = [
     (('observation', 'pose', 'max_age'), 0.51),
     (('observation', 'pose', 'frame'), 'map'),
     (('observation', 'pose', 'unit'), ['cm', 'm', 'rad']),
-    (('observation', 'pose', 'when_stale'), 'mark'),
+    (('observation', 'pose', 'on_stale'), 'mark'),
     (('observation', 'pose', 'confidence', 'tolerance'), 0.2),
     (('observation', 'pose', 'low'), [-5.5, -4.5, -3.2]),
     (('observation', 'scan', 'beams'), 35),
     (('observation', 'scan', 'topic'), 'lidar/scan'),
     (('observation', 'front', 'encoding'), 'bgr8'),
-    (('evaluator', 'true_pose', 'max_age'), 0.3),
+    (('privileged', 'true_pose', 'max_age'), 0.3),
     (('action', 'base', 'fields'), ['twist.linear.y', 'twist.angular.z']),
     (('action', 'base', 'high'), [0.79, 1.5]),
-    (('action', 'base', 'beyond'), 'reject'),
+    (('action', 'base', 'out_of_bounds'), 'reject'),
     (('action', 'base', 'safe'), [0.0, 0.1]),
     (('action', 'base', 'rate'), [1.01, 4.0]),
     (('action', 'base', 'stop'), [2.01, 8.0]),
@@ -194,7 +194,7 @@ MEANING: list[tuple[Path_, object]] = [
     (('robot',), {'host': 'cart-7'}),
     (('task', 'parameters', 'radius'), 0.31),
     (('episode', 'time_limit'), 7.9),
-    (('episode', 'causes'), {'tipped_over': 'terminated'}),
+    (('episode', 'endings'), {'tipped_over': 'terminated'}),
     (('episode', 'on_stop', 'sensor_invalid'), 'safety_stop'),
     (('episode', 'reset', 'settle'), 0.31),
     (('episode', 'reset', 'tolerance', 'start'), [0.05, 0.05, 0.06]),
@@ -259,7 +259,8 @@ def everything() -> Contract:
         enable='buttons[0]', timeout=0.3,
     )  # fmt: skip
     safety = replace(
-        RICH.safety, republish=0.05, overruns=Overruns(exceeded=2, of=10), workspaces=(place,),
+        RICH.safety, republish_period=0.05, overruns=Overruns(exceeded=2, of=10),
+        workspaces=(place,),
         operator=hand,
         obstacles=(
             scan,
@@ -307,7 +308,7 @@ def _whole(name: str) -> bool:
 
 def test_layout_makes_no_difference_to_a_contract_of_every_word() -> None:
     data: Any = rich_data()
-    ordered = ('observation', 'state', 'evaluator', 'action')
+    ordered = ('observation', 'state', 'privileged', 'action')
     mixed = reversed_keys({key: value for key, value in data.items() if key not in ordered})
     assert isinstance(mixed, dict)
     for section in ordered:
@@ -325,8 +326,8 @@ def test_the_order_of_choices_is_meaning() -> None:
 
 
 def test_to_stay_has_a_digest_of_its_own_whichever_way_it_is_said() -> None:
-    whole = digest_of(rich({('action', 'arm', 'safe'): 'hold'}))
-    each = digest_of(rich({('action', 'arm', 'safe'): ['hold', 'hold']}))
+    whole = digest_of(rich({('action', 'arm', 'safe'): 'hold_position'}))
+    each = digest_of(rich({('action', 'arm', 'safe'): ['hold_position', 'hold_position']}))
     base = [g for g in RICH.action if g.name == 'base']
     other = digest_of(replace(RICH, action=(replace(base[0], safe=(0.1, 0.0)), *RICH.action)))
     assert whole == each != other
@@ -352,7 +353,7 @@ def _another(value: float) -> float:
         (('observation', 'pads', 'array'), 'data'),
         (('observation', 'to_goal', 'dtype'), 'float32'),
         (('state', 'temperature', 'parts'), ['temperature']),
-        (('evaluator', 'hinge', 'quantity'), 'position'),
+        (('privileged', 'hinge', 'quantity'), 'position'),
         (('action', 'arm', 'kind'), 'continuous'),
         (('action', 'fingers', 'array'), 'data'),
     ],
@@ -378,7 +379,7 @@ def test_the_order_of_declared_causes_is_their_precedence_and_so_meaning() -> No
     digests = set()
     for declared in (one, other):
         data = shipped_data()
-        put(data, ('episode', 'causes'), declared)
+        put(data, ('episode', 'endings'), declared)
         digests.add(digest(data))
     assert len(digests) == 2
 

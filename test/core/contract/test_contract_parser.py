@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import Beyond, Pacing, TaskSpec, WhenStale
+from boundary_env_ros.core.contract.model import OnStale, OutOfBounds, Pacing, TaskSpec
 from boundary_env_ros.core.contract.sources import Array, Beams, Joints
 from boundary_env_ros.core.environment.causes import BUILT_IN, Ending
 from boundary_env_ros.errors import ContractError, Problem
@@ -47,12 +47,12 @@ def test_the_shipped_contract_says_what_its_file_says() -> None:
     assert contract.pacing is Pacing.REALTIME
     assert not contract.sim_time
     assert [f.name for f in contract.observation] == list(data['observation'])
-    assert [f.name for f in contract.evaluator] == list(data['evaluator'])
+    assert [f.name for f in contract.privileged] == list(data['privileged'])
     assert contract.flat('low') == (-0.3, -1.5)
     assert contract.action_size == 2
     assert contract.command_unit == ('m/s', 'rad/s')
-    assert contract.action[0].beyond is Beyond.CLIP
-    assert contract.observation[0].when_stale is WhenStale.TRUNCATE
+    assert contract.action[0].out_of_bounds is OutOfBounds.CLIP
+    assert contract.observation[0].on_stale is OnStale.TRUNCATE
     assert contract.observation[2].source == Beams(count=36)
     assert contract.observation[2].low == (0.0,) * 36
     assert contract.observation[3].is_image
@@ -71,7 +71,7 @@ def test_the_shipped_contract_says_what_its_file_says() -> None:
     [
         (('clock',), 'sim_time', False),
         (('pacing',), 'pacing', Pacing.REALTIME),
-        (('evaluator',), 'evaluator', ()),
+        (('privileged',), 'privileged', ()),
         (('lockstep',), 'lockstep_deadline', 10.0),
         (('recorder',), 'recorder_required', True),
         (('latency_budget',), 'latency_budget', {}),
@@ -90,16 +90,16 @@ def test_one_number_stands_for_all_dimensions() -> None:
 
 
 def test_a_declared_cause_goes_before_the_verdicts_of_the_task_and_after_losses() -> None:
-    contract = shipped({('episode', 'causes'): {'dropped_load': 'terminated'}})
-    order = list(contract.episode.causes)
+    contract = shipped({('episode', 'endings'): {'dropped_load': 'terminated'}})
+    order = list(contract.episode.endings)
     assert order.index('policy_lost') < order.index('dropped_load') < order.index('failure')
-    assert contract.episode.causes['dropped_load'] is Ending.TERMINATED
+    assert contract.episode.endings['dropped_load'] is Ending.TERMINATED
     assert set(order) == {*BUILT_IN, 'dropped_load'}
 
 
 def test_a_built_in_cause_may_be_written_out_as_it_is() -> None:
-    contract = shipped({('episode', 'causes'): {'success': 'terminated'}})
-    assert list(contract.episode.causes) == list(BUILT_IN)
+    contract = shipped({('episode', 'endings'): {'success': 'terminated'}})
+    assert list(contract.episode.endings) == list(BUILT_IN)
 
 
 def test_a_driver_without_a_timeout_must_be_acknowledged() -> None:
@@ -217,15 +217,15 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'truncate without age', ('observation', 'pose', 'max_age'), MISSING,
-        ('observation', 'pose', 'max_age'), 'an age (s) for `when_stale: truncate`',
+        ('observation', 'pose', 'max_age'), 'an age (s) for `on_stale: truncate`',
     ),
     (
-        'unknown when_stale', ('observation', 'pose', 'when_stale'), 'warn',
-        ('observation', 'pose', 'when_stale'), 'one of mark, hold, truncate',
+        'unknown on_stale', ('observation', 'pose', 'on_stale'), 'warn',
+        ('observation', 'pose', 'on_stale'), 'one of mark, stop, truncate',
     ),
     (
-        'unknown beyond', ('observation', 'pose', 'beyond'), 'reject',
-        ('observation', 'pose', 'beyond'), 'one of clip, truncate',
+        'unknown beyond', ('observation', 'pose', 'out_of_bounds'), 'reject',
+        ('observation', 'pose', 'out_of_bounds'), 'one of clip, truncate',
     ),
     (
         'no beams', ('observation', 'scan', 'beams'), 0,
@@ -260,16 +260,16 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('observation', 'pose', 'confidence', 'tolerance'), 'a finite number',
     ),
     (
-        'task field of the evaluator', ('evaluator', 'contact'), {'task': 'goal'},
-        ('evaluator', 'contact', 'topic'), 'a relative topic name',
+        'task field of the evaluator', ('privileged', 'contact'), {'task': 'goal'},
+        ('privileged', 'contact', 'topic'), 'a relative topic name',
     ),
     (
-        'evaluator field that the policy sees', ('evaluator', 'contact'),
+        'evaluator field that the policy sees', ('privileged', 'contact'),
         {
             'topic': 'pose_detections', 'type': 'geometry_msgs/msg/PoseWithCovarianceStamped',
             'fields': ['pose.pose.position.x'], 'unit': 'm', 'low': -9, 'high': 9,
         },
-        ('evaluator', 'contact'), 'a source that the policy does not see',
+        ('privileged', 'contact'), 'a source that the policy does not see',
     ),
     ('no action', ('action',), MISSING, ('action',), 'a mapping of keys'),
     ('empty action', ('action',), {}, ('action',), 'at least one group'),
@@ -315,7 +315,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'a driver too quick to hold', ('action', 'base', 'driver_timeout'), 0.1,
-        ('action', 'base', 'driver_timeout'), 'more than safety.hold_after',
+        ('action', 'base', 'driver_timeout'), 'more than safety.hold_timeout',
     ),
     (
         'a command topic that is a sensor', ('action', 'base', 'topic'), 'odom',
@@ -327,12 +327,12 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     ('safety in a list', ('safety',), [1], ('safety',), 'a mapping of keys'),
     (
-        'hold before the period', ('safety', 'hold_after'), 0.1,
-        ('safety', 'hold_after'), 'more than period',
+        'hold before the period', ('safety', 'hold_timeout'), 0.1,
+        ('safety', 'hold_timeout'), 'more than period',
     ),
     (
         'stop before hold', ('safety', 'command_timeout'), 0.15,
-        ('safety', 'command_timeout'), 'more than hold_after',
+        ('safety', 'command_timeout'), 'more than hold_timeout',
     ),
     (
         'policy lost before stop', ('safety', 'policy_timeout'), 0.3,
@@ -390,12 +390,12 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('episode', 'time_limit'), 'at least one period',
     ),
     (
-        'a time limit that is no truncation', ('episode', 'causes'), {'time_limit': 'terminated'},
-        ('episode', 'causes', 'time_limit'), 'truncated, which is what time_limit means',
+        'a time limit that is no truncation', ('episode', 'endings'), {'time_limit': 'terminated'},
+        ('episode', 'endings', 'time_limit'), 'truncated, which is what time_limit means',
     ),
     (
-        'a cause that is neither', ('episode', 'causes'), {'mine': 'success'},
-        ('episode', 'causes', 'mine'), 'one of terminated, truncated',
+        'a cause that is neither', ('episode', 'endings'), {'mine': 'success'},
+        ('episode', 'endings', 'mine'), 'one of terminated, truncated',
     ),
     (
         'a stop for an unknown reason', ('episode', 'on_stop'), {'obstacle': 'safety_stop'},
@@ -482,7 +482,7 @@ def test_every_problem_is_told_at_once() -> None:
             ('colour',): 'red',
             ('observation', 'pose', 'max_age'): 'long',
             ('action', 'base', 'low'): [9.0, 'x'],
-            ('safety', 'hold_after'): 'soon',
+            ('safety', 'hold_timeout'): 'soon',
             ('episode', 'reset', 'service'): '/absolute',
         }
     )
@@ -492,7 +492,7 @@ def test_every_problem_is_told_at_once() -> None:
         ('observation', 'pose', 'max_age'),
         ('action', 'base', 'low', 1),
         ('action', 'base', 'high', 0),
-        ('safety', 'hold_after'),
+        ('safety', 'hold_timeout'),
         ('episode', 'reset', 'service'),
     }
 
@@ -523,11 +523,11 @@ def test_a_contract_without_a_task_has_one_that_judges_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ('period', 'deadman', 'hold_after'),
+    ('period', 'deadman', 'hold_timeout'),
     [(0.01, 0.1, 0.015), (0.02, 0.1, 0.03), (0.1, 0.3, 0.15), (0.4, 0.5, 0.45)],
 )
 def test_the_timeouts_follow_from_the_period(
-    period: float, deadman: float, hold_after: float
+    period: float, deadman: float, hold_timeout: float
 ) -> None:
     data = shipped_data()
     put(data, ('period',), period)
@@ -538,7 +538,7 @@ def test_the_timeouts_follow_from_the_period(
         assert getattr(safety, f'{name}_timeout') == pytest.approx(deadman), name
     assert safety.max_action_age == pytest.approx(deadman)
     assert safety.gate_timeout == safety.robot_timeout == pytest.approx(max(0.5, 4 * period))
-    assert safety.hold_after == pytest.approx(hold_after)
+    assert safety.hold_timeout == pytest.approx(hold_timeout)
     assert safety.policy_timeout == pytest.approx(max(1.0, 10 * period))
     assert safety.gate_period == pytest.approx(min(0.02, period))
 

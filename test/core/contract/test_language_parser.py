@@ -12,14 +12,14 @@ import pytest
 
 from boundary_env_ros.core.contract.model import (
     ActionKind,
-    Beyond,
     CallStep,
     ConfirmStep,
     Interface,
+    OnStale,
+    OutOfBounds,
     PublishStep,
     Qos,
     WaitStep,
-    WhenStale,
     WorldStep,
 )
 from boundary_env_ros.core.contract.sources import (
@@ -111,8 +111,8 @@ def test_units_come_with_the_message_and_may_be_said_otherwise() -> None:
 def test_what_a_field_says_besides_its_values_is_read() -> None:
     assert FIELDS['joints'].qos == Qos(reliable=True, transient_local=True, depth=5)
     assert FIELDS['wrench'].qos == Qos()
-    assert FIELDS['wrench'].when_stale is WhenStale.HOLD
-    assert FIELDS['pads'].beyond is Beyond.TRUNCATE
+    assert FIELDS['wrench'].on_stale is OnStale.STOP
+    assert FIELDS['pads'].out_of_bounds is OutOfBounds.TRUNCATE
     assert (FIELDS['depth'].skew, FIELDS['colour'].skew, FIELDS['wrench'].skew) == (
         0.05,
         0.04,
@@ -136,7 +136,10 @@ def test_the_groups_of_the_action_are_what_their_keys_say() -> None:
     assert GROUPS['arm'].source == Trajectory(names=('lift', 'elbow'), duration=0.1)
     assert all(map(math.isnan, GROUPS['arm'].safe))
     assert GROUPS['fingers'].source == Array(path='data', length=2)
-    assert (GROUPS['fingers'].kind, GROUPS['fingers'].most) == (ActionKind.DELTA, (0.01, 0.02))
+    assert (GROUPS['fingers'].kind, GROUPS['fingers'].max_delta) == (
+        ActionKind.DELTA,
+        (0.01, 0.02),
+    )
     assert set(GROUPS['arm'].interface) == {Interface.POSITION}
     assert all(map(math.isnan, GROUPS['fingers'].safe))
     assert set(GROUPS['fingers'].interface) == {Interface.POSITION}
@@ -235,17 +238,17 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
     ('no skew', (OBSERVED, 'depth', 'skew'), 0, (OBSERVED, 'depth', 'skew'), 'greater than 0'),
     (
         'held without age', (OBSERVED, 'wrench', 'max_age'), MISSING,
-        (OBSERVED, 'wrench', 'max_age'), 'an age (s) for `when_stale: hold`',
+        (OBSERVED, 'wrench', 'max_age'), 'an age (s) for `on_stale: stop`',
     ),
     (
-        'held by the evaluator', ('evaluator', 'hinge'),
+        'held by the evaluator', ('privileged', 'hinge'),
         {'topic': 'h', 'type': 'std_msgs/msg/Float64', 'low': 0, 'high': 1, 'max_age': 1.0,
-         'when_stale': 'hold'},
-        ('evaluator', 'hinge', 'when_stale'), 'what only the evaluator sees must not act',
+         'on_stale': 'stop'},
+        ('privileged', 'hinge', 'on_stale'), 'a privileged field must not act',
     ),
     (
-        'held by tf', ('state', 'gripper', 'when_stale'), 'hold',
-        ('state', 'gripper', 'when_stale'), 'the gate listens to no tf',
+        'held by tf', ('state', 'gripper', 'on_stale'), 'stop',
+        ('state', 'gripper', 'on_stale'), 'the gate listens to no tf',
     ),
     ('jpeg of depths', (OBSERVED, 'colour', 'encoding'), '16UC1', (OBSERVED, 'colour', 'encoding'),
      'an encoding of 8 bits for jpeg'),
@@ -315,7 +318,7 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
     (
         'a difference beyond all numbers', (OBSERVED, 'wrench'),
         {'topic': 'w', 'type': 'std_msgs/msg/Float64', 'unit': 'N', 'dtype': 'float64',
-         'low': -1e308, 'high': 1e308, 'when_stale': 'mark'},
+         'low': -1e308, 'high': 1e308, 'on_stale': 'mark'},
         (OBSERVED, 'wrenches', 'derive', 'of'), 'bounds give one that float32 can hold',
     ),
     ('a derived field with a topic', (OBSERVED, 'heading', 'topic'), 'x',
@@ -342,10 +345,10 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
         (ACTION, 'fingers', 'kind'), 'one of continuous, delta, discrete, multi_discrete',
     ),
     (
-        'a delta of nothing', (ACTION, 'fingers', 'most'), [0.01, 0],
-        (ACTION, 'fingers', 'most', 1), 'greater than 0',
+        'a delta of nothing', (ACTION, 'fingers', 'max_delta'), [0.01, 0],
+        (ACTION, 'fingers', 'max_delta', 1), 'greater than 0',
     ),
-    ('most of a continuous group', (ACTION, 'arm', 'most'), 0.1, (ACTION, 'arm', 'most'),
+    ('most of a continuous group', (ACTION, 'arm', 'max_delta'), 0.1, (ACTION, 'arm', 'max_delta'),
      ''),
     (
         'one choice', (ACTION, 'base', 'choices'), {'stand': [0, 0]},
@@ -516,8 +519,8 @@ POSE_TYPE = 'geometry_msgs/msg/PoseWithCovarianceStamped'
 def test_what_only_the_evaluator_sees_is_no_part_of_what_the_policy_may_see(
     field: dict[str, object], name: str
 ) -> None:
-    problems = problems_of(('evaluator', 'truth'), field)
-    assert {problem.path for problem in problems} == {('evaluator', 'truth')}
+    problems = problems_of(('privileged', 'truth'), field)
+    assert {problem.path for problem in problems} == {('privileged', 'truth')}
     assert all('that the policy does not see' in problem.expected for problem in problems)
     assert all(repr(name) in problem.actual for problem in problems)
 
@@ -533,4 +536,4 @@ def test_what_only_the_evaluator_sees_is_no_part_of_what_the_policy_may_see(
     ],
 )
 def test_another_part_of_a_message_is_the_evaluators_to_see(field: dict[str, object]) -> None:
-    rich({('evaluator', 'truth'): field})
+    rich({('privileged', 'truth'): field})

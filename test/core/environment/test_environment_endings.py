@@ -243,12 +243,12 @@ def test_of_several_causes_at_once_the_declared_precedence_picks_one() -> None:
 def test_the_precedence_is_the_order_of_the_contract(
     together: tuple[str, str], first: str
 ) -> None:
-    order = list(CONTRACT.episode.causes)
+    order = list(CONTRACT.episode.endings)
     assert min(together, key=order.index) == first
 
 
 def test_a_cause_of_the_tasks_own_goes_by_its_declaration() -> None:
-    contract = shipped({('episode', 'causes'): {'dropped_load': 'terminated'}})
+    contract = shipped({('episode', 'endings'): {'dropped_load': 'terminated'}})
     world = EpisodeWorld(contract=contract).start()
     world.environment._task = Judge(lambda step: Outcome(cause='dropped_load'))
     world.finish(within=2 * PERIOD)

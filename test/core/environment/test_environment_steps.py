@@ -35,7 +35,7 @@ def test_what_follows_one_step_precedes_the_next(world: EpisodeWorld) -> None:
 
 def test_no_field_of_the_evaluator_is_ever_in_what_the_policy_sees(world: EpisodeWorld) -> None:
     world.run(1.0)
-    hidden = {spec.name for spec in world.contract.evaluator}
+    hidden = {spec.name for spec in world.contract.privileged}
     assert hidden
     for observation in world.observations:
         assert not hidden & {f.name for f in observation.fields}

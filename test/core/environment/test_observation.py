@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import Beyond, WhenStale
+from boundary_env_ros.core.contract.model import OnStale, OutOfBounds
 from boundary_env_ros.core.environment.observation import (
     age_of,
     bring_inside,
@@ -142,7 +142,7 @@ def test_what_was_brought_inside_is_inside_and_says_whether_it_changed(
 
 def test_a_truncating_field_is_brought_inside_too_and_ends_the_episode() -> None:
     time = Timepiece()
-    specs = (replace(POSE, beyond=Beyond.TRUNCATE), *SPECS[1:])
+    specs = (replace(POSE, out_of_bounds=OutOfBounds.TRUNCATE), *SPECS[1:])
     good = {
         spec.name: Sample(values=spec.low, captured=time.stamp()) for spec in SPECS if spec.low
     }
@@ -164,7 +164,7 @@ def test_only_fields_that_truncate_are_lost(status: FieldStatus) -> None:
             spec.name: Sample(values=spec.low, captured=time.stamp(ago=100.0)) for spec in SPECS
         }
     fields = freeze(SPECS, samples, SOURCES, observed=time.now)
-    names = {s.name for s in SPECS if s.when_stale is WhenStale.TRUNCATE}
+    names = {s.name for s in SPECS if s.on_stale is OnStale.TRUNCATE}
     assert names == {'pose', 'velocity'}
     assert set(lost(SPECS, fields)) == names
 

@@ -149,7 +149,7 @@ def test_a_reset_that_lacks_it_says_so_by_name() -> None:
 
 
 def test_it_ends_the_episode_where_it_is_to() -> None:
-    running = world(when_stale='truncate').start().run(1.0)
+    running = world(on_stale='truncate').start().run(1.0)
     running.alive.discard('velocity')
     running.finish()
     last = check_one_ending(running, 'sensor_lost', terminated=False, by='environment')
@@ -157,7 +157,7 @@ def test_it_ends_the_episode_where_it_is_to() -> None:
 
 
 def test_it_is_marked_where_it_only_is_to_be_marked() -> None:
-    running = world(when_stale='mark').start().run(0.5)
+    running = world(on_stale='mark').start().run(0.5)
     running.alive.discard('velocity')
     running.run(0.5)
     assert running.state is EpisodeState.RUNNING
@@ -168,7 +168,7 @@ def test_it_is_marked_where_it_only_is_to_be_marked() -> None:
 
 
 def test_it_ends_the_episode_beyond_its_bounds_where_it_is_to() -> None:
-    running = world(beyond='truncate', low=[-0.1, -6.0], high=[0.25, 6.0]).start()
+    running = world(out_of_bounds='truncate', low=[-0.1, -6.0], high=[0.25, 6.0]).start()
     running.finish()
     last = check_one_ending(running, 'sensor_lost', terminated=False, by='environment')
     assert last.state[0].clipped

@@ -59,8 +59,14 @@ def tool(key: str) -> Path_:
 
 def test_without_the_words_nothing_but_bounds_and_rate_limits_a_group() -> None:
     [group] = shipped().action
-    assert group.acceleration == group.jerk == group.depart == group.probe == ()
-    assert group.rotation == group.curvature == ()
+    assert (
+        group.acceleration
+        == group.jerk
+        == group.max_tracking_error
+        == group.driver_timeout_probe
+        == ()
+    )
+    assert group.rotation == group.scale_together == ()
 
 
 def test_each_word_is_read() -> None:
@@ -68,22 +74,25 @@ def test_each_word_is_read() -> None:
         {
             base('acceleration'): 0.5,
             base('jerk'): [2.0, 9.0],
-            base('depart'): [0.3, 0.8],
-            base('curvature'): [1, 0],
-            base('probe'): [0.1, 0.0],
-            ('safety', 'republish'): 0.05,
+            base('max_tracking_error'): [0.3, 0.8],
+            base('scale_together'): [1, 0],
+            base('driver_timeout_probe'): [0.1, 0.0],
+            ('safety', 'republish_period'): 0.05,
         }
     ).action
     assert group.acceleration == (0.5, 0.5)
     assert group.jerk == (2.0, 9.0)
-    assert group.depart == (0.3, 0.8)
-    assert group.curvature == (1, 0)
-    assert group.probe == (0.1, 0.0)
+    assert group.max_tracking_error == (0.3, 0.8)
+    assert group.scale_together == (1, 0)
+    assert group.driver_timeout_probe == (0.1, 0.0)
     assert turned.rotation == (1, 2, 3, 4)
     assert all(map(math.isnan, turned.safe))
 
 
-@pytest.mark.parametrize('name', ['acceleration', 'jerk', 'depart', 'curvature', 'probe'])
+@pytest.mark.parametrize(
+    'name',
+    ['acceleration', 'jerk', 'max_tracking_error', 'scale_together', 'driver_timeout_probe'],
+)
 def test_a_word_without_a_value_is_as_good_as_none(name: str) -> None:
     assert contract_with({base(name): None}) == contract_with({})
 
@@ -91,11 +100,11 @@ def test_a_word_without_a_value_is_as_good_as_none(name: str) -> None:
 @pytest.mark.parametrize(
     'changes',
     [
-        {base('acceleration'): 0.5, ('safety', 'republish'): 0.05},
-        {base('jerk'): 0.5, ('safety', 'republish'): 0.05},
-        {base('depart'): 0.5},
-        {base('curvature'): [0, 1]},
-        {base('probe'): [0.1, 0.0]},
+        {base('acceleration'): 0.5, ('safety', 'republish_period'): 0.05},
+        {base('jerk'): 0.5, ('safety', 'republish_period'): 0.05},
+        {base('max_tracking_error'): 0.5},
+        {base('scale_together'): [0, 1]},
+        {base('driver_timeout_probe'): [0.1, 0.0]},
     ],
 )
 def test_each_word_is_part_of_the_meaning_that_the_digest_is_of(
@@ -108,12 +117,12 @@ def test_each_word_is_part_of_the_meaning_that_the_digest_is_of(
 def test_a_delta_may_keep_its_curvature_and_have_a_profile() -> None:
     changes: dict[Path_, object] = {
         base('kind'): 'delta',
-        base('most'): 0.1,
-        base('curvature'): [0, 1],
+        base('max_delta'): 0.1,
+        base('scale_together'): [0, 1],
         base('acceleration'): 1.0,
-        ('safety', 'republish'): 0.05,
+        ('safety', 'republish_period'): 0.05,
     }
-    assert contract_with(changes).action[0].curvature == (0, 1)
+    assert contract_with(changes).action[0].scale_together == (0, 1)
 
 
 def test_named_commands_may_have_a_profile() -> None:
@@ -121,14 +130,14 @@ def test_named_commands_may_have_a_profile() -> None:
         base('kind'): 'discrete',
         base('choices'): {'stand': [0, 0], 'ahead': [0.4, 0]},
         base('acceleration'): 1.0,
-        ('safety', 'republish'): 0.05,
+        ('safety', 'republish_period'): 0.05,
     }
     assert contract_with(changes).action[0].acceleration == (1.0, 1.0)
 
 
 def test_the_longest_time_between_two_commands_on_a_profile_is_one_period() -> None:
-    data = data_with({base('acceleration'): 1.0, ('safety', 'republish'): 0.08})
-    assert parse(data, tasks=TASKS).safety.republish == 0.08
+    data = data_with({base('acceleration'): 1.0, ('safety', 'republish_period'): 0.08})
+    assert parse(data, tasks=TASKS).safety.republish_period == 0.08
 
 
 # What is refused ---------------------------------------------------------------------------------
@@ -136,15 +145,18 @@ def test_the_longest_time_between_two_commands_on_a_profile_is_one_period() -> N
 CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
     ('no acceleration at all', {base('acceleration'): 0.0}, base('acceleration'), 'greater than'),
     ('a jerk too many', {base('jerk'): [1.0, 1.0, 1.0]}, base('jerk'), 'or a list of 2'),
-    ('no difference', {base('depart'): [0.1, 0.0]}, (*base('depart'), 1), 'greater than 0'),
+    ('no difference', {base('max_tracking_error'): [0.1, 0.0]}, (*base('max_tracking_error'), 1),
+     'greater than 0'),
     (
         'a profile that nobody follows', {base('acceleration'): 1.0},
-        ('safety', 'republish'), 'at most period - gate_period (0.08 s), with `acceleration`',
+        ('safety', 'republish_period'),
+        'at most period - gate_period (0.08 s), with `acceleration`',
     ),
     (
         'a profile that is followed too seldom',
-        {base('jerk'): 1.0, ('safety', 'republish'): 0.09},
-        ('safety', 'republish'), 'at most period - gate_period (0.08 s), with `acceleration`',
+        {base('jerk'): 1.0, ('safety', 'republish_period'): 0.09},
+        ('safety', 'republish_period'),
+        'at most period - gate_period (0.08 s), with `acceleration`',
     ),
     # Interface.
     (
@@ -154,11 +166,12 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
     ),
     (
         'a place to go to in a stop', {('action', 'arm'): {**ARM, 'safe': [0.5, 0.5]}},
-        ('action', 'arm', 'safe'), 'hold, of a position',
+        ('action', 'arm', 'safe'), 'hold_position, of a position',
     ),
-    ('a speed that goes on in a stop', {base('safe'): 'hold'}, base('safe'), 'a finite number'),
+    ('a speed that goes on in a stop', {base('safe'): 'hold_position'}, base('safe'),
+     'a finite number'),
     (
-        'a twist of positions', {base('interface'): 'position', base('safe'): 'hold'},
+        'a twist of positions', {base('interface'): 'position', base('safe'): 'hold_position'},
         base('interface'), 'velocity, as geometry_msgs/msg/TwistStamped says',
     ),
     (
@@ -168,49 +181,53 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
     (
         'a profile of a driver that is told to be there sooner',
         {('action', 'arm'): {**ARM, 'acceleration': 4.0, 'duration': 0.05},
-         ('safety', 'republish'): 0.05},
+         ('safety', 'republish_period'): 0.05},
         ('action', 'arm', 'duration'), 'at least period (0.1 s), with `acceleration` or `jerk`',
     ),
     # Curvature.
-    ('a curvature of one', {base('curvature'): [0]}, base('curvature'), 'two or more'),
-    ('one twice', {base('curvature'): [0, 0]}, base('curvature'), 'different whole'),
-    ('beyond the group', {base('curvature'): [0, 2]}, base('curvature'), 'below 2'),
-    ('between two', {base('curvature'): [0, 0.5]}, (*base('curvature'), 1), 'a whole number'),
+    ('a curvature of one', {base('scale_together'): [0]}, base('scale_together'), 'two or more'),
+    ('one twice', {base('scale_together'): [0, 0]}, base('scale_together'), 'different whole'),
+    ('beyond the group', {base('scale_together'): [0, 2]}, base('scale_together'), 'below 2'),
+    ('between two', {base('scale_together'): [0, 0.5]}, (*base('scale_together'), 1),
+     'a whole number'),
     (
         'named twists',
-        {base('curvature'): [0, 1], base('kind'): 'discrete',
+        {base('scale_together'): [0, 1], base('kind'): 'discrete',
          base('choices'): {'stand': [0, 0], 'ahead': [0.4, 0]}},
-        base('kind'), 'continuous or delta, with curvature',
+        base('kind'), 'continuous or delta, with scale_together',
     ),
     (
-        'levels', {base('curvature'): [0, 1], base('kind'): 'multi_discrete',
+        'levels', {base('scale_together'): [0, 1], base('kind'): 'multi_discrete',
                    base('levels'): [[0, 0.4], [0, 1]]},
-        base('kind'), 'continuous or delta, with curvature',
+        base('kind'), 'continuous or delta, with scale_together',
     ),
     (
         'no way to 0',
-        {base('curvature'): [0, 1], base('low'): [0.1, -1.5], base('safe'): [0.1, 0.0]},
-        (*base('low'), 0), 'at most 0, with curvature',
+        {base('scale_together'): [0, 1], base('low'): [0.1, -1.5], base('safe'): [0.1, 0.0]},
+        (*base('low'), 0), 'at most 0, with scale_together',
     ),
     (
         'no way to 0 from below',
-        {base('curvature'): [0, 1], base('high'): [0.8, -0.1], base('safe'): [0.0, -0.1]},
-        (*base('high'), 1), 'at least 0, with curvature',
+        {base('scale_together'): [0, 1], base('high'): [0.8, -0.1], base('safe'): [0.0, -0.1]},
+        (*base('high'), 1), 'at least 0, with scale_together',
     ),
     # Probe.
-    ('a probe out of bounds', {base('probe'): [0.9, 0.0]}, (*base('probe'), 0), 'a value in'),
+    ('a probe out of bounds', {base('driver_timeout_probe'): [0.9, 0.0]},
+     (*base('driver_timeout_probe'), 0), 'a value in'),
     (
-        'a probe that shows nothing', {base('probe'): [0.02, 0.1]}, base('probe'),
+        'a probe that shows nothing', {base('driver_timeout_probe'): [0.02, 0.1]},
+        base('driver_timeout_probe'),
         'differs from safe by more than feedback.threshold',
     ),
     (
         'a driver without a timeout',
-        {base('probe'): [0.1, 0.0], base('driver_timeout'): 'none',
+        {base('driver_timeout_probe'): [0.1, 0.0], base('driver_timeout'): 'none',
          base('driver_timeout_acknowledged'): True},
-        base('probe'), 'no probe, of a driver without a timeout',
+        base('driver_timeout_probe'), 'no probe, of a driver without a timeout',
     ),
     (
-        'a place that is held', {tool('probe'): [0.6, 0.0, 0.0, 0.0, 1.0]}, tool('probe'),
+        'a place that is held', {tool('driver_timeout_probe'): [0.6, 0.0, 0.0, 0.0, 1.0]},
+        tool('driver_timeout_probe'),
         'no probe, in a group that stays where it is',
     ),
     # Rotation.
@@ -234,19 +251,20 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         'one number (rad/s) for all four of the rotation',
     ),
     (
-        'a difference of quaternions', {tool('kind'): 'delta', tool('most'): 0.1}, tool('kind'),
+        'a difference of quaternions', {tool('kind'): 'delta', tool('max_delta'): 0.1},
+        tool('kind'),
         'continuous, with rotation',
     ),
     (
-        'a turn with a profile', {tool('acceleration'): 1.0, ('safety', 'republish'): 0.05},
+        'a turn with a profile', {tool('acceleration'): 1.0, ('safety', 'republish_period'): 0.05},
         tool('acceleration'), 'no acceleration, in a group with rotation',
     ),
     (
-        'a turn with a jerk', {tool('jerk'): 1.0, ('safety', 'republish'): 0.05},
+        'a turn with a jerk', {tool('jerk'): 1.0, ('safety', 'republish_period'): 0.05},
         tool('jerk'), 'no jerk, in a group with rotation',
     ),
     (
-        'a part of it scaled', {tool('curvature'): [0, 1]}, tool('curvature'),
+        'a part of it scaled', {tool('scale_together'): [0, 1]}, tool('scale_together'),
         'no dimension of the rotation',
     ),
     (
@@ -311,7 +329,7 @@ def test_the_least_room_that_is_asked_for_is_enough_for_one_that_was_getting_fas
     profile: dict[str, float],
 ) -> None:
     changes: dict[Path_, object] = {base(key): value for key, value in profile.items()}
-    changes |= {('safety', 'republish'): 0.05}
+    changes |= {('safety', 'republish_period'): 0.05}
     where = ('safety', 'obstacle', 'slow_distance')
     with pytest.raises(ContractError) as caught:
         shipped({**changes, where: 0.7})

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, Pacing
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OutOfBounds, Pacing
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
 from boundary_env_ros.core.gate.commands import (
     admitted_action,
@@ -68,7 +68,7 @@ def test_a_delta_is_added_to_the_last_command() -> None:
 
 
 def test_a_delta_beyond_its_most_is_limited_and_says_so() -> None:
-    group = replace(GROUPS['fingers'], beyond=Beyond.CLIP)
+    group = replace(GROUPS['fingers'], out_of_bounds=OutOfBounds.CLIP)
     command, [result] = translate((group,), (0.005, -0.5), (0.04, 0.04))
     assert command == pytest.approx((0.045, 0.02))
     assert result == RuleResult(
@@ -177,7 +177,7 @@ def test_no_action_of_any_kind_gets_past_bounds_and_rates(data: st.DataObject) -
         taken, start = taken + group.action_size, start + group.size
         if group.kind is ActionKind.DELTA:
             for value, most, was, published in zip(
-                part, group.most, previous[here], ruling.command[here], strict=True
+                part, group.max_delta, previous[here], ruling.command[here], strict=True
             ):
                 # What no sum can show is as it was asked for.
                 assert abs(value) <= most or was + value == published
@@ -214,7 +214,7 @@ def test_a_delta_out_of_the_bounds_of_the_command_is_brought_inside_or_refused()
     near = (*REST[:2], 0.075, 0.075, *REST[4:])
     asked = (0.1, -0.1, 0.01, 0.0, 0.0, 0.0, 0.0)
     assert rule(limits_of(RICH), situation(near), asked).verdict is Verdict.REJECTED
-    clipping = rich({('action', 'fingers', 'beyond'): 'clip'})
+    clipping = rich({('action', 'fingers', 'out_of_bounds'): 'clip'})
     ruling = rule(limits_of(clipping), situation(near), asked)
     assert ruling.verdict is Verdict.LIMITED
     assert ruling.command[2] == 0.08
@@ -222,7 +222,7 @@ def test_a_delta_out_of_the_bounds_of_the_command_is_brought_inside_or_refused()
 
 
 def test_an_excess_that_no_sum_can_show_limits_nothing() -> None:
-    clipping = rich({('action', 'fingers', 'beyond'): 'clip'})
+    clipping = rich({('action', 'fingers', 'out_of_bounds'): 'clip'})
     excess = math.nextafter(0.01, 1.0)
     assert 0.04 + excess == 0.04 + 0.01
     asked = (0.1, -0.1, excess, 0.0, 0.0, 0.0, 0.0)

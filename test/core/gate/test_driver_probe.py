@@ -19,7 +19,7 @@ from boundary_env_ros.core.gate.events import ProbeDrivers
 from boundary_env_ros.errors import Refused, ResultCode
 
 PROBED: dict[Path_, object] = {
-    ('action', 'base', 'probe'): [0.1, 0.0], ('safety', 'obstacle'): None,
+    ('action', 'base', 'driver_timeout_probe'): [0.1, 0.0], ('safety', 'obstacle'): None,
 }  # fmt: skip
 DECLARED = 0.25
 
@@ -189,7 +189,7 @@ def test_a_robot_that_says_nothing_is_never_set_in_motion() -> None:
 
 
 def test_a_probe_waits_for_the_sensors_before_it_moves_anything() -> None:
-    bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
+    bench = Bench(shipped({('action', 'base', 'driver_timeout_probe'): [0.1, 0.0]}))
     bench.gate.apply(ProbeDrivers(now=bench.time.now))  # before anything was heard
     bench.witness.probing = True
     bench.alive.discard('scan')
@@ -253,7 +253,7 @@ def test_an_emergency_stop_brakes_at_once_whatever_is_being_measured(silent: boo
 
 @pytest.mark.parametrize('silent', [False, True])
 def test_an_obstacle_brakes_at_once_whatever_is_being_measured(silent: bool) -> None:
-    bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
+    bench = Bench(shipped({('action', 'base', 'driver_timeout_probe'): [0.1, 0.0]}))
     bench.pulse()
     bench.gate.apply(ProbeDrivers(now=bench.time.now))
     bench.witness.probing = True

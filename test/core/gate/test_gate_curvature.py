@@ -26,7 +26,7 @@ from boundary_env_ros.core.gate.rules.rule_input import Ruling
 
 def cart(**base: Any) -> Contract:
     """Return the shipped contract, whose twist keeps its curvature."""
-    keys = {'curvature': [0, 1], **base}
+    keys = {'scale_together': [0, 1], **base}
     return shipped({('action', 'base', key): value for key, value in keys.items()})
 
 
@@ -245,12 +245,12 @@ def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
 PROFILE: dict[tuple[str | int, ...], object] = {
     ('action', 'base', 'acceleration'): [0.5, 20.0],
     ('safety', 'obstacle'): None,
-    ('safety', 'republish'): 0.05,
+    ('safety', 'republish_period'): 0.05,
 }
 
 
 def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> None:
-    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'curvature'): [0, 1]}))
+    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'scale_together'): [0, 1]}))
     sequence = Sequence(limits, (0.0, 0.0))
     for _ in range(60):
         ruling = sequence.ask((1.6, 1.0), 0.1)
@@ -258,7 +258,7 @@ def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> No
 
 
 def test_on_the_way_there_each_dimension_follows_the_profile_that_is_its_own() -> None:
-    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'curvature'): [0, 1]}))
+    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'scale_together'): [0, 1]}))
     one, other = Sequence(limits, (0.0, 0.0)), Sequence(Limits.of(shipped(PROFILE)), (0.0, 0.0))
     for _ in range(10):
         assert one.ask((0.6, 1.2), 0.1) == other.ask((0.6, 1.2), 0.1)

@@ -73,7 +73,7 @@ def test_it_needs_nothing_that_could_still_arrive(bench: Bench) -> None:
 
 
 def test_a_probe_ends_with_the_deactivation() -> None:
-    bench = Bench(shipped({('action', 'base', 'probe'): [0.1, 0.0]}))
+    bench = Bench(shipped({('action', 'base', 'driver_timeout_probe'): [0.1, 0.0]}))
     bench.pulse()
     bench.witness.probing = True
     bench.gate.apply(ProbeDrivers(now=bench.time.now))

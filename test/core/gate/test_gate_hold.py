@@ -13,8 +13,8 @@ from core_world import Message, only, rich, shipped, stamped
 from gate_bench import Bench, reasons
 import pytest
 
-from boundary_env_ros.core.contract.model import ActionKind, Beyond, Contract, Pacing, WhenStale
-from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, OutOfBounds, Pacing
+from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
@@ -33,7 +33,7 @@ def arm_contract() -> Contract:
         state=(),
         action=RICH.action[:1],
         safety=replace(RICH.safety, obstacles=()),
-        observation=tuple(replace(f, when_stale=WhenStale.MARK) for f in RICH.observation),
+        observation=tuple(replace(f, on_stale=OnStale.MARK) for f in RICH.observation),
     )
 
 
@@ -42,7 +42,7 @@ ARM = arm_contract()
 
 def profiled_arm(**changes: Vector) -> Contract:
     """Return the contract of an arm with other limits on its motion."""
-    safety = replace(ARM.safety, republish=0.02)
+    safety = replace(ARM.safety, republish_period=0.02)
     return replace(ARM, action=(replace(ARM.action[0], **changes),), safety=safety)
 
 
@@ -172,7 +172,7 @@ def test_a_rate_is_that_of_the_trajectory_where_it_is_shorter_than_the_period() 
 
 
 def test_a_late_action_moves_no_arm_that_is_to_hold_safely() -> None:
-    bench = arm(replace(ARM, safety=replace(ARM.safety, hold=Hold.SAFE)))
+    bench = arm(replace(ARM, safety=replace(ARM.safety, on_timeout=OnTimeout.SAFE)))
     move(bench, 0.7, -0.7, periods=4)
     last = bench.command
     assert {decision.command for decision in bench.wait(0.6)} == {last}
@@ -250,7 +250,9 @@ def test_it_stays_outside_where_it_is_stopped_on_its_way_back(changes: dict[str,
 
 def test_a_difference_from_outside_of_the_bounds_is_not_refused_for_where_the_arm_is() -> None:
     group = ARM.action[0]
-    delta = replace(group, kind=ActionKind.DELTA, most=(0.05, 0.05), beyond=Beyond.REJECT)
+    delta = replace(
+        group, kind=ActionKind.DELTA, max_delta=(0.05, 0.05), out_of_bounds=OutOfBounds.REJECT
+    )
     bench = outside(replace(ARM, action=(delta,)))
     decision = bench.ask(-0.05, 0.0)
     assert decision.verdict is Verdict.ADMITTED
@@ -358,7 +360,7 @@ def test_winding_down_ends_where_nobody_knows_where_to_stay() -> None:
 HOLDING = replace(
     ARM,
     observation=tuple(
-        replace(f, when_stale=WhenStale.HOLD) if f.name == 'wrench' else f for f in ARM.observation
+        replace(f, on_stale=OnStale.STOP) if f.name == 'wrench' else f for f in ARM.observation
     ),
 )
 MAX_AGE = 0.2

@@ -11,7 +11,7 @@ from core_world import rich, shipped
 from gate_bench import Bench, reasons
 import pytest
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract, WaitStep, WhenStale
+from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, WaitStep
 from boundary_env_ros.core.contract.safety import Operator
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
@@ -38,11 +38,11 @@ def of_groups(*groups: object) -> Contract:
         action=groups,
         state=(),
         safety=replace(RICH.safety, obstacles=()),
-        observation=tuple(replace(f, when_stale=WhenStale.MARK) for f in RICH.observation),
+        observation=tuple(replace(f, on_stale=OnStale.MARK) for f in RICH.observation),
     )
 
 
-_FINGERS = replace(RICH.action[1], kind=ActionKind.CONTINUOUS, most=())
+_FINGERS = replace(RICH.action[1], kind=ActionKind.CONTINUOUS, max_delta=())
 _MOTORS = replace(
     RICH.action[3], kind=ActionKind.CONTINUOUS, levels=(), driver_timeout=None,
     low=(-20.0,) * 2, high=(20.0,) * 2, safe=(15.0,) * 2, rate=(20.0,) * 2, stop=(20.0,) * 2,
@@ -207,8 +207,8 @@ def test_a_takeover_of_an_arm_that_lags_does_not_jump_and_nor_does_giving_back()
 
 
 def test_a_group_that_departs_frees_no_command_of_another_group() -> None:
-    """The arm was pushed; the gripper, which declares no `depart`, holds on to its object."""
-    bench = Bench(of_groups(replace(ARM.action[0], depart=(0.2, 0.2)), _FINGERS))
+    """The arm was pushed; the gripper, without `max_tracking_error`, holds on to its object."""
+    bench = Bench(of_groups(replace(ARM.action[0], max_tracking_error=(0.2, 0.2)), _FINGERS))
     bench.motion = (*PLACE, *ON_AN_OBJECT)
     bench.start()
     drive(bench, *PLACE, *CLOSED, periods=4)

@@ -67,7 +67,7 @@ def test_a_limit_of_zero_is_a_limit() -> None:
 
 
 def test_a_group_that_rejects_refuses_what_is_out_of_bounds_whole() -> None:
-    bench = Bench(shipped({('action', 'base', 'beyond'): 'reject'})).start()
+    bench = Bench(shipped({('action', 'base', 'out_of_bounds'): 'reject'})).start()
     decision = bench.ask(0.1, 9.0)
     assert decision.verdict is Verdict.REJECTED
     [result] = decision.rules

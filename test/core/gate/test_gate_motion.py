@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -94,7 +94,7 @@ _what = st.sampled_from(['ask', 'ask', 'ask', 'ask', 'hold', 'again', 'ramp', 's
 def run(limits: Limits, steps: list[tuple[str, Vector, float]]) -> list[Ruling]:
     """Let a sequence go where it is asked to, and a witness look at it."""
     sequence, witness = Sequence(limits, (0.0, 0.0)), Witness(limits, (0.0, 0.0))
-    ramp = replace(limits, safety=replace(limits.safety, hold=Hold.RAMP))
+    ramp = replace(limits, safety=replace(limits.safety, on_timeout=OnTimeout.RAMP))
     goal: Vector = (0.0, 0.0)
     rulings = []
     for what, wanted, time_step in steps:
@@ -202,7 +202,7 @@ def test_a_stop_knows_no_limit_but_its_own_rate() -> None:
 
 
 def test_to_hold_safely_brakes_as_a_stop_does_and_leaves_a_profile_at_rest_there() -> None:
-    braking = replace(JERK, safety=replace(JERK.safety, hold=Hold.SAFE))
+    braking = replace(JERK, safety=replace(JERK.safety, on_timeout=OnTimeout.SAFE))
     held, stopped = Sequence(braking, (0.6, 0.0)).hold(0.02), Sequence(JERK, (0.6, 0.0)).stop(0.02)
     assert held.command == stopped.command
     assert held.rate == (0.0, 0.0)
@@ -303,7 +303,7 @@ def test_a_contract_without_such_limits_is_clamped_as_ever(
 
 
 def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
-    contract = rich({('action', 'arm', 'acceleration'): 2.0, ('safety', 'republish'): 0.05})
+    contract = rich({('action', 'arm', 'acceleration'): 2.0, ('safety', 'republish_period'): 0.05})
     contract = replace(
         contract,
         action=(contract.action[0], contract.action[2]),

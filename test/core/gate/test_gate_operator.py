@@ -160,7 +160,7 @@ def test_a_command_that_is_no_number_is_refused_and_no_sign_of_life(
 
 
 def test_a_contract_that_rejects_rejects_an_operator_beyond_its_bounds_too() -> None:
-    bench = Bench(with_operator({('action', 'base', 'beyond'): 'reject'})).start()
+    bench = Bench(with_operator({('action', 'base', 'out_of_bounds'): 'reject'})).start()
     cruise(bench)
     [decision] = bench.operate(0.9, 0.0)
     assert decision.verdict is Verdict.REJECTED
@@ -249,7 +249,7 @@ def test_nobody_at_the_switch_and_a_silent_policy_stop_the_robot(bench: Bench) -
 
 
 def test_neither_goal_of_before_is_crept_to_after_a_change_of_hands() -> None:
-    bench = Bench(with_operator({('safety', 'republish'): 0.04})).start()
+    bench = Bench(with_operator({('safety', 'republish_period'): 0.04})).start()
     bench.ask(0.8, 0.0)
     bench.time.wait(TICK)
     bench.pulse()

@@ -17,7 +17,7 @@ AGAIN = 0.04
 
 
 def republishing(changes: dict[Path_, object] | None = None) -> Bench:
-    return Bench(shipped({('safety', 'republish'): AGAIN, **(changes or {})})).start()
+    return Bench(shipped({('safety', 'republish_period'): AGAIN, **(changes or {})})).start()
 
 
 # Between two actions -----------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_it_never_reaches_beyond_what_was_asked_for() -> None:
 
 
 def test_nothing_is_sent_again_in_lockstep() -> None:
-    bench = Bench(shipped({('safety', 'republish'): AGAIN}, Pacing.LOCKSTEP))
+    bench = Bench(shipped({('safety', 'republish_period'): AGAIN}, Pacing.LOCKSTEP))
     assert bench.gate.apply(Tick(now=bench.time.now)) == ()
 
 
@@ -140,13 +140,13 @@ def test_a_request_that_was_answered_by_a_stop_is_not_crept_back_to() -> None:
 
 def late(hold: str) -> tuple[Bench, float]:
     """Return a bench whose policy fell silent a moment ago, at 0.4 m/s."""
-    bench = cruise(Bench(shipped({('safety', 'hold'): hold})).start())
-    bench.wait(SAFETY.hold_after)
+    bench = cruise(Bench(shipped({('safety', 'on_timeout'): hold})).start())
+    bench.wait(SAFETY.hold_timeout)
     return bench, 0.4
 
 
 def test_to_hold_is_to_send_the_last_command_again() -> None:
-    bench, speed = late('last')
+    bench, speed = late('hold')
     seen = bench.wait(0.12)
     assert [d.command[0] for d in seen] == [speed] * len(seen)
     assert seen
@@ -164,7 +164,7 @@ def test_to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate() -> None
 
 
 def test_to_hold_safely_is_to_follow_the_stop_profile() -> None:
-    bench = cruise(Bench(shipped({('safety', 'hold'): 'safe'})).start())
+    bench = cruise(Bench(shipped({('safety', 'on_timeout'): 'safe'})).start())
     first = next(d for d in bench.wait(SAFETY.command_timeout) if d.verdict is Verdict.HELD)
     assert first.time_step is not None
     assert first.requested_command == (0.0, 0.0)
@@ -172,7 +172,7 @@ def test_to_hold_safely_is_to_follow_the_stop_profile() -> None:
     assert first.rules[-1].limit == STOP[0]
 
 
-@pytest.mark.parametrize('hold', ['last', 'ramp', 'safe'])
+@pytest.mark.parametrize('hold', ['hold', 'ramp', 'safe'])
 def test_whatever_is_held_a_silent_policy_is_stopped_in_time_and_comes_back(hold: str) -> None:
     bench, _ = late(hold)
     bench.wait(SAFETY.command_timeout + 0.4)
@@ -192,7 +192,7 @@ def test_holding_never_follows_what_the_robot_does_of_its_own_accord(motion: flo
 
 def departing() -> Bench:
     """Return a bench at 0.4 m/s, under a contract that bounds how far command and robot part."""
-    bench = Bench(shipped({('action', 'base', 'depart'): 0.1}))
+    bench = Bench(shipped({('action', 'base', 'max_tracking_error'): 0.1}))
     bench.motion = (0.4, 0.0)
     return cruise(bench.start())
 

@@ -220,7 +220,9 @@ def test_no_number_of_a_rotation_is_clamped_for_itself() -> None:
 
 def test_a_group_that_refuses_what_is_beyond_refuses_no_rotation_for_a_number_of_it() -> None:
     contract = tool()
-    groups = tuple(replace(group, beyond=type(group.beyond).REJECT) for group in contract.action)
+    groups = tuple(
+        replace(group, out_of_bounds=type(group.out_of_bounds).REJECT) for group in contract.action
+    )
     limits = Limits.of(replace(contract, action=groups))
     stretched = tuple(1.005 * value for value in about_z(0.0))
     ruling = Sequence(limits, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
@@ -313,7 +315,7 @@ def test_a_measured_state_that_is_no_rotation_is_unknown_and_stops(wrong: Vector
 
 
 def test_the_other_quaternion_of_what_was_commanded_is_no_departure_from_it() -> None:
-    bench = running(depart=[0.5, 0.1, 0.1, 0.1, 0.1])
+    bench = running(max_tracking_error=[0.5, 0.1, 0.1, 0.1, 0.1])
     bench.time.wait(bench.contract.period)
     bench.pulse()
     asked = (0.0, 0.0, START[2], *about_z(0.35))

@@ -42,7 +42,7 @@ def test_a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound(bench: 
 
 def test_a_policy_is_not_late_before_it_is(bench: Bench) -> None:
     cruise(bench)
-    bench.time.wait(SAFETY.hold_after)
+    bench.time.wait(SAFETY.hold_timeout)
     bench.pulse()
     assert bench.tick() == ()
     bench.time.wait(TICK)
@@ -97,7 +97,7 @@ def test_a_policy_that_is_only_refused_is_a_silent_one(
 
 
 def test_a_policy_whose_actions_are_all_out_of_bounds_is_a_silent_one() -> None:
-    bench = cruise(Bench(shipped({('action', 'base', 'beyond'): 'reject'})).start())
+    bench = cruise(Bench(shipped({('action', 'base', 'out_of_bounds'): 'reject'})).start())
     for _ in range(round(0.7 / TICK)):
         bench.wait(TICK)
         assert bench.ask(5.0, 0.0).verdict is Verdict.REJECTED

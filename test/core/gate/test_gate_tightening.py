@@ -173,7 +173,7 @@ def test_a_held_command_comes_inside_of_a_stricter_bound_too(bench: Bench) -> No
     assert seen[-1].command[0] == pytest.approx(0.75)
 
 
-STRICT = shipped({('action', 'base', 'beyond'): 'reject'})
+STRICT = shipped({('action', 'base', 'out_of_bounds'): 'reject'})
 
 
 def test_where_the_contract_rejects_too_a_robot_comes_inside_of_a_stricter_bound() -> None:

@@ -17,7 +17,7 @@ from boundary_env_ros.core.gate.events import EpisodeTold
 from boundary_env_ros.core.gate.rules.agent_order import HELD, holds_for_another
 
 #: Another acts in the first of every two steps.
-IN_TURN = replace(CONTRACT, agents=('other', AGENT), turns=('other', AGENT))
+IN_TURN = replace(CONTRACT, agents=('other', AGENT), agent_order=('other', AGENT))
 
 
 class TurnBench(LockstepBench):

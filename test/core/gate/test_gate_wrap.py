@@ -32,7 +32,8 @@ def turntable(**keys: object) -> Contract:
         'unit': ['rad', 'm'],
     }  # fmt: skip
     group = {
-        **motors, 'topic': 'motors', 'low': -BOUND, 'high': BOUND, 'wrap': [0], 'safe': 'hold',
+        **motors, 'topic': 'motors', 'low': -BOUND, 'high': BOUND, 'wrap': [0],
+        'safe': 'hold_position',
         'rate': RATE, 'stop': 2.0, 'driver_timeout': 0.25,
         'feedback': {
             'topic': 'motor_states', 'type': 'sensor_msgs/msg/JointState',
@@ -40,13 +41,13 @@ def turntable(**keys: object) -> Contract:
         },
     }  # fmt: skip
     return shipped({
-        ('safety', 'obstacle'): None, ('safety', 'republish'): 0.05,
+        ('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05,
         ('action',): {'motors': {**group, **keys}},
     })  # fmt: skip
 
 
 LIMITS = Limits.of(turntable())
-WATCHED = Limits.of(turntable(depart=0.5))
+WATCHED = Limits.of(turntable(max_tracking_error=0.5))
 _angle = st.floats(-BOUND, BOUND)
 _near_middle = st.floats(-math.pi, math.pi)
 
@@ -127,7 +128,7 @@ def test_a_reading_a_turn_further_on_is_no_departure(commanded: float, turns: in
 
 
 def test_a_driver_that_wraps_what_it_measures_does_not_make_the_gate_begin_anew() -> None:
-    bench = Bench(turntable(depart=0.5))
+    bench = Bench(turntable(max_tracking_error=0.5))
     bench.motion = (3.12, 0.0)
     bench.start()
     for _ in range(10):

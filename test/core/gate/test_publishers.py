@@ -176,7 +176,7 @@ def test_the_gate_goes_by_the_topics_of_its_rules_for_as_long_as_these_wait() ->
 
 
 def test_a_topic_is_silent_when_the_most_patient_of_its_rules_says_so() -> None:
-    contract = shipped({('observation', 'scan', 'when_stale'): 'hold'})
+    contract = shipped({('observation', 'scan', 'on_stale'): 'stop'})
     ages = {f.name: f.max_age for f in contract.observation}
     assert relied_on(contract)['scan'].patience == max(
         ages['scan'] or 0.0, contract.safety.sensor_timeout

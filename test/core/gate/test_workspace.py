@@ -201,7 +201,7 @@ def test_what_cannot_slow_down_at_once_is_stopped_rather_than_let_out(
     profile = {
         ('action', 'base', 'acceleration'): [2.0, 6.0],
         ('action', 'base', 'jerk'): [20.0, 60.0],
-        ('safety', 'republish'): 0.02,
+        ('safety', 'republish_period'): 0.02,
     }
     never_leaves(*data.draw(traffic(place, profile)), gone=False)
 

@@ -12,7 +12,7 @@ from core_world import Message, rich, shipped, stamped
 from places import CART, contract_with
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, Qos, WhenStale
+from boundary_env_ros.core.contract.model import Contract, FieldSpec, OnStale, Qos
 from boundary_env_ros.core.contract.safety import Workspace
 from boundary_env_ros.core.contract.sources import Joints
 from boundary_env_ros.core.sources.inputs import (
@@ -72,7 +72,7 @@ def test_a_field_spec_knows_whether_it_is_an_image() -> None:
 
 def holding(*names: str) -> tuple[FieldSpec, ...]:
     return tuple(
-        replace(spec, when_stale=WhenStale.HOLD) if spec.name in names else spec
+        replace(spec, on_stale=OnStale.STOP) if spec.name in names else spec
         for spec in CONTRACT.observation
     )
 

@@ -19,7 +19,7 @@ def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, 
     """Refuse an action for a step that is the turn of another agent."""
     if contract.has_turn(agent, step):
         return ()
-    due = next(i for i in range(len(contract.turns)) if contract.has_turn(agent, step + i))
+    due = next(i for i in range(len(contract.agent_order)) if contract.has_turn(agent, step + i))
     return (
         RuleResult(
             rule=_RULE,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.contract.safety import Hold
+from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
@@ -111,24 +111,24 @@ def hold(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
     """Send the command in force again; what that is when the next is late, the contract says."""
     if situation.others_turn:
         return _sent_again(limits, situation, in_force, HELD, shape(limits, situation, in_force))
-    since, hold_after = situation.since_request, limits.safety.hold_after
-    late = since is None or since > hold_after
+    since, hold_timeout = situation.since_request, limits.safety.hold_timeout
+    late = since is None or since > hold_timeout
     why = RuleResult(
         rule='silence' if late else 'republish',
         outcome=Verdict.HELD,
         reason=Reason.COMMAND_LATE if late else Reason.REPUBLISHED,
         value=since,
-        limit=hold_after,
+        limit=hold_timeout,
         unit='s',
     )
-    previous, hold = situation.previous or in_force, limits.safety.hold
+    previous, hold = situation.previous or in_force, limits.safety.on_timeout
     if not late:
         goal = in_force
-    elif hold is Hold.LAST:
+    elif hold is OnTimeout.HOLD:
         goal = rest(limits, situation)
     else:
         goal = safe_from(limits.safe, previous)
-    if late and hold is Hold.SAFE:
+    if late and hold is OnTimeout.SAFE:
         return _sent_again(limits, situation, goal, why, brake_to(limits, situation, goal))
     return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))
 

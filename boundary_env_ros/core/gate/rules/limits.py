@@ -10,11 +10,11 @@ import math
 
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
-    Beyond,
     Contract,
     Interface,
+    OnStale,
+    OutOfBounds,
     Pacing,
-    WhenStale,
 )
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
@@ -153,7 +153,7 @@ class Limits:
                 'rotations',
                 tuple(Rotation(four, min(self.rate[i] for i in four)) for four in turned),
             ),
-            ('curvatures', _sets(self.groups, 'curvature')),
+            ('curvatures', _sets(self.groups, 'scale_together')),
             ('angles', tuple(i for wrap in _sets(self.groups, 'wrap') for i in wrap)),
             (
                 'speeds',
@@ -204,7 +204,7 @@ class Limits:
             stop=contract.flat('stop'),
             unit=contract.command_unit,
             reject_beyond=tuple(
-                group.beyond is Beyond.REJECT and i not in group.rotation
+                group.out_of_bounds is OutOfBounds.REJECT and i not in group.rotation
                 for group in contract.action
                 for i in range(group.size)
             ),
@@ -233,7 +233,7 @@ def _needs(contract: Contract) -> Mapping[str, Need]:
     needs.update(
         (f'{ALIVE}.{field.name}', Need(most=field.max_age, size=1))
         for field in (*contract.observation, *contract.state)
-        if field.when_stale is WhenStale.HOLD and field.max_age is not None
+        if field.on_stale is OnStale.STOP and field.max_age is not None
     )
     needs.update(
         (f'{FEEDBACK}.{group.name}', Need(most=timeout, size=group.size))
@@ -254,7 +254,9 @@ def _or_infinite(contract: Contract, attribute: str) -> Vector:
 
 def _followed(limits: Limits) -> Iterable[str]:
     """Return the groups that are looked at for whether they still do what was commanded."""
-    looks = limits.pacing is Pacing.REALTIME and any(group.depart for group in limits.groups)
+    looks = limits.pacing is Pacing.REALTIME and any(
+        group.max_tracking_error for group in limits.groups
+    )
     return (group.name for group in limits.groups) if looks else ()
 
 

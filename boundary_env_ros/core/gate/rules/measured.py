@@ -112,11 +112,11 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     """
     Return where the limits begin anew while a command is in force: what the robot does of it.
 
-    Only for the groups that have departed from it by more than their own ``depart``; the others go
-    on from the last command. A place is where it is; an angle that wraps, by the number nearest to
-    the commanded. A speed is what the robot does between the safe speed and the commanded one:
-    what it does beyond, or the other way, nobody has asked for, and a sensor that is broken may
-    make it up.
+    Only for the groups that have departed from it by more than their own ``max_tracking_error``;
+    the others go on from the last command. A place is where it is; an angle that wraps, by the
+    number nearest to the commanded. A speed is what the robot does between the safe speed and the
+    commanded one: what it does beyond, or the other way, nobody has asked for, and a sensor that
+    is broken may make it up.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def departed(limits: Limits, commanded: Vector, measured: Vector) -> tuple[bool,
     apart = iter(zip(commanded, nearer_sign(limits, measured, commanded), strict=True))
     found: list[bool] = []
     for group in limits.groups:
-        most = group.depart or (math.inf,) * group.size
+        most = group.max_tracking_error or (math.inf,) * group.size
         gone = [abs(was - is_) > limit for limit, (was, is_) in zip(most, apart, strict=False)]
         found += [any(gone)] * group.size
     return tuple(found)

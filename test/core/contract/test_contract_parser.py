@@ -450,9 +450,11 @@ def test_the_table_of_broken_contracts_is_long_and_each_is_told_apart() -> None:
         (('action', 'base', 'rates'), "Did you mean 'rate'?"),
         (('safety', 'obstacle', 'slow_distanc'), "Did you mean 'slow_distance'?"),
         (('observation', 'pose', 'maxage'), "Did you mean 'max_age'?"),
+        (('action', 'base', 'beyond'), "It is 'out_of_bounds' now."),
+        (('evaluator',), "It is 'privileged' now."),
     ],
 )
-def test_an_unknown_key_suggests_the_nearest_that_is_missing(path: Path, hint: str) -> None:
+def test_an_unknown_key_suggests_the_one_that_is_meant(path: Path, hint: str) -> None:
     known: Path = (*path[:-1], hint.split("'")[1])
     data = shipped_data()
     value = 1.0

@@ -36,9 +36,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
     A robot behind a contract, stepped like any Gymnasium environment.
 
     The robot moves only through the safety gate. In realtime pacing the world does not wait: a
-    ``step`` that comes late returns the transition that its action closed, and what was closed
-    without one stands in ``info['missed']``, with its rewards added to none of yours. In lockstep
-    the world waits.
+    ``step`` that comes late returns the transition that its action closed. What was closed without
+    an action before it stands in ``info['missed']``, and its rewards are in the reward. In
+    lockstep the world waits.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def step_info(
         Seconds by stage, None where unknown.
     overrun, missed
         Whether no action came in time, and the steps that were closed without one since the last
-        call, as ``(step, reward)``.
+        call, as ``(step, reward)``; the reward of the step has theirs in it.
     cause, declared_by, message
         Of the ending; empty strings while the episode runs. The message is one sentence, such as
         which sensor was lost; a stop of the gate is told by ``reasons``.
@@ -138,14 +138,14 @@ def outcome_of(
     """
     Return reward and info of a step, from all that was closed since the last one, in order.
 
-    The last was closed by its action, and those before it by the first actions of its chunk: what
-    the chunk brought is the sum. What was closed without an action is told as missed, and its
-    rewards are no part of that.
+    The last was closed by its action, those before it by the first actions of its chunk, or, where
+    no action came in time, without one: these are told as missed. The reward is the sum over all,
+    so that the rewards of an episode add up to its return.
     """
     last = deliveries[-1]
     missed = [d for d in deliveries[:-1] if d.transition.overrun]
-    reward = sum(d.transition.reward for d in deliveries if d is last or not d.transition.overrun)
-    return float(reward), step_info(contract, last, missed, full=full)
+    reward = sum(d.transition.reward for d in deliveries)
+    return reward, step_info(contract, last, missed, full=full)
 
 
 def _message(transition: Transition) -> str:

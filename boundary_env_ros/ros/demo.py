@@ -177,7 +177,7 @@ def _episode(
     while not ended:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         ended = terminated or truncated
-        total += float(reward) + sum(missed for _, missed in info['missed'])
+        total += float(reward)
         if any(info['clipped']):
             limited += 1
             why = why or f'step {info["step"]}: {" ".join(info["reasons"])}'

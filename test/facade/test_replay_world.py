@@ -382,9 +382,10 @@ def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: 
             file.append(transition)
     env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     env.reset()
-    *_, info = env.step(ACTIONS[1])
+    _, reward, *_, info = env.step(ACTIONS[1])
     # The recorded client did not see step 1 before its action for step 2 was answered.
     assert (info['step'], info['missed']) == (2, [(1, first.reward)])
+    assert reward == pytest.approx(first.reward + second.reward, abs=1e-12)
     assert (info['replay']['differs'], info['replay']['first_difference']) == (False, None)
     *_, info = env.step(ACTIONS[0])
     assert (info['step'], info['missed']) == (3, [])

@@ -26,7 +26,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObserv
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.findings import AuditReport, Finding
 from boundary_env_ros.evidence.memory import Agent, answered, EPISODES, key_of, WINDOW
-from boundary_env_ros.evidence.raw.auditor import RawAuditor
+from boundary_env_ros.evidence.raw.auditor import DELAY, RawAuditor
 from boundary_env_ros.evidence.rules import catalogue, imported, whole
 from boundary_env_ros.evidence.rules.base import (
     Check,
@@ -102,6 +102,7 @@ class Auditor:
         self._of_sequence = [c for c in self._checks if c.rule is catalogue.DECISION_SEQUENCE]
         self._agents: dict[str, Agent] = {}
         self._first: Transition | None = None
+        self._now = 0  # log time of the last record
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
         self._episode_ids: OrderedDict[str, None] = OrderedDict()
         self._labels: deque[EpisodeLabel] = deque(maxlen=LABELS)
@@ -153,6 +154,7 @@ class Auditor:
 
         """
         self._look_into_holes(log_time)
+        self._now = max(self._now, log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
         if isinstance(record, (Transition, GateDecision)) and any(
@@ -255,7 +257,7 @@ class Auditor:
         """
         if self._raw is not None:
             self._raw.finish(torn=torn)
-        if self._first is None:
+        if self._first is None and not torn:
             nothing = Mismatch('record', 'at least one transition', 'none')
             self.find(catalogue.RECORD_COMPLETE, nothing)
         self._compare_contracts()
@@ -265,8 +267,12 @@ class Auditor:
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find(catalogue.RECORD_ENDED, none, agent.last.id)
             if agent.sent.before is not None:
-                for step, decision in agent.only_carried.values():
-                    self._not_sent(step, decision)
+                for step, decision, log_time in agent.only_carried.values():
+                    recent = torn and log_time >= self._now - DELAY
+                    if recent and _is_later(decision, agent.sent.before):
+                        self._lacking_of[catalogue.AS_PUBLISHED.id] += 1
+                    else:
+                        self._not_sent(step, decision)
             for evidence in () if torn else agent.ahead.values():
                 self._unexplained(agent, evidence)
             agent.only_carried.clear()
@@ -427,9 +433,9 @@ class Auditor:
         sent = agent.only_sent.pop(key_of(decision), None)
         if sent is not None:
             return self._compare_decision(of, decision, sent)
-        forgotten = agent.only_carried.put(decision, (of, decision))
+        forgotten = agent.only_carried.put(decision, (of, decision, self._now))
         if forgotten is not None and agent.sent.before is not None:
-            self._not_sent(*forgotten)
+            self._not_sent(*forgotten[:2])
         return False
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
@@ -530,3 +536,9 @@ class Auditor:
         )
         none = Mismatch(place, expected, 'none')
         self.find(catalogue.EXECUTION_MEASURED, none, evidence.id, near=True)
+
+
+def _is_later(decision: GateDecision, before: GateDecision) -> bool:
+    """Return whether the gate came to a decision after another one."""
+    one, other = (each.decided or each.commanded for each in (decision, before))
+    return one is not None and other is not None and one.steady > other.steady

@@ -29,6 +29,7 @@ EXCUSES: Mapping[str, str] = {
     'damaged': 'the message was where the record is damaged',
     'lost': 'the recorder says that it lost messages',
     'cut off': 'the client ended before the recorder had its last requests',
+    'torn': 'the record ends before it came',
     'late': 'the listener says that it had messages later than the recorder',
     'starved': 'the listener received nothing from anybody just then',
     'unplaced': 'its instant is on no clock of the record',

@@ -159,7 +159,9 @@ class Agent:
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Window[tuple[GateDecision, Transition]] = field(default_factory=lambda: Window())
     ahead: OrderedDict[Key, ActuationEvidence] = field(default_factory=OrderedDict)
-    only_carried: Window[tuple[StepId, GateDecision]] = field(default_factory=lambda: Window())
+    only_carried: Window[tuple[StepId, GateDecision, int]] = field(
+        default_factory=lambda: Window()
+    )
     only_sent: Window[GateDecision] = field(default_factory=lambda: Window())
 
 

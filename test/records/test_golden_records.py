@@ -144,13 +144,14 @@ def test_its_raw_messages_are_imported(run: Path, tmp_path: Path, capsys: Output
 
 
 @golden_bag
-def test_of_a_torn_copy_what_is_left_is_recovered(run: Path, capsys: Output) -> None:
+@pytest.mark.parametrize('tenths', [4, 5, 6, 8])
+def test_of_a_torn_copy_what_is_left_is_recovered(run: Path, tenths: int, capsys: Output) -> None:
     (bag,) = (run / 'bag').glob('*.mcap')
     whole = bag.read_bytes()
     before = json_of(capsys, 'audit', run)['transitions']
-    bag.write_bytes(whole[: len(whole) * 2 // 5])
+    bag.write_bytes(whole[: len(whole) * tenths // 10])
     (run / 'bag/metadata.yaml').unlink()
     assert main(['bag', 'recover', str(run)]) == 0
-    # Of its last episode there is no end.
+    # What is cut off is missing; nothing contradicts what is left.
     after = json_of(capsys, 'audit', run, expected=4)['transitions']
-    assert 0 < after < before
+    assert 0 < after <= before

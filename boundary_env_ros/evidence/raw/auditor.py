@@ -217,9 +217,10 @@ class RawAuditor:
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
+        self.tape.torn = torn
         _do(self._noting, math.inf)
         _do(self._pending, math.inf)
-        self._commands.finish(self.tape.now, torn=torn)
+        self._commands.finish(self.tape.now)
 
     # Looking -------------------------------------------------------------------------------------
 

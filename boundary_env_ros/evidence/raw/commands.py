@@ -44,6 +44,7 @@ class _Pairs:
     decided: deque[_Command]
     sent: deque[_Command]
     begun: int | None = None
+    commanded: int = 0  # instant of the last decision
 
 
 class CommandChecks:
@@ -82,6 +83,8 @@ class CommandChecks:
                 pairs.begun = log_time
             if decision.published:
                 commanded = decision.commanded
+                if commanded is not None:
+                    pairs.commanded = commanded.ros.nanoseconds
                 pairs.decided.append(
                     _Command(
                         decision.command[start : start + group.size],
@@ -111,9 +114,9 @@ class CommandChecks:
                 # Its decision, had it been there before, would have taken it away.
                 self._decided_by(agent, pairs.sent.popleft(), pairs, use)
 
-    def finish(self, end: int, *, torn: bool) -> None:
+    def finish(self, end: int) -> None:
         """Pair all that is left; at the end of a record one half may be missing."""
-        self.check(end - (NANOSECONDS if torn else END))
+        self.check(end + 1 if self._tape.torn else end - END)
         for (agent, group), pairs in self._pairs.items():
             use = self._tape.use(agent, f'command {group}')
             while pairs.decided and use is not None:
@@ -155,8 +158,12 @@ class CommandChecks:
         if early and (agent not in self._gated or self._is_in_bounds(command.values, use)):
             self._tape.spare('early', use.name)
             return  # The recorder heard of this gate only later.
-        if self._tape.damaged(command.log_time) and self._is_in_bounds(command.values, use):
-            self._tape.spare('damaged', use.name)
+        at = command.log_time if command.stamp is None else command.stamp
+        torn = self._tape.torn and at >= pairs.commanded
+        if (torn or self._tape.damaged(command.log_time)) and self._is_in_bounds(
+            command.values, use
+        ):
+            self._tape.spare('torn' if torn else 'damaged', use.name)
             return
         actual = f'none for {vector(command.values)} at {command.log_time} ns'
         expected = 'a decision of the gate for each message'

@@ -49,6 +49,7 @@ class FeedbackChecks:
         told: list[str] = []
         uses: list[Use] = []
         found = False
+        cut_off: Use | None = None
         for group, start in wiring.groups:
             use = tape.use(of.agent, f'feedback {group.name}')
             if use is None:
@@ -58,6 +59,8 @@ class FeedbackChecks:
             now = tape.window(use).stamped(stamp)
             if any(_is_of(heard, use, part) for heard in now):
                 found = True
+            elif not now and tape.is_cut_off(use, stamp):
+                cut_off = use
             elif part is not None and not _earlier(tape, use, part, stamp):
                 # Of several groups only one need have come just then.
                 told += [
@@ -67,6 +70,9 @@ class FeedbackChecks:
                 ] or [f'a message on {use.topic}']
         if found and not told:
             tape.took('feedback', uses[0].name)
+            return
+        if cut_off is not None and not told:
+            tape.spare('torn', cut_off.name)
             return
         if not uses or (not found and tape.missing(uses[0], stamp, tape.now)):
             return

@@ -54,8 +54,10 @@ class PublishedChecks:
         self._tape = tape
         self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
         self._observations: _Waiting[Observation] = _Waiting()
+        self._shown: dict[str, int] = {}  # when the last one of each agent was made
         self._evaluator: _Waiting[tuple[PrivilegedObservation, int]] = _Waiting()
         self._answered: _Waiting[None] = _Waiting()
+        self._answered_to: _Waiting[int] = _Waiting()
         self._first: dict[str, int] = {}
         self._granted: _Waiting[int] = _Waiting()
         self._heard: _Waiting[int] = _Waiting()
@@ -79,6 +81,7 @@ class PublishedChecks:
         """Take an observation as the environment published it."""
         self._first.setdefault('observation', log_time)
         self._observations.put(_step(observation), observation)
+        self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
 
     def evaluator(self, record: PrivilegedObservation, log_time: int) -> None:
         """Take a record of the evaluator, which waits for its step."""
@@ -113,7 +116,7 @@ class PublishedChecks:
             self._tape.spare('early', 'requests')
             return
         if not found and self._was_cut_off(request, log_time):
-            self._tape.spare('cut off', 'requests')
+            self._tape.spare('torn' if self._tape.torn else 'cut off', 'requests')
             return
         if not found and self._tape.lost_one('requests', log_time):
             return
@@ -142,14 +145,19 @@ class PublishedChecks:
 
         A client that ends takes with it what a recorder that stood still has not received.
         """
-        sequence, heard = self._last.get((request.lease_id,), (request.sequence, 0))
-        return request.sequence > sequence and log_time - heard < BEGINNING
+        if (request.lease_id,) not in self._last:
+            return self._tape.torn
+        sequence, heard = self._last[request.lease_id,]
+        recent = self._tape.torn or log_time - heard < BEGINNING
+        return request.sequence > sequence and recent
 
     def answered(self, decision: GateDecision, log_time: int) -> None:
         """Take note of a decision, whose request is answered with it."""
         self._first.setdefault('decision', log_time)
         if decision.request is not None:
-            self._answered.put((decision.request.lease_id, decision.request.sequence), None)
+            lease, sequence = decision.request.lease_id, decision.request.sequence
+            self._answered.put((lease, sequence), None)
+            self._answered_to.put((lease,), max(sequence, self._answered_to.get((lease,), 0)))
 
     def check_answered(self, request: ActionRequest, log_time: int) -> None:
         """Ask for a decision on a request; who listens late has not heard all of them."""
@@ -157,6 +165,9 @@ class PublishedChecks:
         if first is None or log_time < first - _LATE:
             return
         if (request.lease_id, request.sequence) in self._answered:
+            return
+        if self._tape.torn and request.sequence > self._answered_to.get((request.lease_id,), 0):
+            self._tape.spare('torn', 'requests')
             return
         place = f'request {request.sequence} of lease {request.lease_id}'
         none = Mismatch(place, 'a decision of the gate', 'none')
@@ -171,6 +182,10 @@ class PublishedChecks:
         if observation is None:
             if log_time - first < _LATE:
                 self._tape.spare('early', 'observations')
+                return
+            shown = self._shown.get(transition.id.agent, 0)
+            if self._tape.torn and transition.closed.ros.nanoseconds >= shown:
+                self._tape.spare('torn', 'observations')
                 return
             if self._tape.lost_one('observations', log_time):
                 return

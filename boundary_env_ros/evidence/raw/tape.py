@@ -79,6 +79,9 @@ class Tape:
         By the name of the excuse: how many checks of each kind were excused by it.
     foreign
         The hosts whose clocks were placed on that of the record by when their messages came.
+    torn
+        Whether the end of the record is missing, and what is looked at now is so near to it that
+        what belongs to it may not have come yet.
 
     """
 
@@ -102,6 +105,7 @@ class Tape:
         self.excused: dict[str, Counter[str]] = {}
         self.foreign: dict[str, None] = {}
         self.now = 0
+        self.torn = False
         # After the first message of a topic, so long nobody must have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
         self._number = 0
@@ -222,6 +226,9 @@ class Tape:
         if self.damaged(log_time if sent is None else sent):
             self.spare('damaged', use.name)
             return True
+        if self.is_cut_off(use, sent):
+            self.spare('torn', use.name)
+            return True
         first = self.window(use).first
         if first is None:
             early = True
@@ -238,6 +245,18 @@ class Tape:
             self._missed.append(missing)
         self.spare('early' if early else 'lost', use.name)
         return True
+
+    def is_cut_off(self, use: Use, sent: int | None) -> bool:
+        """Return whether a message may only have come behind the end: topics keep their order."""
+        if not self.torn or sent is None:
+            return False
+        last = next(self.window(use).newest_first(), None)
+        if last is None:
+            return True
+        # The middleware does not stamp in simulated time.
+        at = last.log_time if self.contract.sim_time else last.publish_time
+        # Simulated time may stand still between two messages.
+        return (last.stamp or at) <= sent
 
     def damaged(self, at: int) -> bool:
         """Return whether what was sent at a time may have been where the record is damaged."""

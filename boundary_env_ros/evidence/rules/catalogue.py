@@ -19,7 +19,7 @@ from boundary_env_ros.evidence.rules.base import Rule, Severity
 RECORD_COMPLETE = Rule(
     'record-complete',
     'Every line and every message of the record can be read whole, its contract is valid, and it '
-    'holds at least one transition.',
+    'holds at least one transition if its end is there.',
     'Record again with one version of this package, or look for an edit of the file.',
 )
 RECORD_CLOSED = Rule(

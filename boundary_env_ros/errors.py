@@ -129,7 +129,7 @@ class EpisodeEnded(BoundaryError):
     """Raised when a step is asked for after the episode ended; call ``reset`` first."""
 
 
-class IllegalMove(BoundaryError):
+class InvalidState(BoundaryError):
     """Raised when a state machine is asked for a move that its state does not allow."""
 
 
@@ -191,7 +191,7 @@ class PeerLost(LinkError):
         self.code = code
 
 
-class Refused(LinkError):
+class RequestRejected(LinkError):
     """
     Raised when another party answers with a refusal; the message says which and why.
 
@@ -246,7 +246,7 @@ _LOST = (ResultCode.ROBOT_LOST, ResultCode.GATE_LOST, ResultCode.ENVIRONMENT_LOS
 
 def code_of(error: BoundaryError) -> ResultCode:
     """Return what an error travels as in an answer of a service."""
-    if isinstance(error, (PeerLost, Refused)):
+    if isinstance(error, (PeerLost, RequestRejected)):
         return error.code
     return next(code for kind, code in (_TYPED | _OTHERS).items() if isinstance(error, kind))
 
@@ -256,8 +256,8 @@ def error_of(code: int, message: str) -> BoundaryError:
     try:
         known = ResultCode(code)
     except ValueError:
-        return Refused(f'{message} (code {code}, which this version does not know)')
+        return RequestRejected(f'{message} (code {code}, which this version does not know)')
     if known in _LOST:
         return PeerLost(message, known)
     typed = next((kind for kind, travels_as in _TYPED.items() if travels_as is known), None)
-    return Refused(message, known) if typed is None else typed(message)
+    return RequestRejected(message, known) if typed is None else typed(message)

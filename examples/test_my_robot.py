@@ -8,7 +8,7 @@ import unittest
 
 from boundary_env_ros.core.environment.reset import by_name, WorldReset
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import IllegalMove, InvalidAction
+from boundary_env_ros.errors import InvalidAction, InvalidState
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.testing import ContractTests, EnvironmentTests, RobotTests, TaskTests
@@ -50,7 +50,7 @@ class Rover:
     def advance(self, until):
         """Drive until then, ns, and return what was sent on the way."""
         if until < self.now:
-            raise IllegalMove(f'Expected {self.now} ns or later, got {until} ns.')
+            raise InvalidState(f'Expected {self.now} ns or later, got {until} ns.')
         sent = []
         while self.now + TICK <= until:
             if self.now - self.heard >= TIMEOUT:

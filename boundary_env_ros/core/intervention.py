@@ -55,7 +55,7 @@ class Intervention:
     dimensions: set[int] = field(default_factory=set)
 
 
-class Hands:
+class InterventionTracker:
     """
     Follows the decisions of one gate, in their order.
 
@@ -153,10 +153,10 @@ def intervention_in(
     transition
         The step.
     contract
-        See :class:`Hands`.
+        See :class:`InterventionTracker`.
 
     """
-    return Hands(contract).within(transition)
+    return InterventionTracker(contract).within(transition)
 
 
 def interventions(
@@ -170,8 +170,8 @@ def interventions(
     transitions
         Steps of one agent, in the order of the record.
     contract
-        See :class:`Hands`.
+        See :class:`InterventionTracker`.
 
     """
-    hands = Hands(contract)
+    hands = InterventionTracker(contract)
     return tuple(found for step in transitions for found in hands.follow(step))

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import KeyValue
-from boundary_env_ros.errors import DigestMismatch, InvalidAction, Refused, ResultCode
+from boundary_env_ros.errors import DigestMismatch, InvalidAction, RequestRejected, ResultCode
 
 #: Most actions of one batch; more would keep the caller without a word for too long.
 MOST_ACTIONS = 10_000
@@ -39,12 +39,12 @@ def refuse_another(
 
     Raises
     ------
-    DigestMismatch, Refused
+    DigestMismatch, RequestRejected
         Naming both.
 
     """
     if environment not in ('', contract.name):
-        raise Refused(
+        raise RequestRejected(
             f'Another environment is here (expected {contract.name!r}, got {environment!r}). '
             'Call the services in the namespace of the one that you mean.'
         )
@@ -59,7 +59,7 @@ def refuse_another(
 def refuse_another_agent(agent: str, own_agent: str) -> None:
     """Refuse a client that means another agent; empty means this one."""
     if agent not in ('', own_agent):
-        raise Refused(
+        raise RequestRejected(
             f'Another agent is here (expected {own_agent!r}, got {agent!r}).',
             ResultCode.UNKNOWN_AGENT,
         )
@@ -71,16 +71,16 @@ def options_of(text: str) -> Mapping[str, object]:
 
     Raises
     ------
-    Refused
+    RequestRejected
         If it is anything else.
 
     """
     try:
         options = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise Refused(f'The options are not a JSON object: {error}.') from error
+        raise RequestRejected(f'The options are not a JSON object: {error}.') from error
     if not isinstance(options, dict):
-        raise Refused(f'The options are not a JSON object (got {text[:80]!r}).')
+        raise RequestRejected(f'The options are not a JSON object (got {text[:80]!r}).')
     return options
 
 
@@ -90,16 +90,16 @@ def options_text(options: Mapping[str, object]) -> str:
 
     Raises
     ------
-    Refused
+    RequestRejected
         If they are not a mapping of plain data, which all that goes into a record is.
 
     """
     if not isinstance(options, Mapping):
-        raise Refused(f'Expected options by their names, got {options!r}.')
+        raise RequestRejected(f'Expected options by their names, got {options!r}.')
     try:
         return json.dumps(dict(options), allow_nan=False) if options else ''
     except (TypeError, ValueError, RecursionError) as error:
-        raise Refused(
+        raise RequestRejected(
             f'The options are not plain numbers, texts, lists and mappings: {error}.'
         ) from error
 
@@ -110,7 +110,7 @@ def seed_of(seed: SupportsIndex) -> int:
 
     Raises
     ------
-    Refused
+    RequestRejected
         If it is no whole number, or not one of 64 bits without a sign.
 
     """
@@ -119,7 +119,9 @@ def seed_of(seed: SupportsIndex) -> int:
     except TypeError:
         number = -1
     if not 0 <= number <= _MOST_SEED:
-        raise Refused(f'Wrong seed (expected a whole number from 0 to 2**64 - 1, got {seed!r}).')
+        raise RequestRejected(
+            f'Wrong seed (expected a whole number from 0 to 2**64 - 1, got {seed!r}).'
+        )
     return number
 
 
@@ -151,13 +153,13 @@ def metadata_pairs(metadata: Mapping[Any, Any]) -> tuple[KeyValue, ...]:
 
     Raises
     ------
-    Refused
+    RequestRejected
         If a key or a value is no text.
 
     """
     for key, value in metadata.items():
         if not (isinstance(key, str) and isinstance(value, str)):
-            raise Refused(f'Metadata are texts (got {key!r}: {value!r}).')
+            raise RequestRejected(f'Metadata are texts (got {key!r}: {value!r}).')
     return tuple(KeyValue(key=key, value=value) for key, value in metadata.items())
 
 
@@ -167,14 +169,14 @@ def metadata_of(pairs: Iterable[KeyValue]) -> Mapping[str, str]:
 
     Raises
     ------
-    Refused
+    RequestRejected
         If a key is empty, or there twice.
 
     """
     found: dict[str, str] = {}
     for pair in pairs:
         if not pair.key or pair.key in found:
-            raise Refused(
+            raise RequestRejected(
                 f'Every key of the metadata is there once, and not empty (got {pair.key!r}).'
             )
         found[pair.key] = pair.value
@@ -207,14 +209,16 @@ def batch_of(contract: Contract, values: Sequence[float], count: int) -> tuple[V
 
     Raises
     ------
-    Refused
+    RequestRejected
         If there is none, or there are more than ``MOST_ACTIONS``.
     InvalidAction
         If one of them cannot be a command: none is sent then.
 
     """
     if not 0 < count <= MOST_ACTIONS:
-        raise Refused(f'Wrong number of actions (expected 1 to {MOST_ACTIONS}, got {count}).')
+        raise RequestRejected(
+            f'Wrong number of actions (expected 1 to {MOST_ACTIONS}, got {count}).'
+        )
     flat, size = _finite(contract, values, count), contract.action_size
     return tuple(flat[i : i + size] for i in range(0, len(flat), size))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST, SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.intervention import Hands
+from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.rules.base import close, Mismatch, number
@@ -55,7 +55,7 @@ class IndexCheck:
         run = RunFolder(path.parent)
         self._records = (run.bag if run.bag.exists() else run.transitions).name
         self._episodes: dict[tuple[str, str], _Counted] = {}
-        self._hands: dict[str, Hands] = {}
+        self._hands: dict[str, InterventionTracker] = {}
 
     def add(self, record: Record) -> None:
         """Take the next record."""
@@ -76,7 +76,7 @@ class IndexCheck:
             counted.step = record.id.step
             counted.total += record.reward
             counted.environment = record.contract
-            hands = self._hands.setdefault(record.id.agent, Hands())
+            hands = self._hands.setdefault(record.id.agent, InterventionTracker())
             counted.interventions += sum(1 for _ in hands.follow(record))
         if record.terminated or record.truncated:
             state = 'TERMINATED' if record.terminated else 'TRUNCATED'

@@ -19,7 +19,7 @@ from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.intervention import Hands, Intervention
+from boundary_env_ros.core.intervention import Intervention, InterventionTracker
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Step
@@ -85,7 +85,7 @@ class Summariser:
         self._budget = dict(contract.latency_budget) if contract else {}
         self._clients: dict[str, ClientSummary] = {}
         self._first: Transition | None = None
-        self._hands: dict[str, Hands] = {}
+        self._hands: dict[str, InterventionTracker] = {}
         self._taken: dict[str, list[Intervention]] = {}
         self._dimensions = [
             f'{name} ({unit})'
@@ -176,7 +176,7 @@ class Summariser:
             client.intervened.add(any(map(intervenes, now.decisions)))
         by_hand = (d.trigger is Trigger.OPERATOR and d.published for d in now.decisions)
         client.by_hand.add(any(by_hand))
-        hands = self._hands.setdefault(now.id.agent, Hands(self._contract))
+        hands = self._hands.setdefault(now.id.agent, InterventionTracker(self._contract))
         for hand in hands.follow(now):
             client.taken_over += 1
             taken = self._taken.setdefault(episode.client, [])

@@ -193,7 +193,7 @@ _OF_THE_ACTION = (
 )
 
 
-class BoundaryTurnEnv(SharedEnv, AECEnv):
+class BoundaryAECEnv(SharedEnv, AECEnv):
     """
     Several robots in one world, who act one after the other, as the contract declares.
 
@@ -333,7 +333,7 @@ def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any
     """
     Return an environment in which the agents act in turn.
 
-    Where the contract declares ``agent_order`` it is a :class:`BoundaryTurnEnv`: every turn takes
+    Where the contract declares ``agent_order`` it is a :class:`BoundaryAECEnv`: every turn takes
     a period. Else the turns go in the order of its ``agents`` and take no time: the actions are
     collected, and the world advances when the last agent of the round has acted. Until then every
     agent sees the world as it was when the round began.
@@ -348,5 +348,5 @@ def env(contract: str | Path = 'two_carts', **arguments: Any) -> AECEnv[Any, Any
         contract, pacing=arguments.get('pacing'), world=arguments.get('world', 'ros')
     )
     if loaded.contract.agent_order:
-        return BoundaryTurnEnv(contract, **arguments)
+        return BoundaryAECEnv(contract, **arguments)
     return parallel_to_aec(BoundaryParallelEnv(contract, **arguments))

@@ -25,8 +25,8 @@ from boundary_env_ros.errors import (
     DigestMismatch,
     PeerLost,
     RecordError,
-    Refused,
     ReplayDiffers,
+    RequestRejected,
     ResetFailed,
     ResultCode,
 )
@@ -135,7 +135,7 @@ class AgentReplay:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If there is no such episode, it has another seed or other options, or all were gone
             through.
         ResetFailed
@@ -149,13 +149,13 @@ class AgentReplay:
         episode = self._found(which, seed)
         reset = episode.reset
         if seed is not None and not self._any_seed and reset.seed != seed:
-            raise Refused(
+            raise RequestRejected(
                 f'The episode {which!r} has another seed (expected {seed}, '
                 f'got {reset.seed}). Leave out one of the two.'
             )
         known = json.loads(reset.reset.options or '{}') if reset.reset is not None else {}
         if wanted and wanted != known:
-            raise Refused(
+            raise RequestRejected(
                 f'The episode {episode.index} was recorded with other options '
                 f'(expected {known}, got {wanted}). Leave them out, or name another episode.'
             )
@@ -192,7 +192,7 @@ class AgentReplay:
             self._begin_anew()
             episode = self._following()
         if episode is None:
-            raise Refused(
+            raise RequestRejected(
                 f'All episodes of {self._path} were replayed. '
                 'loop=True begins with the first again.',
                 ResultCode.UNKNOWN_EPISODE,
@@ -207,7 +207,7 @@ class AgentReplay:
                 return episode
             seeds.append(episode.reset.seed)
         few = ', '.join(map(str, seeds[:10])) + (' ...' if len(seeds) > 10 else '')
-        raise Refused(
+        raise RequestRejected(
             f'Not recorded: {what}. {self._path} has {len(seeds)} episodes, with '
             f'the seeds {few}. Name one of them, or leave it out for the next; any_seed=True '
             'takes every seed.',
@@ -387,7 +387,7 @@ def _is(which: object, episode: RecordedEpisode) -> bool:
         return which == episode.index
     if isinstance(which, str) and which:
         return episode.reset.id.episode_id.startswith(which.lower())
-    raise Refused(
+    raise RequestRejected(
         f'The option {EPISODE!r} names no episode (expected its place, counted from 0, or the '
         f'first characters of its id, got {which!r}).'
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.errors import BoundaryError, LinkError, RecordError, Refused
+from boundary_env_ros.errors import BoundaryError, LinkError, RecordError, RequestRejected
 from boundary_env_ros.facade.replay import AgentReplay, EPISODE
 from boundary_env_ros.facade.steps import StepRequest, StepResult
 from boundary_env_ros.facade.world import check_running, stepped_agents
@@ -134,7 +134,7 @@ class ReplayWorld:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If there is no such episode, it has another seed or other options, or all were gone
             through.
         ResetFailed
@@ -167,7 +167,7 @@ class ReplayWorld:
         for agent, replay in self._replays.items():
             if replay.has(episode):
                 return agent
-        raise Refused(
+        raise RequestRejected(
             f'Unknown episode: none of {", ".join(self._replays)} in {self._path} has '
             f'an id that begins with {episode!r}.'
         )

@@ -55,7 +55,7 @@ class World(Protocol):
 
         Raises
         ------
-        Refused
+        RequestRejected
             If environment or gate refuses.
         ResetFailed
             If the world could not be reset; the message says what is missing.

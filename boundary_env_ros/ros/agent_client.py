@@ -27,7 +27,7 @@ from boundary_env_ros.errors import (
     LinkTimeout,
     PeerLost,
     RecordError,
-    Refused,
+    RequestRejected,
     ResetFailed,
     ResultCode,
 )
@@ -361,7 +361,7 @@ class AgentClient:
                     deadline=deadline,
                 )
                 return str(answer.lease_id)
-            except Refused as refusal:
+            except RequestRejected as refusal:
                 # The gate may not have heard of the episode or of its sensors yet, or still probe
                 # the drivers.
                 if refusal.code not in _ASK_AGAIN or time.monotonic() > deadline:
@@ -435,7 +435,9 @@ class AgentClient:
                 'Is the node active, and alive?'
             )
         if answer.result.code:
-            raise Refused(f'{whom}: {answer.result.message}', ResultCode(answer.result.code))
+            raise RequestRejected(
+                f'{whom}: {answer.result.message}', ResultCode(answer.result.code)
+            )
         return answer
 
     # Stepping ------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
@@ -248,7 +248,7 @@ class AgentEnvironment:
                 drawn_seed=self._draw(),
                 now=self._node.clock.now(),
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             return _refused(response, refusal)
         self.carry(effects)
         response.episode_id = episode_id
@@ -284,13 +284,13 @@ class AgentEnvironment:
             effects = self.environment.confirm(
                 request.user, request.confirmed, request.message, self._node.clock.now()
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             return _refused(response, refusal)
         self.carry(effects)
         return response
 
 
-def _refused(response: Any, refusal: Refused) -> Any:
+def _refused(response: Any, refusal: RequestRejected) -> Any:
     response.result.code = int(refusal.code)
     response.result.message = str(refusal)
     return response

@@ -43,7 +43,7 @@ from boundary_env_ros.errors import (
     code_of,
     MissingDependency,
     PeerLost,
-    Refused,
+    RequestRejected,
     ResetNeeded,
     ResultCode,
 )
@@ -145,7 +145,7 @@ class AgentServices:
     def world(self) -> RosWorld:
         """The client of environment and gate; there is one while the node is active."""
         if self._world is None:
-            raise Refused(
+            raise RequestRejected(
                 f'{self._node.get_name()} is not active. Activate it.',
                 ResultCode.NOT_ACTIVE,
             )
@@ -346,7 +346,7 @@ class AgentServices:
         if source == VIEW and VIEW not in cameras:
             return srv.Render.Response(image=self._view())
         if source not in cameras:
-            raise Refused(
+            raise RequestRejected(
                 f'Unknown source (expected {", ".join((*cameras, VIEW))}, got {source!r}).'
             )
         return srv.Render.Response(image=self._picture(cameras[source]))
@@ -354,7 +354,7 @@ class AgentServices:
     def _picture(self, spec: FieldSpec) -> Image:
         message = self.world.newest_image(self.agent, spec.name)
         if message is None:
-            raise Refused(
+            raise RequestRejected(
                 f'No image has come on {spec.topic}. Is the camera running?',
                 ResultCode.SENSOR_MISSING,
             )

@@ -31,7 +31,7 @@ from boundary_env_ros.errors import (
     error_of,
     LinkError,
     LinkTimeout,
-    Refused,
+    RequestRejected,
     ResetNeeded,
     ResultCode,
 )
@@ -184,7 +184,7 @@ class BoundaryClient:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If somebody else holds the episode (the message names who), or an argument is wrong.
         DigestMismatch
             If the nodes work under another contract.
@@ -464,7 +464,7 @@ class BoundaryClient:
         try:
             if not self._done:
                 self.end()
-        except Refused as refusal:
+        except RequestRejected as refusal:
             # Whoever serves now was started after the episode, and it is over.
             if refusal.code is not ResultCode.UNKNOWN_EPISODE:
                 raise

@@ -16,7 +16,7 @@ from boundary_env_ros.core.environment.observation import (
     ObservationField,
     Sample,
 )
-from boundary_env_ros.core.environment.observation_buffer import Sight
+from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK
 from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, Input
@@ -57,7 +57,7 @@ class FirstReadings:
     def __init__(self, node: ContractNode, agent: str) -> None:
         self._node, self._agent = node, agent
         contract, topics = node.contract, node.topics(agent)
-        self._sight = Sight(contract, topics)
+        self._sight = ObservationBuffer(contract, topics)
         self._measured: dict[str, ObservationField] = {}
         shown = {spec.name for spec in contract.observation}
         for item in field_inputs(contract, topics):

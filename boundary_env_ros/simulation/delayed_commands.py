@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import math
 from typing import Generic, TypeVar
 
-from boundary_env_ros.errors import IllegalMove
+from boundary_env_ros.errors import InvalidState
 
 Command = TypeVar('Command')
 
@@ -60,10 +60,10 @@ class DelayedCommands(Generic[Command]):
         """
         Take a command.
 
-        Raises IllegalMove if it arrived before the command before it or before the restart.
+        Raises InvalidState if it arrived before the command before it or before the restart.
         """
         if arrived_ns < self._last_queued_ns:
-            raise IllegalMove(
+            raise InvalidState(
                 f'Expected a command that arrived at {self._last_queued_ns} ns (last command or '
                 f'reset) or later, got {arrived_ns} ns. It was not applied.'
             )

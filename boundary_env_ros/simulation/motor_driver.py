@@ -82,7 +82,7 @@ class MotorDriver:
         """
         Take a command, m/s and rad/s; it takes effect ``actuator_delay`` after arrived_ns.
 
-        Raises InvalidAction if it is not finite, IllegalMove if it arrived before the command
+        Raises InvalidAction if it is not finite, InvalidState if it arrived before the command
         before it or before the reset; the command that is at work stays at work.
         """
         if not (math.isfinite(linear) and math.isfinite(angular)):

@@ -18,7 +18,7 @@ from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldRe
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, IllegalMove, SimulationFailed
+from boundary_env_ros.errors import BoundaryError, InvalidState, SimulationFailed
 from boundary_env_ros.simulation.messages import Fields, header
 from boundary_env_ros.simulation.plugin import (
     Baseline,
@@ -217,7 +217,7 @@ class PluginRobot:
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Update the plugin as often as its time step fits; return what is due."""
         if until < self._now:
-            raise IllegalMove(
+            raise InvalidState(
                 f'Expected to advance to {self._now} ns (now) or later, got {until} ns. '
                 'Time never runs backwards.'
             )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import Generic, TypeVar
 
-from boundary_env_ros.errors import IllegalMove, ResetFailed, SimulationFailed
+from boundary_env_ros.errors import InvalidState, ResetFailed, SimulationFailed
 from boundary_env_ros.simulation.readings import Reading
 from boundary_env_ros.simulation.sensor_pipeline import Instantaneous, SensorPipeline
 
@@ -112,7 +112,7 @@ class Stepping(Generic[State]):
         Parameters
         ----------
         until_ns
-            New present time, ns. Before ``now_ns`` raises IllegalMove.
+            New present time, ns. Before ``now_ns`` raises InvalidState.
 
         Returns
         -------
@@ -122,7 +122,7 @@ class Stepping(Generic[State]):
 
         """
         if until_ns < self._now_ns:
-            raise IllegalMove(
+            raise InvalidState(
                 f'Expected to advance to {self._now_ns} ns (now) or later, got {until_ns} ns. '
                 'Time never runs backwards.'
             )

@@ -255,7 +255,7 @@ class Warehouse:
         angular
             Yaw rate, rad/s. Not finite raises InvalidAction.
         arrived_ns
-            When the driver got it, ns. Before the last command or reset raises IllegalMove.
+            When the driver got it, ns. Before the last command or reset raises InvalidState.
 
         """
         self._drivers[cart].receive(linear, angular, arrived_ns)

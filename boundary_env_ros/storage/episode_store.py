@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.intervention import Hands
+from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making
@@ -59,7 +59,7 @@ class EpisodeStore:
         self._writable = writable
         self._lock = Lock()
         self._closed = False
-        self._hands: dict[str, Hands] = {}
+        self._hands: dict[str, InterventionTracker] = {}
 
     @classmethod
     def create(cls, path: Path) -> EpisodeStore:
@@ -226,7 +226,7 @@ class EpisodeStore:
         return True
 
     def _taken_over(self, transition: Transition) -> int:
-        hands = self._hands.setdefault(transition.id.agent, Hands())
+        hands = self._hands.setdefault(transition.id.agent, InterventionTracker())
         return sum(1 for _ in hands.follow(transition))
 
     def label(self, label: EpisodeLabel, *, now: int) -> bool:

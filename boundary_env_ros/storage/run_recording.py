@@ -26,7 +26,7 @@ from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RecordError, Refused, ResultCode
+from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
@@ -326,7 +326,7 @@ class RunRecording:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If there is no such label or episode, or no user is named.
         RecordError
             If it cannot be written.
@@ -334,15 +334,15 @@ class RunRecording:
         """
         if verdict not in tuple(Label):
             known = ', '.join(f'{v.value} ({v.name})' for v in Label)
-            raise Refused(f'Expected a label out of {known}, got {verdict}.')
+            raise RequestRejected(f'Expected a label out of {known}, got {verdict}.')
         if not user.strip():
-            raise Refused(
+            raise RequestRejected(
                 '`user` is empty (expected the name of the person who labels the episode).'
             )
         wanted = episode_id or self._latest
         rows = self._episodes.sharing(wanted)
         if not rows:
-            raise Refused(
+            raise RequestRejected(
                 f'Expected an episode of this run to label, got {wanted or "none was begun"}. '
                 f'The run is {self.run.path}.',
                 ResultCode.UNKNOWN_EPISODE,

@@ -38,7 +38,7 @@ from boundary_env_ros.core.gate.events import (
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, RosTime, Stamp
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 #: Requests of a run.
 COUNT = 500
@@ -271,7 +271,7 @@ class Run:
             self.say(EpisodeState.TRUNCATED)
         try:
             self.gate.apply(ClearEmergencyStop(now=self.now))
-        except Refused:
+        except RequestRejected:
             pass
         else:
             self.oracle.latched = False
@@ -296,7 +296,7 @@ class Run:
                     now=self.now,
                 )
             )
-        except Refused:
+        except RequestRejected:
             # It is latched: nobody is armed, and what is sent now is for nobody.
             pass
         else:

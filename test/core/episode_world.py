@@ -65,7 +65,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 START = (-4.0, -3.0, 0.0)
@@ -386,7 +386,7 @@ class EpisodeWorld:
                     now=self.now,
                 )
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             # A gate that has not heard its sensors yet is asked again, as a client does.
             self.to_arm = status if refusal.code is ResultCode.SENSOR_MISSING else None
             return

@@ -63,7 +63,7 @@ from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 #: Rounding of one addition in double precision at the size of a command.
 ROUNDING = 1e-9
@@ -750,7 +750,7 @@ class Bench:
         """Return why an arming is refused."""
         try:
             self.arm(**changes)
-        except Refused as error:
+        except RequestRejected as error:
             self.leases -= 1
             return str(error)
         raise AssertionError('the arming was granted')

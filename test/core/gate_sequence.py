@@ -13,7 +13,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 
 _PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
 
@@ -36,7 +36,7 @@ def unhindered(**base: object) -> Contract:
     return shipped({('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05, **changes})
 
 
-def explained(ruling: Ruling) -> None:
+def explained(ruling: RuleOutput) -> None:
     """Check that every change has a reason: each result begins where the one before it ended."""
     left = list(ruling.wanted)
     for result in ruling.results:
@@ -49,18 +49,18 @@ def explained(ruling: Ruling) -> None:
     assert tuple(left) == ruling.command, 'a change without a reason'
 
 
-def of_rule(ruling: Ruling, name: str) -> list[RuleResult]:
+def of_rule(ruling: RuleOutput, name: str) -> list[RuleResult]:
     """Return the results of one rule."""
     return [result for result in ruling.results if result.rule == name]
 
 
-def situation(**changes: Any) -> Situation:
+def situation(**changes: Any) -> RuleInput:
     """Return a situation in which everything is well, and nothing is measured."""
     usual: dict[str, Any] = {
         'trigger': Trigger.REQUEST, 'time_step': 0.1, 'since_request': 0.02,
         'since_environment': 0.02, 'measurements': {},
     }  # fmt: skip
-    return Situation(**{**usual, **changes})
+    return RuleInput(**{**usual, **changes})
 
 
 class Sequence:
@@ -72,7 +72,7 @@ class Sequence:
         self.rate: Vector = ()
         self.acceleration: Vector = ()
 
-    def ask(self, wanted: Vector | None, time_step: float, **changes: Any) -> Ruling:
+    def ask(self, wanted: Vector | None, time_step: float, **changes: Any) -> RuleOutput:
         """Rule on what is wanted, and take the command over."""
         known = situation(
             time_step=time_step,
@@ -89,15 +89,15 @@ class Sequence:
             self.rate, self.acceleration = ruling.rate, ruling.acceleration
         return ruling
 
-    def hold(self, time_step: float) -> Ruling:
+    def hold(self, time_step: float) -> RuleOutput:
         """Let the timer speak when the next action is late."""
         late = self.limits.safety.hold_timeout + 0.01
         return self.ask(self.command, time_step, trigger=Trigger.TIMER, since_request=late)
 
-    def again(self, in_force: Vector, time_step: float) -> Ruling:
+    def again(self, in_force: Vector, time_step: float) -> RuleOutput:
         """Let the timer send again what is in force, between two actions."""
         return self.ask(in_force, time_step, trigger=Trigger.TIMER)
 
-    def stop(self, time_step: float) -> Ruling:
+    def stop(self, time_step: float) -> RuleOutput:
         """Let the emergency stop be latched."""
         return self.ask(self.command, time_step, emergency_stop=True)

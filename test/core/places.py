@@ -18,7 +18,7 @@ from boundary_env_ros.core.gate.decision import Measurement, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage.contract.parser import parse
@@ -135,7 +135,7 @@ class IdealRobot:
         self.been = deque([at], maxlen=60)
         self._acting = deque([still] * (lag + 1), maxlen=lag + 1)
         self.command: Vector = still
-        self._last = Ruling(verdict=Verdict.ADMITTED, command=still)
+        self._last = RuleOutput(verdict=Verdict.ADMITTED, command=still)
         self._now = 0
         self._decided = -round(self.limits.period / self.STEP)
 
@@ -162,7 +162,7 @@ class IdealRobot:
         self.been.clear()
         self.been.append(at)
 
-    def decide(self, wanted: Vector, *, age: int = 0) -> Ruling:
+    def decide(self, wanted: Vector, *, age: int = 0) -> RuleOutput:
         """Let the rules decide on a command, and send what they leave of it."""
         return self._send(self._rule(Trigger.REQUEST, wanted, age))
 
@@ -174,11 +174,11 @@ class IdealRobot:
         self._send(ruling)
         return True
 
-    def _rule(self, trigger: Trigger, wanted: Vector, age: int) -> Ruling:
+    def _rule(self, trigger: Trigger, wanted: Vector, age: int) -> RuleOutput:
         now = round(self._now * self.STEP * NANOSECONDS)
         return rule(
             self.limits,
-            Situation(
+            RuleInput(
                 trigger=trigger,
                 time_step=min((self._now - self._decided) * self.STEP, self.limits.period),
                 previous=self.command,
@@ -191,7 +191,7 @@ class IdealRobot:
             wanted,
         )
 
-    def _send(self, ruling: Ruling) -> Ruling:
+    def _send(self, ruling: RuleOutput) -> RuleOutput:
         self.command = ruling.command
         self._last = ruling
         self._sent(ruling.command)

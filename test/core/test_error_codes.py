@@ -17,7 +17,7 @@ from boundary_env_ros.errors import (
     ContractError,
     error_of,
     PeerLost,
-    Refused,
+    RequestRejected,
     ResultCode,
 )
 
@@ -47,7 +47,7 @@ def test_every_code_comes_back_as_an_error_of_that_code(code: ResultCode) -> Non
 @pytest.mark.parametrize(
     'kind',
     ['InvalidAction', 'ResetNeeded', 'EpisodeEnded', 'ResetFailed', 'SimulationFailed',
-     'PeerLost', 'LinkTimeout', 'DigestMismatch', 'Refused'],
+     'PeerLost', 'LinkTimeout', 'DigestMismatch', 'RequestRejected'],
 )  # fmt: skip
 def test_typed_errors_come_out_as_they_went_in(kind: str) -> None:
     error = make(getattr(errors, kind))
@@ -64,7 +64,7 @@ def test_whoever_was_lost_is_still_that_one_on_the_other_side() -> None:
 
 def test_a_code_of_a_later_version_is_a_refusal_that_names_it() -> None:
     error = error_of(999, 'in words')
-    assert isinstance(error, Refused)
+    assert isinstance(error, RequestRejected)
     assert '999' in str(error)
 
 

@@ -35,7 +35,7 @@ from boundary_env_ros.errors import (
     code_of,
     DigestMismatch,
     InvalidAction,
-    Refused,
+    RequestRejected,
     ResultCode,
 )
 
@@ -68,11 +68,11 @@ def test_who_says_nothing_of_it_means_what_is_served() -> None:
 
 
 def test_another_environment_contract_or_agent_is_refused_by_name() -> None:
-    with pytest.raises(Refused, match="expected 'warehouse_cart', got 'kitchen'"):
+    with pytest.raises(RequestRejected, match="expected 'warehouse_cart', got 'kitchen'"):
         means(environment='kitchen')
     with pytest.raises(DigestMismatch, match='sha256:00'):
         means(digest='sha256:00')
-    with pytest.raises(Refused, match="expected 'cart', got 'other'") as refusal:
+    with pytest.raises(RequestRejected, match="expected 'cart', got 'other'") as refusal:
         means(agent='other')
     assert refusal.value.code is ResultCode.UNKNOWN_AGENT
 
@@ -95,7 +95,7 @@ def test_options_are_a_json_object() -> None:
     assert options_of('') == {}
     assert options_of('{"scenario": "clear"}') == {'scenario': 'clear'}
     for wrong in ('[1]', 'null', '3', '"x"', '{', '{]', '[' * 100_000):
-        with pytest.raises(Refused, match='JSON object'):
+        with pytest.raises(RequestRejected, match='JSON object'):
             options_of(wrong)
 
 
@@ -112,7 +112,7 @@ def test_metadata_is_taken_whole_or_refused(pairs: list[tuple[str, str]]) -> Non
     keys = [key for key, _ in pairs]
     try:
         found = metadata_of(KeyValue(key=key, value=value) for key, value in pairs)
-    except Refused:
+    except RequestRejected:
         assert '' in keys or len(set(keys)) < len(keys)
     else:
         assert found == dict(pairs)
@@ -165,9 +165,9 @@ def test_refused_actions_say_what_was_expected() -> None:
         action_of(contract, [0.0, math.nan], 0)
     with pytest.raises(InvalidAction, match='at most 1 steps, got 2'):
         action_of(contract, [0.0] * 4, 2)
-    with pytest.raises(Refused, match=f'expected 1 to {MOST_ACTIONS}, got 0'):
+    with pytest.raises(RequestRejected, match=f'expected 1 to {MOST_ACTIONS}, got 0'):
         batch_of(contract, [], 0)
-    with pytest.raises(Refused, match='got 4294967295'):
+    with pytest.raises(RequestRejected, match='got 4294967295'):
         batch_of(contract, [], 2**32 - 1)
 
 
@@ -179,7 +179,7 @@ def test_a_seed_travels_as_a_whole_number_of_64_bits(seed: SupportsIndex) -> Non
 @pytest.mark.parametrize('seed', [-1, 2**64, 1.0, '1', None, [1]])
 def test_another_seed_is_refused_before_it_travels(seed: Any) -> None:
     with pytest.raises(
-        Refused, match=r'Wrong seed \(expected a whole number from 0 to 2\*\*64 - 1'
+        RequestRejected, match=r'Wrong seed \(expected a whole number from 0 to 2\*\*64 - 1'
     ):
         seed_of(seed)
 
@@ -194,7 +194,7 @@ def test_options_travel_as_they_come_back() -> None:
     'options', [['start'], 'clear', {'goal': np.zeros(2)}, {'goal': math.nan}, {(1, 2): 3}]
 )
 def test_options_that_are_no_plain_data_are_refused_before_they_travel(options: Any) -> None:
-    with pytest.raises(Refused, match='^Expected options by|options are not plain'):
+    with pytest.raises(RequestRejected, match='^Expected options by|options are not plain'):
         options_text(options)
 
 
@@ -208,5 +208,5 @@ def test_a_batch_of_anything_but_rows_of_numbers_is_an_invalid_action(action: An
 
 def test_metadata_travel_as_texts_and_nothing_else() -> None:
     assert dict(metadata_of(metadata_pairs({'why': 'to see'}))) == {'why': 'to see'}
-    with pytest.raises(Refused, match="Metadata are texts .got 'attempt': 1"):
+    with pytest.raises(RequestRejected, match="Metadata are texts .got 'attempt': 1"):
         metadata_pairs({'attempt': 1})

@@ -52,7 +52,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.rules import catalogue
 
 Piece = Transition | GateDecision | EpisodeStatus | PrivilegedObservation | ActuationEvidence
@@ -292,7 +292,7 @@ class Bench(CartSensors):
                     now=self.instant(),
                 )
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             if refusal.code is not ResultCode.SENSOR_MISSING:
                 raise
             return False

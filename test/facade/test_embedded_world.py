@@ -24,7 +24,7 @@ from boundary_env_ros.core.transition import NamedValues, PrivilegedObservation,
 from boundary_env_ros.errors import (
     EpisodeEnded,
     LinkError,
-    Refused,
+    RequestRejected,
     ResetFailed,
     SimulationFailed,
 )
@@ -335,7 +335,7 @@ def test_a_step_without_an_episode_is_refused() -> None:
 def test_an_option_that_is_refused_leaves_the_running_episodes_alone() -> None:
     world = EmbeddedWorld(TWO)
     begin(world, APART)
-    with pytest.raises(Refused, match='maze'):
+    with pytest.raises(RequestRejected, match='maze'):
         begin(world, {'scenario': 'maze'})
     assert world.running == ('cart_a', 'cart_b')
     step(world, 0.0)

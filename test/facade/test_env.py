@@ -26,7 +26,7 @@ from boundary_env_ros.errors import (
     EpisodeEnded,
     InvalidAction,
     LinkError,
-    Refused,
+    RequestRejected,
     ResetNeeded,
 )
 from boundary_env_ros.facade.env import BoundaryEnv
@@ -254,7 +254,7 @@ def test_in_one_process_there_is_lockstep_without_asking_for_it() -> None:
 
 
 def test_an_option_that_the_task_does_not_know_is_refused(env: BoundaryEnv) -> None:
-    with pytest.raises(Refused, match='scenario'):
+    with pytest.raises(RequestRejected, match='scenario'):
         env.reset(options={'scenario': 'nowhere'})
     env.reset(seed=1, options={'scenario': 'clear'})
 

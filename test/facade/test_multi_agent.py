@@ -35,7 +35,7 @@ from boundary_env_ros.errors import (
     EpisodeEnded,
     InvalidAction,
     LinkError,
-    Refused,
+    RequestRejected,
     ResetNeeded,
 )
 from boundary_env_ros.evidence.audit import audit_path
@@ -116,7 +116,7 @@ def _of_ours(mode: str) -> str:
 def test_a_seed_or_an_option_that_no_record_can_hold_is_refused_by_name(
     carts: BoundaryParallelEnv, given: dict[str, Any]
 ) -> None:
-    with pytest.raises(Refused, match='a whole number|options'):
+    with pytest.raises(RequestRejected, match='a whole number|options'):
         carts.reset(**given)
 
 
@@ -306,7 +306,7 @@ def test_what_there_is_not_is_refused() -> None:
     with pytest.raises(LinkError, match='realtime, lockstep'):
         parallel_env(world='embedded', pacing='slow')
     made = parallel_env(world='embedded')
-    with pytest.raises(Refused, match='maze'):
+    with pytest.raises(RequestRejected, match='maze'):
         made.reset(options={'scenario': 'maze'})
     made.close()
     with pytest.raises(BoundaryError, match='Create a new one'):

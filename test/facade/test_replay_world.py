@@ -29,8 +29,8 @@ from boundary_env_ros.errors import (
     LinkError,
     PeerLost,
     RecordError,
-    Refused,
     ReplayDiffers,
+    RequestRejected,
     ResetNeeded,
 )
 from boundary_env_ros.facade import BoundaryEnv
@@ -235,7 +235,7 @@ def test_a_record_that_ends_in_mid_episode_is_a_peer_that_was_lost(
     env.step(ACTIONS[1])
     with pytest.raises(PeerLost, match=r'breaks off after step 2, while it runs.*torn'):
         env.step(ACTIONS[2])
-    with pytest.raises(Refused, match='All episodes of .* were replayed'):
+    with pytest.raises(RequestRejected, match='All episodes of .* were replayed'):
         env.reset()
 
 
@@ -273,7 +273,7 @@ def test_an_episode_is_named_by_seed_place_or_id(seen: Seen, replaying: Make) ->
 def test_what_was_not_recorded_is_refused(
     replaying: Make, arguments: dict[str, Any], says: str
 ) -> None:
-    with pytest.raises(Refused, match=says):
+    with pytest.raises(RequestRejected, match=says):
         replaying().reset(**arguments)
 
 

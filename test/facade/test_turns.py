@@ -35,7 +35,7 @@ from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, Rese
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.summary import summarise
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv, env, parallel_env
+from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
@@ -68,13 +68,13 @@ def contract(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def make(contract: Path, **arguments: Any) -> BoundaryTurnEnv:
+def make(contract: Path, **arguments: Any) -> BoundaryAECEnv:
     made = env(contract, world='embedded', **arguments)
-    assert isinstance(made, BoundaryTurnEnv)
+    assert isinstance(made, BoundaryAECEnv)
     return made
 
 
-def steps_of(made: BoundaryTurnEnv) -> dict[str, int]:
+def steps_of(made: BoundaryAECEnv) -> dict[str, int]:
     return {agent: each.transition.id.step for agent, each in made.last_results.items()}
 
 
@@ -319,7 +319,7 @@ def test_what_does_not_fit_turns_is_refused(contract: Path) -> None:
     with pytest.raises(LinkError, match=r'cart_b, cart_a.*Use env'):
         parallel_env(contract, world='embedded')
     with pytest.raises(LinkError, match='at once'):
-        BoundaryTurnEnv('two_carts', world='embedded')
+        BoundaryAECEnv('two_carts', world='embedded')
     made = make(contract)
     with pytest.raises(ResetNeeded, match='Call reset'):
         made.step(AHEAD)

@@ -24,7 +24,7 @@ sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'sto
 import gymnasium
 import numpy as np
 
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
@@ -149,7 +149,7 @@ def test_a_killed_gate_comes_back_and_keeps_the_robot_stopped(tmp_path: Path, do
         launched.active(2)
         env = gymnasium.make(_ID, startup_timeout=_SOON)
         try:
-            with pytest.raises(Refused, match='emergency stop is latched'):
+            with pytest.raises(RequestRejected, match='emergency stop is latched'):
                 env.reset(seed=1)
         finally:
             env.close()

@@ -1435,10 +1435,10 @@ _PROBE_OF_THE_DRIVERS = (
         'Nobody probes a gate that somebody holds',
         REDUCER,
         '        if lease is not None:\n'
-        '            raise Refused(\n'
+        '            raise RequestRejected(\n'
         "                f'{lease.holder!r} holds a lease",
         '        if False:\n'
-        '            raise Refused(\n'
+        '            raise RequestRejected(\n'
         "                f'{lease.holder!r} holds a lease",
         (_PROBE + 'nobody_probes_a_gate_that_somebody_holds',),
     ),

@@ -18,7 +18,7 @@ from ros_world import drain, Probe, reserved_domain, SOON, write_contract
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv, BoundaryTurnEnv
+from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg
@@ -113,7 +113,7 @@ class CartsWorld:
     ) -> None:
         self.domain_id, self.pacing, self.run = domain_id, pacing, folder / 'run'
         self.file = write_contract(folder / 'contract.yaml', changes, base='two_carts')
-        self._make = BoundaryTurnEnv if 'agent_order' in changes else BoundaryParallelEnv
+        self._make = BoundaryAECEnv if 'agent_order' in changes else BoundaryParallelEnv
         self.renew()
         common: dict[str, str | float | bool] = {'contract': str(self.file), 'pacing': pacing}
         self.loaded = load(self.file, self.env.contract.pacing)

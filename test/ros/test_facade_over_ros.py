@@ -24,7 +24,13 @@ from ros_world import PATIENT, seek_goal, SOON, World, write_contract
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkTimeout, Refused, ResetNeeded
+from boundary_env_ros.errors import (
+    EpisodeEnded,
+    InvalidAction,
+    LinkTimeout,
+    RequestRejected,
+    ResetNeeded,
+)
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import isolated_environment
@@ -228,7 +234,7 @@ def test_another_contract_is_refused_with_both_digests(world: World) -> None:
     file = write_contract(world.folder / 'other.yaml', {**PATIENT, 'version': '1.0.1'})
     env = BoundaryEnv(file, world='ros', domain_id=world.domain_id)
     try:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RequestRejected) as caught:
             env.reset()
         assert world.loaded.digest in str(caught.value)
         assert env.digest in str(caught.value)
@@ -240,7 +246,7 @@ def test_a_second_client_is_refused_by_name_and_the_first_goes_on(world: World) 
     first = world.environment(client='first')
     first.reset(seed=3, options={'scenario': 'clear'})
     second = world.environment(client='second')
-    with pytest.raises(Refused, match=f"'first' runs {first.episode_id}"):
+    with pytest.raises(RequestRejected, match=f"'first' runs {first.episode_id}"):
         second.reset(seed=4)
     second.close()
     *_, info = first.step(np.zeros(2, dtype=np.float32))

@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger as TriggerService
 
 from boundary_env_ros.core.gate.decision import ActionRequest, GateState, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, to_msg
@@ -283,7 +283,7 @@ def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
         assert not call(world, 'clear_emergency_stop').success, 'cleared while it is pressed'
         button.publish(Bool(data=False))
         # Released is not cleared.
-        with pytest.raises(Refused, match='latched') as caught:
+        with pytest.raises(RequestRejected, match='latched') as caught:
             env.reset(seed=4)
         assert caught.value.code is ResultCode.EMERGENCY_STOPPED
         assert world.gate_state() is GateState.EMERGENCY_STOPPED
@@ -303,7 +303,7 @@ def test_an_emergency_stop_by_service_stops_ends_and_latches(
     info = step_until_the_end(env)
     assert (info['cause'], info['declared_by']) == ('operator_stop', 'safety_gate')
     is_braked_to_rest(world, pressed)
-    with pytest.raises(Refused, match='latched'):
+    with pytest.raises(RequestRejected, match='latched'):
         env.reset(seed=4)
     assert call(world, 'clear_emergency_stop').success
     drive(env, world, speed=0.2)

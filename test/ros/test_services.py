@@ -33,7 +33,7 @@ from boundary_env_ros.errors import (
     DigestMismatch,
     EpisodeEnded,
     InvalidAction,
-    Refused,
+    RequestRejected,
     ResetNeeded,
     ResultCode,
 )
@@ -255,7 +255,7 @@ def test_a_second_client_is_told_who_holds_the_episode(
 ) -> None:
     began = client.reset(options=CLEAR)
     with BoundaryClient('bob', domain_id=world.domain_id) as bob:
-        with pytest.raises(Refused, match=f"'ann' holds {began.episode_id}") as refusal:
+        with pytest.raises(RequestRejected, match=f"'ann' holds {began.episode_id}") as refusal:
             bob.reset()
         assert refusal.value.code is ResultCode.LEASE_HELD
         assert bob.is_done
@@ -271,7 +271,7 @@ def test_a_client_beside_the_services_holds_the_episode_too(
 ) -> None:
     env = world.environment(client='policy-7')
     env.reset(seed=3, options=CLEAR)
-    with pytest.raises(Refused, match="'policy-7' runs") as refusal:
+    with pytest.raises(RequestRejected, match="'policy-7' runs") as refusal:
         client.reset()
     assert refusal.value.code is ResultCode.LEASE_HELD
     request = srv.Step.Request(episode_id=env.episode_id, action=STILL)
@@ -282,7 +282,7 @@ def test_a_client_beside_the_services_holds_the_episode_too(
     assert client.observe().id.episode_id == env.episode_id
     env.close()
     client.reset(options=CLEAR)
-    with pytest.raises(Refused, match="'ann' runs"):
+    with pytest.raises(RequestRejected, match="'ann' runs"):
         world.environment(client='policy-8').reset(seed=3)
 
 
@@ -292,7 +292,7 @@ def test_a_client_that_is_refused_ends_nothing_of_the_one_before_it_on_the_link(
     link = RosWorld(world.loaded, domain_id=world.domain_id)
     link.reset(seed=3, options=CLEAR, wrappers=(), client='ann')
     for _ in range(2):
-        with pytest.raises(Refused, match="'ann' runs"):
+        with pytest.raises(RequestRejected, match="'ann' runs"):
             link.reset(seed=3, options=CLEAR, wrappers=(), client='bob')
         link.abandon()
     link.close()
@@ -328,7 +328,7 @@ def test_an_observer_is_answered_while_a_step_waits(world: World, client: Bounda
         assert client.observe().id.step == 0
         assert client.spaces().contract == 'warehouse_cart'
         assert client.render().shape == (48, 64, 3)
-        with pytest.raises(Refused, match='Another step of this episode'):
+        with pytest.raises(RequestRejected, match='Another step of this episode'):
             client.step(AHEAD)
         assert answers.empty()
     waiting.join(_SOON)
@@ -385,9 +385,9 @@ def test_errors_come_back_as_what_they_were(world: World, client: BoundaryClient
         client.end()
     with pytest.raises(DigestMismatch, match='sha256:00'):
         client.reset(digest='sha256:00')
-    with pytest.raises(Refused, match="expected 'warehouse_cart', got 'kitchen'"):
+    with pytest.raises(RequestRejected, match="expected 'warehouse_cart', got 'kitchen'"):
         client.reset(environment='kitchen')
-    with pytest.raises(Refused, match='scenario'):
+    with pytest.raises(RequestRejected, match='scenario'):
         client.reset(options={'scenario': 'nowhere'})
     client.reset(options=CLEAR)
     with pytest.raises(InvalidAction, match='2 numbers'):

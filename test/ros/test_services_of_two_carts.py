@@ -17,7 +17,7 @@ from carts_world import AGENTS, APART, carts_world, CartsWorld, PATIENT
 from ros_world import Probe
 
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient
@@ -77,7 +77,7 @@ def test_two_clients_hold_an_agent_each_and_drive_them_in_one_world(
         stranger = BoundaryClient(
             'stranger', domain_id=carts.domain_id, namespace='cart_a', timeout=_LONG
         )
-        with pytest.raises(Refused, match='of cart_a') as refused:
+        with pytest.raises(RequestRejected, match='of cart_a') as refused:
             stranger.reset(seed=3, options=APART)
         assert refused.value.code is ResultCode.LEASE_HELD
         stranger.close()

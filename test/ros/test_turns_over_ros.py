@@ -32,7 +32,7 @@ from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.verdict.question import Question
-from boundary_env_ros.facade.multi_agent import BoundaryTurnEnv
+from boundary_env_ros.facade.multi_agent import BoundaryAECEnv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
 
@@ -68,7 +68,7 @@ def carts_in_realtime(_run: str, tmp_path_factory: pytest.TempPathFactory) -> It
 def test_the_turns_of_an_episode_go_on_in_their_order_when_one_has_ended(
     carts: CartsWorld,
 ) -> None:
-    made: BoundaryTurnEnv = carts.env
+    made: BoundaryAECEnv = carts.env
     made.reset(seed=1, options=B_ENDS)
     acted: list[tuple[str, int]] = []
     alone = 0
@@ -91,7 +91,7 @@ def test_the_turns_of_an_episode_go_on_in_their_order_when_one_has_ended(
 
 
 def test_who_misses_its_turn_is_held_and_the_turn_passes_on(carts_in_realtime: CartsWorld) -> None:
-    made: BoundaryTurnEnv = carts_in_realtime.env
+    made: BoundaryAECEnv = carts_in_realtime.env
     made.reset(seed=1, options=APART)
     # On a busy machine turns are missed that nobody meant to miss.
     made.step(AHEAD)
@@ -107,7 +107,7 @@ def test_who_misses_its_turn_is_held_and_the_turn_passes_on(carts_in_realtime: C
 
 
 def test_between_its_turns_an_agent_is_held_by_its_gate(carts: CartsWorld) -> None:
-    made: BoundaryTurnEnv = carts.env
+    made: BoundaryAECEnv = carts.env
     made.reset(seed=1, options=APART)
     for _ in range(3):
         made.step(AHEAD)
@@ -146,7 +146,7 @@ def test_a_client_of_one_agent_waits_for_its_turn_and_says_what_it_had_seen(
 
 
 def test_every_step_of_the_record_says_whose_turn_it_was(carts: CartsWorld) -> None:
-    made: BoundaryTurnEnv = carts.env
+    made: BoundaryAECEnv = carts.env
     made.reset(seed=1, options=APART)
     for _ in range(12):
         made.step(AHEAD)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.errors import IllegalMove, InvalidAction, ResetFailed, SimulationFailed
+from boundary_env_ros.errors import InvalidAction, InvalidState, ResetFailed, SimulationFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import SENSOR_NAMES
 
@@ -104,12 +104,12 @@ def test_looking_at_the_truth_changes_nothing(fingerprint):
 def test_time_never_runs_backwards():
     arm = placed()
     arm.advance(10 * MS)
-    with pytest.raises(IllegalMove, match='Expected to advance to 10000000 ns'):
+    with pytest.raises(InvalidState, match='Expected to advance to 10000000 ns'):
         arm.advance(10 * MS - 1)
     with pytest.raises(ResetFailed, match='Expected a reset at 10000000 ns'):
         arm.reset(START, seed=0, at_ns=9 * MS)
     arm.command_arm(HOME.joints, 12 * MS)
-    with pytest.raises(IllegalMove, match='arrived at 12000000 ns'):
+    with pytest.raises(InvalidState, match='arrived at 12000000 ns'):
         arm.command_arm(HOME.joints, 11 * MS)
 
 

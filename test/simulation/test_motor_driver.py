@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.errors import IllegalMove
+from boundary_env_ros.errors import InvalidState
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.motor_driver import MotorDriver
 
@@ -94,5 +94,5 @@ def test_command_that_was_too_old_when_it_was_handed_over_does_not_move_the_cart
 def test_command_from_before_the_restart_is_refused():
     driver = new_driver()
     driver.restart(100 * MS)
-    with pytest.raises(IllegalMove, match='last command or reset'):
+    with pytest.raises(InvalidState, match='last command or reset'):
         driver.receive(0.5, 0.0, 99 * MS)

@@ -21,7 +21,7 @@ import yaml
 
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, IllegalMove, SimulationFailed
+from boundary_env_ros.errors import BoundaryError, InvalidState, SimulationFailed
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
@@ -385,7 +385,7 @@ def test_commands_and_times_that_are_none_are_refused(make: Callable[..., Plugin
     for topic, values in (('pull', (0.0,)), ('push', (0.0, 0.0)), ('push', (float('inf'),))):
         with pytest.raises(BoundaryError):
             robot.command(topic, values, START)
-    with pytest.raises(IllegalMove):
+    with pytest.raises(InvalidState):
         robot.advance(START - 1)
 
 

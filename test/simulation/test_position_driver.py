@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.errors import IllegalMove, InvalidAction
+from boundary_env_ros.errors import InvalidAction, InvalidState
 from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
 
 MS = 1_000_000
@@ -134,5 +134,5 @@ def test_what_is_no_finite_position_of_every_joint_is_refused(targets: tuple[flo
 def test_command_from_before_the_restart_is_refused() -> None:
     driver = new_driver()
     driver.restart(100 * MS, (0.0, 0.0))
-    with pytest.raises(IllegalMove, match='last command or reset'):
+    with pytest.raises(InvalidState, match='last command or reset'):
         driver.receive((0.1, 0.1), 99 * MS)

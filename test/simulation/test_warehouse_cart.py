@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.errors import (
-    IllegalMove,
     InvalidAction,
+    InvalidState,
     MissingDependency,
     ResetFailed,
     SimulationFailed,
@@ -111,12 +111,12 @@ def test_remainder_of_a_physics_step_is_carried_to_the_next_call(cart):
 
 def test_time_never_runs_backwards(cart):
     cart.advance(10 * MS)
-    with pytest.raises(IllegalMove, match='Expected to advance to 10000000 ns'):
+    with pytest.raises(InvalidState, match='Expected to advance to 10000000 ns'):
         cart.advance(10 * MS - 1)
     with pytest.raises(ResetFailed, match='Expected a reset at 10000000 ns'):
         cart.reset(START, seed=0, at_ns=9 * MS)
     cart.command(0.1, 0.0, 12 * MS)
-    with pytest.raises(IllegalMove, match='arrived at 12000000 ns'):
+    with pytest.raises(InvalidState, match='arrived at 12000000 ns'):
         cart.command(0.1, 0.0, 11 * MS)
     assert cart.now_ns == 10 * MS
 

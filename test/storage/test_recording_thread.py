@@ -20,7 +20,7 @@ import yaml
 
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RecordError, Refused
+from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recording_thread import RecordingThread
@@ -166,7 +166,7 @@ def test_one_message_that_is_larger_than_the_queue_is_written(disk: Disk) -> Non
 def test_who_asks_gets_the_answer_or_the_error(disk: Disk) -> None:
     thread = thread_of(disk)
     assert thread.ask(lambda: disk.messages, SOON) == 0
-    with pytest.raises(Refused, match='none was begun'):
+    with pytest.raises(RequestRejected, match='none was begun'):
         thread.ask(lambda: disk.label('', 1, 'ada', '', instant()), SOON)
     assert thread.failure is None
     thread.close(SOON)

@@ -32,7 +32,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RecordError, Refused
+from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.reader import open_records
@@ -294,7 +294,7 @@ def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recordi
 def test_mark_that_says_nothing_is_refused(
     recording: Recording, episode: str, verdict: int, user: str, message: str
 ) -> None:
-    with pytest.raises(Refused, match=message):
+    with pytest.raises(RequestRejected, match=message):
         recording.made.label(episode, verdict, user, '', at(0.0))
 
 

@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, IllegalMove, InvalidAction
+from boundary_env_ros.errors import BoundaryError, InvalidAction, InvalidState
 from boundary_env_ros.simulation.messages import Fields, header, vector
 from boundary_env_ros.simulation.robot import Emission
 
@@ -160,7 +160,7 @@ class Point:
 
     def advance(self, until: int) -> tuple[Emission, ...]:
         if until < self.now:
-            raise IllegalMove(f'Expected {self.now} or later, got {until}.')
+            raise InvalidState(f'Expected {self.now} or later, got {until}.')
         self.now = until
         sent: list[Emission] = []
         while self.ticked + _TICK <= until:

@@ -29,7 +29,7 @@ from boundary_env_ros.core.environment.observation import (
     Observation,
     Sample,
 )
-from boundary_env_ros.core.environment.observation_buffer import Sight, View
+from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import (
     by_name,
     out_of_tolerance,
@@ -72,7 +72,7 @@ from boundary_env_ros.core.transition import (
     ResetRecord,
     Transition,
 )
-from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
+from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 
 Effect: TypeAlias = (
     Observation
@@ -147,7 +147,7 @@ class Environment:
         self._reset: Resetting | None = None
         self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
-        self._sight = Sight(contract, topics)
+        self._sight = ObservationBuffer(contract, topics)
         self._arrivals = Arrivals(contract, topics)
         self._heard = Heard()
         self._feedback: dict[str, Vector] = {}
@@ -201,13 +201,13 @@ class Environment:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the digest is another, an option is wrong, or another client's episode is running;
             nothing changes then.
 
         """
         if begin.digest != self._digest:
-            raise Refused(
+            raise RequestRejected(
                 f'The contract of the client is another one (expected the digest {self._digest}, '
                 f'got {begin.digest or "none"}). '
                 'Start client and environment with the same contract, pacing and task version.',
@@ -216,7 +216,7 @@ class Environment:
         effects: list[Effect] = []
         active = self.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if active and self._episode.client != begin.client:
-            raise Refused(
+            raise RequestRejected(
                 f'An episode is running: {self._episode.client!r} runs '
                 f'{self._episode.episode_id}. Wait for its end, or end it.',
                 ResultCode.LEASE_HELD,
@@ -252,14 +252,14 @@ class Environment:
         try:
             parsed = json.loads(options) if options else {}
         except (ValueError, RecursionError) as error:
-            raise Refused(f'The reset options are not a JSON object: {error}.') from error
+            raise RequestRejected(f'The reset options are not a JSON object: {error}.') from error
         if not isinstance(parsed, dict):
-            raise Refused(f'The reset options are not a JSON object (got {options}).')
+            raise RequestRejected(f'The reset options are not a JSON object (got {options}).')
         try:
             rng = np.random.default_rng(seed_of(seed))
             return sample(self._task, self._contract, rng, parsed)
         except BoundaryError as error:
-            raise Refused(str(error)) from error
+            raise RequestRejected(str(error)) from error
 
     def world_reset(self, answer: WorldReset, now: ClockReading) -> Effects:
         """Take the robot's answer to the reset."""
@@ -292,15 +292,15 @@ class Environment:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If nothing is asked now, or the name of the user is missing.
 
         """
         reset = self._resetting
         if reset is None or not reset.prompt:
-            raise Refused('No reset asks for a confirmation.')
+            raise RequestRejected('No reset asks for a confirmation.')
         if not user:
-            raise Refused('The name of whoever confirms is missing.')
+            raise RequestRejected('The name of whoever confirms is missing.')
         if not confirmed:
             return self._reset_failed(f'{user} did not confirm: {message or reset.prompt}', now)
         effects = reset.confirmed(user, now)
@@ -703,13 +703,13 @@ class Environment:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the contract does not declare the cause.
 
         """
         declared = self._contract.episode.endings
         if cause not in declared:
-            raise Refused(
+            raise RequestRejected(
                 f'The contract has no such cause (expected {", ".join(declared)}, got {cause!r}).'
             )
         if self.state is EpisodeState.RESETTING:

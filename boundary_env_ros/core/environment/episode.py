@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.causes import Ending
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.errors import IllegalMove
+from boundary_env_ros.errors import InvalidState
 
 
 class EpisodeState(IntEnum):
@@ -103,13 +103,13 @@ class Episode:
     def stepped(self) -> Episode:
         """Return the episode with one more step closed."""
         if self.state is not EpisodeState.RUNNING:
-            raise IllegalMove(f'Only a running episode steps (got {self.state.name}).')
+            raise InvalidState(f'Only a running episode steps (got {self.state.name}).')
         return replace(self, step=self.step + 1)
 
     def end(self, *, cause: str, ending: Ending, declared_by: str, message: str = '') -> Episode:
         """Return the episode ended, with its one cause and one declarer."""
         if not cause or not declared_by:
-            raise IllegalMove(
+            raise InvalidState(
                 f'Expected an ending with a cause and a declarer, got {cause!r}, {declared_by!r}.'
             )
         state = EpisodeState[ending.name]
@@ -133,6 +133,6 @@ class Episode:
     def _check(self, to: EpisodeState) -> None:
         if to not in _MOVES[self.state]:
             allowed = ', '.join(sorted(s.name for s in _MOVES[self.state]))
-            raise IllegalMove(
+            raise InvalidState(
                 f'No such move from {self.state.name} (expected {allowed}, got {to.name}).'
             )

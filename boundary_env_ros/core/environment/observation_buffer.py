@@ -39,7 +39,7 @@ class View:
     state: tuple[ObservationField, ...]
 
 
-class Sight:
+class ObservationBuffer:
     """
     The fields of a contract, as they come and as they are frozen.
 

@@ -19,9 +19,9 @@ from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
-    IllegalMove,
+    InvalidState,
     PeerLost,
-    Refused,
+    RequestRejected,
     ResetNeeded,
     ResultCode,
     SimulationFailed,
@@ -100,19 +100,19 @@ class Session:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the client has no name, another one holds a running episode, or a call of this one
             still waits.
 
         """
         if not client:
-            raise Refused('The name of the client is missing. Say who calls.')
+            raise RequestRejected('The name of the client is missing. Say who calls.')
         if self._state is SessionState.RESETTING or (
             self._client not in ('', client) and not self._over
         ):
             raise self._held()
         if self._state is SessionState.STEPPING:
-            raise Refused(
+            raise RequestRejected(
                 f'A step is under way in the episode of {client!r}. Wait for its answer.',
                 ResultCode.LEASE_HELD,
             )
@@ -142,13 +142,13 @@ class Session:
             If nobody has begun an episode.
         EpisodeEnded, SimulationFailed, PeerLost
             If it is over: because the task ended, or because the machinery did.
-        Refused
+        RequestRejected
             If the episode is somebody else's or nobody's, or another step of it is under way.
 
         """
         self._check(episode_id)
         if self._state is SessionState.STEPPING:
-            raise Refused(
+            raise RequestRejected(
                 'Another step of this episode is under way. Wait for its answer.',
                 ResultCode.LEASE_HELD,
             )
@@ -176,7 +176,7 @@ class Session:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the episode is somebody else's, or unknown.
 
         """
@@ -185,7 +185,7 @@ class Session:
             raise self._unknown(episode_id)
         holder = self._client if past is None else past.client
         if client != holder:
-            raise Refused(
+            raise RequestRejected(
                 f'The episode is of another client (expected {holder!r}, got {client!r}).',
                 ResultCode.LEASE_HELD,
             )
@@ -208,22 +208,22 @@ class Session:
         status = self._status
         return status is not None and bool(episode_id) and status.id.episode_id == episode_id
 
-    def _unknown(self, episode_id: str) -> Refused:
+    def _unknown(self, episode_id: str) -> RequestRejected:
         if self._foreign(episode_id) and self._status is not None:
-            return Refused(
+            return RequestRejected(
                 f'The episode was not begun by this service: {self._status.client!r} began '
                 f'{episode_id}. Reset when it is over.',
                 ResultCode.LEASE_HELD,
             )
-        return Refused(
+        return RequestRejected(
             f'Unknown episode (expected {self._episode_id or "one that a reset begins"}, got '
             f'{episode_id or "none"}). Name the episode that the answer to your reset named.',
             ResultCode.UNKNOWN_EPISODE,
         )
 
-    def _held(self) -> Refused:
+    def _held(self) -> RequestRejected:
         what = self._episode_id or 'an episode that is being reset'
-        return Refused(
+        return RequestRejected(
             f'{self._client!r} holds {what}. Wait for its end.',
             ResultCode.LEASE_HELD,
         )
@@ -256,7 +256,7 @@ class Session:
 
     def _expect(self, state: SessionState) -> None:
         if self._state is not state:
-            raise IllegalMove(
+            raise InvalidState(
                 f'Expected a session in {state.name}, got one in {self._state.name}.'
             )
 

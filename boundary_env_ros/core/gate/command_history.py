@@ -21,13 +21,13 @@ from boundary_env_ros.core.gate.rules.measured import (
     measured_command,
 )
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class CommandHistory:
     """
     The sequence of commands that goes out.
 
@@ -64,11 +64,11 @@ class Output:
     out: int | None = None
 
     @classmethod
-    def of(cls, contract: Contract) -> Output:
+    def of(cls, contract: Contract) -> CommandHistory:
         """Return that of a gate which has sent nothing yet."""
         return cls(contract=contract, recent=_recent(contract))
 
-    def forgotten(self) -> Output:
+    def forgotten(self) -> CommandHistory:
         """
         Return it without what a lease has asked for.
 
@@ -80,7 +80,7 @@ class Output:
             return self.dropped()
         return replace(self, command=None, rate=(), acceleration=(), goal=())
 
-    def dropped(self) -> Output:
+    def dropped(self) -> CommandHistory:
         """Return it without all that was sent: the next command starts from the measured state."""
         return replace(
             self,
@@ -93,11 +93,11 @@ class Output:
             recent=None if self.recent is None else self.recent.forgotten(),
         )
 
-    def handed_over(self) -> Output:
+    def handed_over(self) -> CommandHistory:
         """Return it with somebody else asking from now on: he goes on from the last command."""
         return replace(self, goal=self.command or ())
 
-    def after(self, ruling: Ruling, trigger: Trigger, now: ClockReading) -> Output:
+    def after(self, ruling: RuleOutput, trigger: Trigger, now: ClockReading) -> CommandHistory:
         """Return it after a command that goes out."""
         goal = self.goal
         if ruling.verdict is Verdict.STOPPED:
@@ -120,7 +120,7 @@ class Output:
             recent=recent,
         )
 
-    def gone_out(self, at: ClockReading) -> Output:
+    def gone_out(self, at: ClockReading) -> CommandHistory:
         """Return it with the last command on the wire."""
         return self if self.out is None else replace(self, out=max(self.out, at.steady))
 
@@ -215,7 +215,7 @@ class Output:
         """For how many seconds a command that is in force no more is remembered."""
         return 0.0 if self.recent is None else self.recent.seconds
 
-    def recalled(self, sent: tuple[SentCommand, ...], now: ClockReading) -> Output:
+    def recalled(self, sent: tuple[SentCommand, ...], now: ClockReading) -> CommandHistory:
         """Return it with what is under way as a decision says of it."""
         if self.recent is None:
             return self

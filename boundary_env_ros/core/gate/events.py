@@ -30,7 +30,7 @@ class Known(TypedDict, total=False):
     """
     What a record says of the situation in which a gate decided; what is missing is unknown.
 
-    The names are those of :class:`~boundary_env_ros.core.gate.rules.rule_input.Situation`. What is
+    The names are those of :class:`~boundary_env_ros.core.gate.rules.rule_input.RuleInput`. What is
     unknown the gate works out from its own state.
     """
 

@@ -71,7 +71,7 @@ class Gate:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the event asks for something that is refused; then nothing has happened.
 
         """

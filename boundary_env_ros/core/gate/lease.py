@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, RuleResult, StepId
 from boundary_env_ros.core.gate.rules.admission import authority, Lease
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Authority:
+class LeaseState:
     """
     Who may ask for something now.
 
@@ -48,19 +48,19 @@ class Authority:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If he does not.
 
         """
         if digest != self.digest:
-            raise Refused(
+            raise RequestRejected(
                 f'The contract of the client is another one (expected the digest {self.digest}, '
                 f'got {digest or "none"}). '
                 'Start client and gate with the same contract, pacing and task version.',
                 ResultCode.DIGEST_MISMATCH,
             )
         if agent != self.agent:
-            raise Refused(
+            raise RequestRejected(
                 f'The gate has another agent (expected {self.agent!r}, got {agent!r}).',
                 ResultCode.UNKNOWN_AGENT,
             )
@@ -71,12 +71,12 @@ class Authority:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If it is.
 
         """
         if self.emergency:
-            raise Refused(
+            raise RequestRejected(
                 'The emergency stop is latched. Release it and call ~/clear_emergency_stop.',
                 ResultCode.EMERGENCY_STOPPED,
             )
@@ -90,12 +90,12 @@ class Authority:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the client has no name, the episode is another, or another client holds the lease.
 
         """
         if not client:
-            raise Refused(
+            raise RequestRejected(
                 'The name of the client is missing. Let each process arm by a name of its own.',
                 ResultCode.INVALID_ARGUMENT,
             )
@@ -103,7 +103,7 @@ class Authority:
         known = '' if episode is None or episode.state.over else episode.id.episode_id
         if not known or episode_id != known:
             over = episode is not None and episode_id == episode.id.episode_id
-            raise Refused(
+            raise RequestRejected(
                 'The episode is not the one that the environment announced '
                 f'(expected {known or "none"}, got {episode_id or "none"}'
                 f'{", which is over" if over else ""}). '
@@ -114,7 +114,7 @@ class Authority:
             return None
         if lease.holder == client and not lease.last_sequence:
             return lease
-        raise Refused(
+        raise RequestRejected(
             f'{lease.holder!r} holds the lease for this episode.',
             ResultCode.LEASE_HELD,
         )
@@ -165,29 +165,29 @@ class Authority:
             request, lease=self.lease, running=running, digest=self.digest, agent=self.agent
         )
 
-    def heard(self, request: ActionRequest) -> Authority:
+    def heard(self, request: ActionRequest) -> LeaseState:
         """Return it after a request that is heard: sent again, or overtaken, it is not."""
         assert self.lease is not None  # refused without one
         return replace(self, lease=replace(self.lease, last_sequence=request.sequence))
 
     # The emergency stop --------------------------------------------------------------------------
 
-    def after_press(self, pressed: bool) -> Authority:
+    def after_press(self, pressed: bool) -> LeaseState:
         """Return it with the emergency stop as it is: pressed once, it stays latched."""
         return replace(self, pressed=pressed, emergency=self.emergency or pressed)
 
-    def cleared(self) -> Authority:
+    def cleared(self) -> LeaseState:
         """
         Return it with the emergency stop unlatched.
 
         Raises
         ------
-        Refused
+        RequestRejected
             If it is still pressed, or the episode that it stopped has not ended.
 
         """
         if self.pressed:
-            raise Refused('The emergency stop is still pressed. Release it first.')
+            raise RequestRejected('The emergency stop is still pressed. Release it first.')
         if self.running:
-            raise Refused('The episode still runs. Wait for its end.')
+            raise RequestRejected('The episode still runs. Wait for its end.')
         return replace(self, emergency=False)

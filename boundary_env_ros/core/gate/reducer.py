@@ -65,11 +65,11 @@ from boundary_env_ros.core.gate.rules.braking import safe_from, towards
 from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import measured_command
-from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import refuse_looser, tightened_limits
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 
 Decisions = tuple[GateDecision, ...]
 Step = tuple[State, Decisions]
@@ -133,7 +133,7 @@ class Reducer:
 
         Raises
         ------
-        Refused
+        RequestRejected
             If the event asks for something that is refused; the state stays as it is.
 
         """
@@ -170,11 +170,11 @@ class Reducer:
         if not self.to_probe or (probe is not None and probe.phase is Phase.DONE):
             return
         if state.probing:
-            raise Refused(
+            raise RequestRejected(
                 'The timeout of the drivers is being measured. Ask again in a few seconds.',
                 ResultCode.PROBING,
             )
-        raise Refused(
+        raise RequestRejected(
             'The timeout of the drivers is not known: '
             + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
             + 'Call ~/probe_driver: the robot moves by the command `driver_timeout_probe` of the '
@@ -190,7 +190,7 @@ class Reducer:
         """
         topic = state.health.unpublished
         if topic and not self._lockstep:
-            raise Refused(
+            raise RequestRejected(
                 f'Nobody publishes the emergency stop (expected a publisher of {STOP_TYPE} on '
                 f'{topic}, got none); start its driver, mend `safety.emergency_stop` in the '
                 'contract, or write `none` there if the robot has no such topic.',
@@ -205,7 +205,7 @@ class Reducer:
         """
         unheard = () if self._lockstep else state.senses.unheard(now)
         if unheard:
-            raise Refused(
+            raise RequestRejected(
                 'Sensors that the gate needs are not heard: '
                 f'{", ".join(unheard)}. Start what publishes them, and ask again.',
                 ResultCode.SENSOR_MISSING,
@@ -279,7 +279,7 @@ class Reducer:
     def _begin_probe(self, state: State, event: ProbeDrivers) -> Step:
         """Begin to measure the timeouts of the drivers; the protecting timer goes on with it."""
         if not self.to_probe:
-            raise Refused(
+            raise RequestRejected(
                 'There is nothing to probe (expected a group of the action with a '
                 '`driver_timeout_probe`, in '
                 'realtime).',
@@ -288,16 +288,16 @@ class Reducer:
         state.authority.check_released()
         lease = state.authority.lease
         if lease is not None:
-            raise Refused(
+            raise RequestRejected(
                 f'{lease.holder!r} holds a lease (expected none).', ResultCode.LEASE_HELD
             )
         if state.probing:
-            raise Refused(
+            raise RequestRejected(
                 'A probe of the drivers goes on. Wait for its end.',
                 ResultCode.PROBING,
             )
         if state.moving:
-            raise Refused('The robot still brakes. Ask again.')
+            raise RequestRejected('The robot still brakes. Ask again.')
         probe = DriverProbe.begun(self._contract, event.now)
         return replace(state.without_command(), probe=probe), ()
 
@@ -424,8 +424,8 @@ class Reducer:
         )
 
     def _rule(
-        self, state: State, situation: Situation, at: Event, wanted: Vector | None
-    ) -> tuple[Ruling, Situation]:
+        self, state: State, situation: RuleInput, at: Event, wanted: Vector | None
+    ) -> tuple[RuleOutput, RuleInput]:
         """Rule on what somebody asks for; return in which situation, too."""
         ruling = rule(state.limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED and situation.seeded:
@@ -496,7 +496,7 @@ class Reducer:
     ) -> Step:
         then = replace(at, now=received)
         situation = self._situation(state, Trigger.REQUEST, then)
-        ruling = Ruling(verdict=Verdict.REJECTED, results=results)
+        ruling = RuleOutput(verdict=Verdict.REJECTED, results=results)
         return self._emit(state, ruling, situation, then, request=request, received=received)
 
     # The operator --------------------------------------------------------------------------------
@@ -515,7 +515,7 @@ class Reducer:
         situation = self._situation(state, Trigger.OPERATOR, at)
         malformed = well_formed(command, self._contract.command_size)
         if malformed:
-            ruling = Ruling(verdict=Verdict.REJECTED, results=malformed)
+            ruling = RuleOutput(verdict=Verdict.REJECTED, results=malformed)
         else:
             ruling, situation = self._rule(state, situation, at, command)
         if ruling.verdict is not Verdict.REJECTED:
@@ -577,7 +577,7 @@ class Reducer:
         # Only now, as most ticks send nothing.
         return self._emit(state, hold(state.limits, situation, in_force), situation, at)
 
-    def _wind_down(self, state: State, situation: Situation, at: Event) -> Step:
+    def _wind_down(self, state: State, situation: RuleInput, at: Event) -> Step:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
         nowhere = False
@@ -619,7 +619,7 @@ class Reducer:
 
     # How it decides ------------------------------------------------------------------------------
 
-    def _situation(self, state: State, trigger: Trigger, at: Event) -> Situation:
+    def _situation(self, state: State, trigger: Trigger, at: Event) -> RuleInput:
         """Return what the rules are to know now; where a record says it, as it says."""
         known, now = at.known or {}, at.now
         measurements: Mapping[str, Any] | None = known.get('measurements')
@@ -628,7 +628,7 @@ class Reducer:
         output, health = state.output, state.health
         previous, seeded = output.previous(state.limits, trigger, measurements, now)
         running = state.authority.running
-        situation = Situation(
+        situation = RuleInput(
             trigger=trigger,
             time_step=output.time_step(now),
             previous=previous,
@@ -653,8 +653,8 @@ class Reducer:
     def _emit(
         self,
         state: State,
-        ruling: Ruling,
-        situation: Situation,
+        ruling: RuleOutput,
+        situation: RuleInput,
         at: Event,
         *,
         request: ActionRequest | None = None,
@@ -680,8 +680,8 @@ class Reducer:
     def _decision(
         self,
         state: State,
-        ruling: Ruling,
-        situation: Situation,
+        ruling: RuleOutput,
+        situation: RuleInput,
         sequence: int,
         *,
         request: ActionRequest | None = None,
@@ -758,7 +758,7 @@ class Reducer:
                 else not_armed()
             )
             if refusals:
-                ruling = Ruling(verdict=Verdict.REJECTED, results=refusals)
+                ruling = RuleOutput(verdict=Verdict.REJECTED, results=refusals)
             else:
                 ruling, situation = self._rule(state, situation, at, action)
             decision = self._decision(state, ruling, situation, state.sequence)
@@ -795,7 +795,7 @@ def _braking_for_nobody(state: State) -> State:
     return replace(state, authority=replace(state.authority, braking=state.authority.nobody))
 
 
-def _why(ruling: Ruling) -> tuple[Reason, ...]:
+def _why(ruling: RuleOutput) -> tuple[Reason, ...]:
     """Return the reasons of a stop, each once."""
     return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
 

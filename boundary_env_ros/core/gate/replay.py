@@ -53,7 +53,7 @@ from boundary_env_ros.core.gate.rules.recorded import (
     was_over,
     was_unheard,
 )
-from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.gate.state import State
@@ -163,7 +163,7 @@ class Replay:
         output, chunk, last_request = before.output, before.chunk, before.last_request
         refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
         if then.published:
-            ruling = Ruling(
+            ruling = RuleOutput(
                 verdict=then.verdict, wanted=then.requested_command, command=then.command
             )
             output = output.after(ruling, then.trigger, self._now)

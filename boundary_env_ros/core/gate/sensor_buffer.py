@@ -21,7 +21,7 @@ HELD = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Senses:
+class SensorReadings:
     """
     The last value of every input of the gate.
 
@@ -48,7 +48,7 @@ class Senses:
 
     def after(
         self, name: str, values: Vector, captured: Stamp | None, now: ClockReading
-    ) -> Senses:
+    ) -> SensorReadings:
         """Return them after a value of an input."""
         measurement = Measurement(
             name=name,

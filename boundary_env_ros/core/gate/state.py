@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.chunk import Chunk
-from boundary_env_ros.core.gate.command_history import Output
+from boundary_env_ros.core.gate.command_history import CommandHistory
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateState,
@@ -20,9 +20,9 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.driver_probe import DriverProbe
 from boundary_env_ros.core.gate.health import Health
-from boundary_env_ros.core.gate.lease import Authority
+from boundary_env_ros.core.gate.lease import LeaseState
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.sensor_buffer import Senses
+from boundary_env_ros.core.gate.sensor_buffer import SensorReadings
 from boundary_env_ros.core.timebase import ClockReading
 
 
@@ -58,9 +58,9 @@ class State:
 
     """
 
-    authority: Authority
-    senses: Senses
-    output: Output
+    authority: LeaseState
+    senses: SensorReadings
+    output: CommandHistory
     health: Health
     limits: Limits
     runtime_limits: RuntimeLimits = RuntimeLimits()
@@ -92,9 +92,9 @@ class State:
         """
         limits = Limits.of(contract)
         return cls(
-            authority=Authority(digest=digest, agent=agent),
-            senses=Senses(contract=contract, topics=topics, needs=limits.needs),
-            output=Output.of(contract),
+            authority=LeaseState(digest=digest, agent=agent),
+            senses=SensorReadings(contract=contract, topics=topics, needs=limits.needs),
+            output=CommandHistory.of(contract),
             health=Health(contract=contract),
             limits=limits,
         )

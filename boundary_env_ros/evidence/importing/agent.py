@@ -21,7 +21,7 @@ from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.causes import ABANDONED, Ending, SENSOR_LOST, TIME_LIMIT
 from boundary_env_ros.core.environment.episode import Episode, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
-from boundary_env_ros.core.environment.observation_buffer import Sight, View
+from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.step_builder import close, Step
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
@@ -116,7 +116,7 @@ class ImportedAgent:
         self._contract, self._digest, self._agent = contract, digest, agent
         self._origin = origin
         self._task = _Judge(task, contract)
-        self._sight = Sight(contract, topics)
+        self._sight = ObservationBuffer(contract, topics)
         self._seen = tuple(
             spec
             for spec in (*contract.observation, *contract.state)

@@ -25,7 +25,7 @@ from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 #: Numbers that went through a sum or a difference in another order may differ by this.
 ROUNDING = 1e-9
@@ -362,7 +362,7 @@ def limits_of(decision: GateDecision, terms: Terms) -> Limits:
         return terms.limits
     try:
         return tightened_limits(terms.limits, decision.runtime_limits)
-    except Refused:
+    except RequestRejected:
         return terms.limits
 
 

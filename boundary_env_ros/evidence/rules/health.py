@@ -16,7 +16,7 @@ from boundary_env_ros.core.gate.rules.recorded import crowded_in
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 from boundary_env_ros.core.timebase import between, ClockReading, elapsed, NANOSECONDS
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     Asked,
@@ -47,7 +47,7 @@ def _tightened_stricter(link: Link) -> Found:
     if decision.runtime_limits != RuntimeLimits():
         try:
             tightened_limits(declared.limits, decision.runtime_limits)
-        except Refused as error:
+        except RequestRejected as error:
             yield Mismatch('runtime_limits', 'stricter limits than the contract', str(error))
             return
     if (

@@ -23,9 +23,9 @@ from boundary_env_ros.core.gate.rules.admission import well_formed
 from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
-from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.rules import catalogue
 from boundary_env_ros.evidence.rules.base import (
     close,
@@ -82,7 +82,7 @@ def _ruling_recomputed(link: Link) -> Found:
 
 def ruling_of(
     decision: GateDecision, limits: Limits, measurements: Mapping[str, Measurement]
-) -> Ruling | None:
+) -> RuleOutput | None:
     """
     Return what the rules of the gate make of a decision's request and inputs.
 
@@ -97,7 +97,7 @@ def ruling_of(
 
     Returns
     -------
-    Ruling or None
+    RuleOutput or None
         None if the request was refused unheard, or should have been.
 
     """
@@ -120,7 +120,7 @@ def ruling_of(
     try:
         if decision.runtime_limits != RuntimeLimits():
             limits = tightened_limits(limits, decision.runtime_limits)
-    except Refused:
+    except RequestRejected:
         return None
     return rule_on(limits, situation_of(decision, measurements), wanted)
 

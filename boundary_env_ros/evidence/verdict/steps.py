@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import causes
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
-from boundary_env_ros.core.environment.observation_buffer import Sight, View
+from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close, Step
 from boundary_env_ros.core.environment.task import sample, supply, Task
@@ -70,7 +70,7 @@ class StepsAgain:
     def __init__(self, contract: Contract, task: Task, agent: str) -> None:
         self._contract, self._task, self._agent = contract, task, agent
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
-        self._sight = Sight(contract, topics)
+        self._sight = ObservationBuffer(contract, topics)
         self._specs = (*contract.observation, *contract.state)
         self._threshold = tuple(v for group in contract.action for v in group.feedback.threshold)
         self._last: Transition | None = None
@@ -261,7 +261,7 @@ class StepsAgain:
         self._sight.keep(view)
 
 
-def _take(sight: Sight, field: ObservationField) -> None:
+def _take(sight: ObservationBuffer, field: ObservationField) -> None:
     if field.status is FieldStatus.MISSING:
         return
     sight.take(

@@ -16,7 +16,7 @@ from rclpy.subscription import Subscription
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.silence import PATIENCE
-from boundary_env_ros.errors import BoundaryError, RecordError, Refused
+from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import set_time, to_msg
@@ -319,7 +319,7 @@ class Recorder(ContractNode):
                 ),
                 _MARK_PATIENCE,
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             response.result.code = int(refusal.code)
             response.result.message = str(refusal)
             return response

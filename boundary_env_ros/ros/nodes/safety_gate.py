@@ -58,7 +58,7 @@ from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.errors import BoundaryError, Refused, ResultCode
+from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
@@ -314,7 +314,7 @@ class SafetyGate(ContractNode):
         """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""
         try:
             self.gate.apply(ProbeDrivers(now=self.clock.now()))
-        except Refused as refusal:
+        except RequestRejected as refusal:
             self.get_logger().error(
                 f'The drivers are not probed on activation: {refusal} Until ~/probe_driver has '
                 'measured them, the gate is not armed.'
@@ -637,7 +637,7 @@ class SafetyGate(ContractNode):
                     now=self.clock.now(),
                 )
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             response.result.code = int(refusal.code)
             response.result.message = str(refusal)
             return response
@@ -674,7 +674,7 @@ class SafetyGate(ContractNode):
         try:
             act()
             response.success, response.message = True, said
-        except Refused as refusal:
+        except RequestRejected as refusal:
             response.message = str(refusal)
         self._say()
         return response
@@ -695,7 +695,7 @@ class SafetyGate(ContractNode):
 
     def _refuse_inactive(self) -> None:
         if not self._active:
-            raise Refused(
+            raise RequestRejected(
                 'The safety gate is not active. Activate it.',
                 ResultCode.NOT_ACTIVE,
             )
@@ -706,7 +706,7 @@ class SafetyGate(ContractNode):
         try:
             self._refuse_inactive()
             candidates = self._candidates(request)
-        except Refused as refusal:
+        except RequestRejected as refusal:
             response.result.code = int(refusal.code)
             response.result.message = str(refusal)
             return response
@@ -726,7 +726,7 @@ class SafetyGate(ContractNode):
             not 0 < request.count <= _MOST_CANDIDATES
             or len(request.actions) != request.count * size
         ):
-            raise Refused(
+            raise RequestRejected(
                 f'Wrong number of values (expected 1 to {_MOST_CANDIDATES} actions of {size} '
                 f'each, got {len(request.actions)} values for {request.count} actions).',
                 ResultCode.INVALID_ARGUMENT,
@@ -757,7 +757,7 @@ class SafetyGate(ContractNode):
             self._gate.apply(
                 Tighten(runtime_limits=self._runtime_limits(changes), now=self.clock.now())
             )
-        except Refused as refusal:
+        except RequestRejected as refusal:
             return SetParametersResult(successful=False, reason=str(refusal))
         return SetParametersResult(successful=True)
 

@@ -111,7 +111,7 @@ class PositionDriver:
         """
         Take a command, rad or m; it takes effect ``delay`` after arrived_ns.
 
-        Raises InvalidAction if it is not finite or not one number for each joint, IllegalMove if
+        Raises InvalidAction if it is not finite or not one number for each joint, InvalidState if
         it arrived before the command before it or before the reset; the command that is at work
         stays at work.
         """

@@ -21,7 +21,7 @@ from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.decision import KeyValue, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import RewardTerm
-from boundary_env_ros.errors import BoundaryError, Refused
+from boundary_env_ros.errors import BoundaryError, RequestRejected
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
@@ -111,7 +111,7 @@ def test_an_end_from_outside_carries_its_own_cause_and_declarer(world: EpisodeWo
 def test_an_end_for_a_cause_that_the_contract_does_not_know_is_refused(
     world: EpisodeWorld,
 ) -> None:
-    with pytest.raises(Refused, match="no such cause .expected .*, got 'boredom'"):
+    with pytest.raises(RequestRejected, match="no such cause .expected .*, got 'boredom'"):
         world.environment.end('boredom', 'operator', '', world.now)
     assert world.state is EpisodeState.RUNNING
 

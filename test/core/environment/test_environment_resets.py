@@ -17,7 +17,7 @@ from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import Tick
 from boundary_env_ros.core.transition import Kind
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 
 def test_the_reset_is_recorded_like_a_step() -> None:
@@ -76,7 +76,7 @@ def test_the_same_seed_samples_the_same_start() -> None:
 )
 def test_a_begin_that_is_refused_changes_nothing(begin: dict[str, object], message: str) -> None:
     world = EpisodeWorld().start()
-    with pytest.raises(Refused, match=message):
+    with pytest.raises(RequestRejected, match=message):
         world.begin(**begin)  # type: ignore[arg-type]
     world.episodes -= 1
     world.sequence = 1000
@@ -86,7 +86,7 @@ def test_a_begin_that_is_refused_changes_nothing(begin: dict[str, object], messa
 
 
 def test_an_episode_of_another_client_is_not_taken_away(world: EpisodeWorld) -> None:
-    with pytest.raises(Refused, match="is running: 'policy' runs episode-1"):
+    with pytest.raises(RequestRejected, match="is running: 'policy' runs episode-1"):
         world.begin(client='other')
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from boundary_env_ros.core.environment.causes import BUILT_IN, Ending, foremost
 from boundary_env_ros.core.environment.episode import Episode, EpisodeState
-from boundary_env_ros.errors import IllegalMove
+from boundary_env_ros.errors import InvalidState
 
 #: Every move there is; all others are errors with a name.
 LEGAL = {
@@ -47,7 +47,7 @@ def test_every_move_of_the_table_is_made_and_every_other_refused(
     episode = Episode(state=state, episode_id='e1', step=4)
     to = LEGAL.get((state, name))
     if to is None:
-        with pytest.raises(IllegalMove, match=f'{state.name}'):
+        with pytest.raises(InvalidState, match=f'{state.name}'):
             move(episode, name)
     else:
         assert move(episode, name).state is to
@@ -61,13 +61,13 @@ def test_however_it_moves_an_episode_has_an_ending_exactly_when_it_is_over(
     for name in moves:
         try:
             episode = move(episode, name)
-        except IllegalMove:
+        except InvalidState:
             continue
         assert episode.state.over is bool(episode.cause) is bool(episode.declared_by)
 
 
 def test_an_illegal_move_names_what_is_allowed() -> None:
-    with pytest.raises(IllegalMove) as caught:
+    with pytest.raises(InvalidState) as caught:
         Episode().run()
     assert str(caught.value) == 'No such move from IDLE (expected RESETTING, got RUNNING).'
 
@@ -88,7 +88,7 @@ def test_steps_are_counted_from_one() -> None:
 
 @pytest.mark.parametrize(('cause', 'by'), [('', 'environment'), ('success', ''), ('', '')])
 def test_an_ending_without_a_cause_or_a_declarer_is_refused(cause: str, by: str) -> None:
-    with pytest.raises(IllegalMove, match='Expected an ending with a cause and a declarer'):
+    with pytest.raises(InvalidState, match='Expected an ending with a cause and a declarer'):
         Episode(state=EpisodeState.RUNNING).end(
             cause=cause, ending=Ending.TRUNCATED, declared_by=by
         )

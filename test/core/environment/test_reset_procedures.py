@@ -25,7 +25,7 @@ from boundary_env_ros.core.environment.reset_procedure import (
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Kind, NamedValues
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit import audit
 
 WORLD: dict[str, Any] = {'world': 'reset_world', 'deadline': 3.0}
@@ -271,7 +271,7 @@ def test_another_episode_begins_the_procedure_anew() -> None:
     answer(world)
     world.begin()
     assert world.asked == [CALLED, ASKED, CALLED]
-    with pytest.raises(Refused, match='No reset asks for a confirmation'):
+    with pytest.raises(RequestRejected, match='No reset asks for a confirmation'):
         confirm(world)
 
 
@@ -286,18 +286,18 @@ def test_a_step_without_a_wait_is_not_done_by_a_field() -> None:
 
 def test_a_confirmation_that_nobody_asked_for_is_refused() -> None:
     world = EpisodeWorld(contract=contract(CALL, CONFIRM))
-    with pytest.raises(Refused, match='No reset asks'):
+    with pytest.raises(RequestRejected, match='No reset asks'):
         confirm(world)
     world.begin()
-    with pytest.raises(Refused, match='No reset asks'):
+    with pytest.raises(RequestRejected, match='No reset asks'):
         confirm(world)
     answer(world)
     confirm(world)
-    with pytest.raises(Refused, match='No reset asks') as caught:
+    with pytest.raises(RequestRejected, match='No reset asks') as caught:
         confirm(world)
     assert caught.value.code is ResultCode.INVALID_ARGUMENT
     world.run_until(lambda: world.state is EpisodeState.RUNNING)
-    with pytest.raises(Refused, match='No reset asks'):
+    with pytest.raises(RequestRejected, match='No reset asks'):
         confirm(world)
 
 
@@ -317,7 +317,7 @@ def test_a_person_is_asked_once_the_gate_has_brought_the_robot_to_rest() -> None
 
 def test_a_confirmation_needs_a_name() -> None:
     world = begun(CONFIRM)
-    with pytest.raises(Refused, match='The name of whoever confirms is missing'):
+    with pytest.raises(RequestRejected, match='The name of whoever confirms is missing'):
         confirm(world, user='')
     assert world.state is EpisodeState.RESETTING
 

@@ -19,9 +19,9 @@ from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.errors import (
     BoundaryError,
     EpisodeEnded,
-    IllegalMove,
+    InvalidState,
     PeerLost,
-    Refused,
+    RequestRejected,
     ResetNeeded,
     ResultCode,
     SimulationFailed,
@@ -60,7 +60,7 @@ def at(steady: int, host: str = 'robot') -> ClockReading:
 @contextmanager
 def refused(code: ResultCode, *words: str) -> Iterator[None]:
     """Expect a refusal with a code, whose message has some words."""
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(RequestRejected) as refusal:
         yield
     assert refusal.value.code is code
     assert all(word in str(refusal.value) for word in words), refusal.value
@@ -275,9 +275,9 @@ def test_a_step_that_comes_back_after_the_closing_touches_nobody_elses_session()
 
 
 def test_a_reset_that_was_not_begun_cannot_be_done() -> None:
-    with pytest.raises(IllegalMove, match='RESETTING'):
+    with pytest.raises(InvalidState, match='RESETTING'):
         Session().began('one')
-    with pytest.raises(IllegalMove, match='RUNNING'):
+    with pytest.raises(InvalidState, match='RUNNING'):
         running().failed()
 
 

@@ -29,7 +29,7 @@ from boundary_env_ros.core.gate.commands import (
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 
 RICH = rich()
 GROUPS = {group.name: group for group in RICH.action}
@@ -41,12 +41,12 @@ def limits_of(contract: Contract) -> Limits:
     return replace(Limits.of(contract), safety=safety, needs={})
 
 
-def situation(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> Situation:
+def situation(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> RuleInput:
     found: dict[str, Any] = {
         'trigger': Trigger.REQUEST, 'time_step': time_step, 'previous': previous,
         'since_request': 0.0, 'since_environment': 0.0, 'measurements': {}, **changes,
     }  # fmt: skip
-    return Situation(**found)
+    return RuleInput(**found)
 
 
 def one(name: str, *action: float, previous: Vector = (0.04, 0.04)) -> tuple[Vector | None, Any]:

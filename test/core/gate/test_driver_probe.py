@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import ProbeDrivers
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 
 PROBED: dict[Path_, object] = {
     ('action', 'base', 'driver_timeout_probe'): [0.1, 0.0], ('safety', 'obstacle'): None,
@@ -80,10 +80,10 @@ def probing(timeout: float = DECLARED, changes: dict[Path_, object] | None = Non
     return Cart(bench, timeout)
 
 
-def refused(bench: Bench, episode: str = 'episode-1') -> Refused:
+def refused(bench: Bench, episode: str = 'episode-1') -> RequestRejected:
     """Return why an arming is refused."""
     bench.say(EpisodeState.RESETTING, episode)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRejected) as caught:
         bench.arm()
     bench.leases -= 1
     return caught.value
@@ -142,7 +142,7 @@ def test_the_robot_moves_by_the_declared_command_and_at_its_rate_and_comes_to_re
 def test_a_contract_without_a_probe_needs_none() -> None:
     bench = Bench()
     assert not bench.gate.to_probe
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRejected) as caught:
         bench.gate.apply(ProbeDrivers(now=bench.time.now))
     assert caught.value.code is ResultCode.UNSUPPORTED
     bench.start()
@@ -246,7 +246,7 @@ def test_an_emergency_stop_brakes_at_once_whatever_is_being_measured(silent: boo
     cart.told, cart.since = decision.command, 0.0
     cart.run(0.5)
     assert cart.told == (0.0, 0.0)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRejected) as caught:
         cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     assert caught.value.code is ResultCode.EMERGENCY_STOPPED
 
@@ -283,7 +283,7 @@ def test_a_failed_probe_may_be_repeated() -> None:
 def test_there_is_no_second_probe_beside_the_first() -> None:
     cart = probing()
     cart.run(0.1)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRejected) as caught:
         cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     assert caught.value.code is ResultCode.PROBING
 
@@ -294,7 +294,7 @@ def test_nobody_probes_a_gate_that_somebody_holds() -> None:
     cart.bench.witness.forget()
     cart.bench.motion = (0.0, 0.0)
     cart.bench.start()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRejected) as caught:
         cart.bench.gate.apply(ProbeDrivers(now=cart.bench.time.now))
     assert caught.value.code is ResultCode.LEASE_HELD
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Verdict
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 _pause = st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.16, 0.26, 0.41, 2.0])
 _usual = st.sampled_from(['ask', 'run'])
@@ -77,7 +77,7 @@ def test_whatever_happens_no_decision_of_any_contract_breaks_it(data: st.DataObj
             bench.release()
             try:
                 bench.clear()
-            except Refused:
+            except RequestRejected:
                 continue
         elif what == 'end':
             bench.say(EpisodeState.TRUNCATED)
@@ -86,7 +86,7 @@ def test_whatever_happens_no_decision_of_any_contract_breaks_it(data: st.DataObj
             bench.say(EpisodeState.RESETTING, f'episode-{episodes}')
             try:
                 bench.arm()
-            except Refused:
+            except RequestRejected:
                 bench.leases -= 1
             bench.say(EpisodeState.RUNNING)
 

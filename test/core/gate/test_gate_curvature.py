@@ -21,7 +21,7 @@ from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 
 
 def cart(**base: Any) -> Contract:
@@ -51,7 +51,7 @@ def ask(
     *,
     seconds: float = 0.1,
     scan: dict[str, Measurement] = FREE,
-) -> Ruling:
+) -> RuleOutput:
     known = situation(previous=previous, time_step=seconds, measurements=scan)
     ruling = rule(limits, known, wanted)
     explained(ruling)

@@ -15,7 +15,7 @@ from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import ClearEmergencyStop, PublishersSeen
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.sources.inputs import gate_inputs
-from boundary_env_ros.errors import Refused, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 
 
 def test_the_emergency_stop_brakes_at_once_and_latches(bench: Bench) -> None:
@@ -43,14 +43,14 @@ def test_the_emergency_stop_brakes_though_the_same_press_comes_again(bench: Benc
 def test_a_pressed_emergency_stop_is_not_cleared(bench: Bench) -> None:
     bench.press()
     bench.finish()
-    with pytest.raises(Refused, match='is still pressed'):
+    with pytest.raises(RequestRejected, match='is still pressed'):
         bench.gate.apply(ClearEmergencyStop(now=bench.time.now))
 
 
 def test_the_emergency_stop_is_not_cleared_while_its_episode_runs(bench: Bench) -> None:
     bench.press()
     bench.release()
-    with pytest.raises(Refused, match='The episode still runs'):
+    with pytest.raises(RequestRejected, match='The episode still runs'):
         bench.gate.apply(ClearEmergencyStop(now=bench.time.now))
 
 
@@ -119,7 +119,9 @@ def test_without_a_publisher_of_the_emergency_stop_the_gate_is_not_armed() -> No
     bench = Bench()
     bench.say(EpisodeState.RESETTING)
     bench.gate.apply(PublishersSeen(unpublished='/robot/e_stop', now=bench.time.now))
-    with pytest.raises(Refused, match='std_msgs/msg/Bool on /robot/e_stop, got none') as refused:
+    with pytest.raises(
+        RequestRejected, match='std_msgs/msg/Bool on /robot/e_stop, got none'
+    ) as refused:
         bench.arm()
     assert refused.value.code is ResultCode.SENSOR_MISSING
     bench.leases -= 1

@@ -24,7 +24,7 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Gat
 from boundary_env_ros.core.gate.events import PublishersSeen, Request, TimerStarted
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 SHIPPED = shipped()
 #: The same cart, but an action beyond its bounds is refused whole, and some limits are zero.
@@ -219,7 +219,7 @@ class GateMachine(RuleBasedStateMachine):
         self.heard_scan = self.heard_held = self.bench.time.steady
         try:
             self.bench.arm(client)
-        except Refused:
+        except RequestRejected:
             self.bench.leases -= 1
         else:
             self.heard_request = self.bench.time.steady
@@ -247,7 +247,7 @@ class GateMachine(RuleBasedStateMachine):
     def somebody_clears_the_emergency_stop(self) -> None:
         try:
             self.bench.clear()
-        except Refused:
+        except RequestRejected:
             assert self.pressed or self.bench.state is EpisodeState.RUNNING
         else:
             assert not self.pressed
@@ -261,7 +261,7 @@ class GateMachine(RuleBasedStateMachine):
         )
         try:
             self.bench.tighten(low, high)
-        except Refused:
+        except RequestRejected:
             assert self.bench.lease_of, 'only while a lease is out a bound must not be looser'
 
     # The node ------------------------------------------------------------------------------------

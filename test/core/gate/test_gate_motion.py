@@ -25,7 +25,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import rest
-from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 
 PLAIN = Limits.of(unhindered())
 ACCELERATION = Limits.of(unhindered(acceleration=[0.5, 20.0]))
@@ -55,7 +55,7 @@ class Witness:
         self.limits = limits
         self.times, self.commands = [Fraction(0)], [start]
 
-    def see(self, ruling: Ruling, time_step: float) -> None:
+    def see(self, ruling: RuleOutput, time_step: float) -> None:
         for value, low, high in zip(
             ruling.command, self.limits.low, self.limits.high, strict=True
         ):
@@ -91,7 +91,7 @@ _passing = _time_step.filter(bool)
 _what = st.sampled_from(['ask', 'ask', 'ask', 'ask', 'hold', 'again', 'ramp', 'stop'])
 
 
-def run(limits: Limits, steps: list[tuple[str, Vector, float]]) -> list[Ruling]:
+def run(limits: Limits, steps: list[tuple[str, Vector, float]]) -> list[RuleOutput]:
     """Let a sequence go where it is asked to, and a witness look at it."""
     sequence, witness = Sequence(limits, (0.0, 0.0)), Witness(limits, (0.0, 0.0))
     ramp = replace(limits, safety=replace(limits.safety, on_timeout=OnTimeout.RAMP))

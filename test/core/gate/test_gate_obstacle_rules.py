@@ -21,7 +21,7 @@ from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.obstacles import AT_REST
-from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
@@ -54,10 +54,10 @@ speeds = st.floats(-0.5, 0.8)
 distances = st.one_of(st.floats(0.0, 12.0), st.just(math.inf))
 
 
-def seen(**sensors: Vector) -> Situation:
+def seen(**sensors: Vector) -> RuleInput:
     """Return a situation of a robot that drives at ``previous``, with what its sensors say."""
     previous = sensors.pop('previous', (0.0, 0.0))
-    return Situation(
+    return RuleInput(
         trigger=Trigger.REQUEST,
         time_step=PERIOD,
         previous=previous,
@@ -72,7 +72,7 @@ def seen(**sensors: Vector) -> Situation:
     )
 
 
-def ruled(situation: Situation, speed: float) -> Ruling:
+def ruled(situation: RuleInput, speed: float) -> RuleOutput:
     return rule(LIMITS, situation, (speed, 0.0))
 
 

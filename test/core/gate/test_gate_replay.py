@@ -18,7 +18,7 @@ from boundary_env_ros.core.gate.events import Event
 from boundary_env_ros.core.gate.recorded_instants import RecordedInstants
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.replay import Replay
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 #: What is decided, and what it follows from.
 DECIDED = (
@@ -91,7 +91,7 @@ def test_the_same_events_lead_to_the_same_state_and_decisions(name: str) -> None
     run.go()
     again: list[GateDecision] = []
     for event in events:
-        with suppress(Refused):
+        with suppress(RequestRejected):
             state, decisions = reducer.step(state, event)
             again.extend(decisions)
     assert repr(again) == repr(decided)

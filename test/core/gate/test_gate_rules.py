@@ -20,7 +20,7 @@ from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.stopping import stops
 
 CONTRACT = shipped()
@@ -34,7 +34,7 @@ def scan(*values: float, age: float | None = 0.02) -> Measurement:
     return Measurement(name='obstacle', topic='/scan', values=values, age=age)
 
 
-def situation(**changes: object) -> Situation:
+def situation(**changes: object) -> RuleInput:
     """Return a situation in which everything is well."""
     found = changes.pop('scan', scan(8.0, 8.0, 1.0, 1.0))
     assert isinstance(found, Measurement)
@@ -46,7 +46,7 @@ def situation(**changes: object) -> Situation:
         'since_environment': 0.02,
         'measurements': {'obstacle': found},
     }
-    return Situation(**{**well, **changes})
+    return RuleInput(**{**well, **changes})
 
 
 def reasons(results: tuple[object, ...]) -> list[Reason]:

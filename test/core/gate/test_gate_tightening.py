@@ -20,7 +20,7 @@ from boundary_env_ros.core.gate.decision import Reason, RuntimeLimits, Trigger, 
 from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 LIMITS = Limits.of(shipped())
 
@@ -53,7 +53,7 @@ LIMITS = Limits.of(shipped())
 def test_what_is_not_stricter_is_refused_with_its_number(
     runtime_limits: RuntimeLimits, sentence: str
 ) -> None:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRejected) as caught:
         tightened_limits(LIMITS, runtime_limits)
     assert sentence in str(caught.value)
     assert ', got ' in str(caught.value)
@@ -63,7 +63,7 @@ def test_a_quaternion_has_no_bounds_that_could_be_stricter() -> None:
     contract = shipped({('action', 'tool'): TOOL})
     limits = Limits.of(contract)
     low = (*LOW, 0.0, -0.5, -1.0, -1.0, -1.0)
-    with pytest.raises(Refused, match='part of a rotation'):
+    with pytest.raises(RequestRejected, match='part of a rotation'):
         tightened_limits(limits, RuntimeLimits(low=low))
     tightened_limits(limits, RuntimeLimits(low=(*LOW, 0.5, -1.0, -1.0, -1.0, -1.0)))
 
@@ -81,7 +81,7 @@ def test_what_is_accepted_is_never_wider_than_the_contract(
     )
     try:
         limits = tightened_limits(LIMITS, asked)
-    except Refused:
+    except RequestRejected:
         assert max(*low, *high) > 1.0
         return
     assert all(a >= b for a, b in zip(limits.low, LOW, strict=True))
@@ -91,7 +91,7 @@ def test_what_is_accepted_is_never_wider_than_the_contract(
 def test_a_refused_change_changes_nothing(bench: Bench) -> None:
     bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.5, 1.5)), now=bench.time.now))
     before = bench.gate.state.status(bench.time.now).runtime_limits
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRejected):
         bench.gate.apply(
             Tighten(
                 runtime_limits=RuntimeLimits(high=(0.4, 1.5), rate=(2.0, 4.0)), now=bench.time.now
@@ -116,7 +116,7 @@ def test_while_a_lease_is_out_limits_only_become_stricter(bench: Bench) -> None:
         RuntimeLimits(high=(0.5, 1.0)),
         RuntimeLimits(),
     ):
-        with pytest.raises(Refused, match='while a lease is out'):
+        with pytest.raises(RequestRejected, match='while a lease is out'):
             bench.gate.apply(Tighten(runtime_limits=looser, now=bench.time.now))
     bench.gate.apply(
         Tighten(
@@ -134,7 +134,7 @@ def test_an_armed_gate_whose_episode_is_still_reset_is_not_loosened_either() -> 
     bench.say(EpisodeState.RESETTING)
     bench.pulse()
     bench.arm()
-    with pytest.raises(Refused, match='while a lease is out'):
+    with pytest.raises(RequestRejected, match='while a lease is out'):
         bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(), now=bench.time.now))
 
 

@@ -19,7 +19,7 @@ from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.gate.rules import workspace
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent, under_way
-from boundary_env_ros.core.gate.rules.rule_input import Ruling
+from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 
 #: An axis of its own each, as of joints: nothing but bounds, one of them missing.
 SLIDES = {
@@ -48,11 +48,11 @@ def robot(place: dict[str, Any], at: Vector, **changes: Any) -> IdealRobot:
     return IdealRobot(contract_with(place, changes.pop('changes', None)), at, lag=10, **changes)
 
 
-def results(ruling: Ruling, rule: str = 'workspace') -> list[Any]:
+def results(ruling: RuleOutput, rule: str = 'workspace') -> list[Any]:
     return [result for result in ruling.results if result.rule == rule]
 
 
-def drive(moved: IdealRobot, wanted: Vector, seconds: float) -> list[Ruling]:
+def drive(moved: IdealRobot, wanted: Vector, seconds: float) -> list[RuleOutput]:
     """Ask for the same again and again, with the gate's timer in between."""
     rulings = []
     for _ in range(round(seconds / 0.1)):
@@ -149,7 +149,7 @@ def test_what_is_not_computed_far_from_boundaries_changes_no_ruling(
     moved, moves = data.draw(traffic(place))
     again = deepcopy(moved)
 
-    def rulings(of: IdealRobot) -> list[Ruling]:
+    def rulings(of: IdealRobot) -> list[RuleOutput]:
         found = []
         for wanted, times, every, age in moves:
             for _ in range(times):

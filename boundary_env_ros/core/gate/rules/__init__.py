@@ -17,7 +17,7 @@ They run in one fixed order, and the strictest outcome wins:
    ``workspace``, ``curvature``, ``rate``, ``acceleration``. What may be published of what was
    asked for? LIMITED if that is less.
 
-:func:`.evaluate.rule` needs nothing but the contract, a :class:`.rule_input.Situation` and the
+:func:`.evaluate.rule` needs nothing but the contract, a :class:`.rule_input.RuleInput` and the
 wanted action, all of which a recorded ``GateDecision`` carries; so every decision can be computed
 again from its record.
 """

@@ -8,10 +8,10 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 
 
-def brake(limits: Limits, situation: Situation) -> Vector:
+def brake(limits: Limits, situation: RuleInput) -> Vector:
     """
     Return the next command of the stop profile: towards the safe one at the declared rate.
 

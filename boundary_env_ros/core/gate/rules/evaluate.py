@@ -14,11 +14,11 @@ from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import brake_to, rest, start_anew
 from boundary_env_ros.core.gate.rules.rotation import refuse_what_is_none
-from boundary_env_ros.core.gate.rules.rule_input import Ruling, Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 
 
-def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
+def rule(limits: Limits, situation: RuleInput, wanted: Vector | None) -> RuleOutput:
     """
     Rule on an action that is a command, or on silence.
 
@@ -49,7 +49,7 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
     if command is not None:
         refused += _beyond(limits, situation, command) + refuse_what_is_none(limits, command)
     if refused or command is None:
-        return Ruling(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
+        return RuleOutput(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
     shaped, results, rate, acceleration = shape(limits, situation, command)
     if situation.trigger in _BESIDES:
         results = (_BESIDES[situation.trigger], *results)
@@ -57,7 +57,7 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
     else:
         results = (*translated, *results)
         admitted = admitted_action(limits.groups, wanted, shaped, situation.previous)
-    return Ruling(
+    return RuleOutput(
         verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),
         admitted=admitted,
         wanted=command,
@@ -69,8 +69,8 @@ def rule(limits: Limits, situation: Situation, wanted: Vector | None) -> Ruling:
 
 
 def stop_in_silence(
-    limits: Limits, situation: Situation, in_force: Vector | None
-) -> Ruling | None:
+    limits: Limits, situation: RuleInput, in_force: Vector | None
+) -> RuleOutput | None:
     """Rule on silence, as far as it stops the robot; None if the command in force is held."""
     results = stops(limits, situation, in_force)
     if not results and in_force is not None:
@@ -89,15 +89,15 @@ _BESIDES = {
 
 
 def _stopped(
-    limits: Limits, situation: Situation, wanted: Vector, results: tuple[RuleResult, ...]
-) -> Ruling:
+    limits: Limits, situation: RuleInput, wanted: Vector, results: tuple[RuleResult, ...]
+) -> RuleOutput:
     command = brake(limits, situation)
     previous = situation.previous or command
     rate, acceleration = start_anew(limits, previous, command, situation.time_step)
     idle = situation.deactivated and not situation.armed and situation.previous is not None
     if idle and at_rest(limits, previous):
         command = ()  # nothing to brake, and somebody may have moved the robot since
-    return Ruling(
+    return RuleOutput(
         verdict=Verdict.STOPPED,
         wanted=wanted,
         command=command,
@@ -107,7 +107,7 @@ def _stopped(
     )
 
 
-def hold(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
+def hold(limits: Limits, situation: RuleInput, in_force: Vector) -> RuleOutput:
     """Send the command in force again; what that is when the next is late, the contract says."""
     if situation.others_turn:
         return _sent_again(limits, situation, in_force, HELD, shape(limits, situation, in_force))
@@ -135,13 +135,13 @@ def hold(limits: Limits, situation: Situation, in_force: Vector) -> Ruling:
 
 def _sent_again(
     limits: Limits,
-    situation: Situation,
+    situation: RuleInput,
     goal: Vector,
     why: RuleResult,
     shaped: tuple[Vector, tuple[RuleResult, ...], Vector, Vector],
-) -> Ruling:
+) -> RuleOutput:
     command, results, rate, acceleration = shaped
-    return Ruling(
+    return RuleOutput(
         verdict=Verdict.HELD,
         admitted=as_action(limits.groups, command, situation.previous),
         wanted=goal,
@@ -152,7 +152,7 @@ def _sent_again(
     )
 
 
-def _beyond(limits: Limits, situation: Situation, command: Vector) -> tuple[RuleResult, ...]:
+def _beyond(limits: Limits, situation: RuleInput, command: Vector) -> tuple[RuleResult, ...]:
     """
     Return what is out of the bounds of groups that refuse that.
 

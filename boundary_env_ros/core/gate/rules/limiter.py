@@ -8,7 +8,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 
 
-class Shaped:
+class LimitedCommand:
     """
     What is left of a command.
 

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult
-from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
 from boundary_env_ros.core.gate.rules.obstacles import slow_down
 from boundary_env_ros.core.gate.rules.rotation import normalise
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.workspace import keep_inside
 
 
 def shape(
-    limits: Limits, situation: Situation, wanted: Vector
+    limits: Limits, situation: RuleInput, wanted: Vector
 ) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
     """
     Return as much of a wanted command as may be published.
@@ -29,7 +29,7 @@ def shape(
         (unit/s^2) that the emitted commands have with it.
 
     """
-    shaped = Shaped(wanted)
+    shaped = LimitedCommand(wanted)
     _bounds(limits, situation.previous, shaped)
     normalise(limits, shaped)
     slow_down(limits, situation, shaped)
@@ -39,7 +39,7 @@ def shape(
     return tuple(shaped.values), tuple(shaped.results), rate, acceleration
 
 
-def _bounds(limits: Limits, previous: Vector | None, shaped: Shaped) -> None:
+def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> None:
     for i in limits.bounded:
         value = shaped.values[i]
         low, high = limits.room(i, previous)

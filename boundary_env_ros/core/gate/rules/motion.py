@@ -11,10 +11,10 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult
 from boundary_env_ros.core.gate.motion_profile import advance, MotionLimits, MotionState, settle
 from boundary_env_ros.core.gate.rules.braking import brake, towards
-from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.scale_together import slow_together
 
 #: Below the full rate by this part, a profile counts as being at it.
@@ -23,7 +23,7 @@ _NEARLY = 2e-6
 _SHORTEST = 1e-9
 
 
-def follow(limits: Limits, situation: Situation, shaped: Shaped) -> tuple[Vector, Vector]:
+def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tuple[Vector, Vector]:
     """
     Limit how far the command may go from the one before it.
 
@@ -54,7 +54,7 @@ def follow(limits: Limits, situation: Situation, shaped: Shaped) -> tuple[Vector
     return _follow_profile(limits, limits.profile, situation, previous, shaped)
 
 
-def rest(limits: Limits, situation: Situation) -> Vector:
+def rest(limits: Limits, situation: RuleInput) -> Vector:
     """Return the command at which the sequence comes to rest if nothing more is asked for."""
     previous = situation.previous or ()
     if limits.profile is None or not previous:
@@ -64,11 +64,11 @@ def rest(limits: Limits, situation: Situation) -> Vector:
 
 
 def brake_to(
-    limits: Limits, situation: Situation, safe: Vector
+    limits: Limits, situation: RuleInput, safe: Vector
 ) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
     """Return the next command of the stop profile, why it is not the safe one, and its rate."""
     previous, step = situation.previous or safe, situation.time_step
-    shaped = Shaped(safe)
+    shaped = LimitedCommand(safe)
     for i, (was, after) in enumerate(zip(previous, brake(limits, situation), strict=True)):
         if after != safe[i]:
             _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
@@ -102,9 +102,9 @@ def rate_between(previous: Vector, command: Vector, time_step: float) -> Vector:
 def _follow_profile(
     limits: Limits,
     profile: MotionLimits,
-    situation: Situation,
+    situation: RuleInput,
     previous: Vector,
-    shaped: Shaped,
+    shaped: LimitedCommand,
 ) -> tuple[Vector, Vector]:
     """Go the next step of the profile of each dimension that has one, and tell why."""
     dimensions, step = limits.profiled, situation.time_step
@@ -121,7 +121,7 @@ def _follow_profile(
 
 def _explain(
     limits: Limits,
-    shaped: Shaped,
+    shaped: LimitedCommand,
     dimension: int,
     start: tuple[float, float, float],
     end: tuple[float, float, float],
@@ -185,7 +185,7 @@ def _jerk_needed(missing: float, rate: float, acceleration: float, step: float) 
 
 def _limit_rate(
     limits: Limits,
-    shaped: Shaped,
+    shaped: LimitedCommand,
     dimension: int,
     was: float,
     after: float,
@@ -203,7 +203,7 @@ def _limit_rate(
     )
 
 
-def _state(limits: Limits, situation: Situation, previous: Vector) -> MotionState:
+def _state(limits: Limits, situation: RuleInput, previous: Vector) -> MotionState:
     """Return where the profiles are; what is not known of their motion is none."""
     still = (0.0,) * len(previous)
     position, velocity, acceleration = (

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from boundary_env_ros.core.contract.safety import Corridor, Obstacle, Sector
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
-from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 
 #: Speed (m/s) up to which a robot is at rest: what rounding leaves of a stop must not count as the
 #: wish to drive into what is behind. It makes less than 4 mm in an hour.
@@ -24,7 +24,7 @@ AT_REST = 1e-6
 
 
 def obstacle_stops(
-    limits: Limits, situation: Situation, wanted: Vector | None
+    limits: Limits, situation: RuleInput, wanted: Vector | None
 ) -> list[RuleResult]:
     """Stop before what is near, on the side that the robot moves to or is asked to move to."""
     return [
@@ -35,7 +35,7 @@ def obstacle_stops(
 
 
 def _stops(
-    limits: Limits, rule: Obstacle, situation: Situation, wanted: Vector | None
+    limits: Limits, rule: Obstacle, situation: RuleInput, wanted: Vector | None
 ) -> Iterator[RuleResult]:
     for distance, valid, sign in _sides(limits, situation, rule):
         if not _heads(rule.dimension, sign, situation.previous, wanted):
@@ -57,7 +57,7 @@ def _stop(rule: Obstacle, reason: Reason, value: float, limit: float, unit: str)
     )
 
 
-def slow_down(limits: Limits, situation: Situation, shaped: Shaped) -> None:
+def slow_down(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:
     """Limit the speed towards what is inside a slow-down zone, or would be reached too soon."""
     for apply in (_slow_zone, _collision):
         for rule in limits.safety.obstacles:
@@ -65,7 +65,7 @@ def slow_down(limits: Limits, situation: Situation, shaped: Shaped) -> None:
                 apply(rule, distance, sign, shaped)
 
 
-def _slow_zone(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> None:
+def _slow_zone(rule: Obstacle, distance: float, sign: int, shaped: LimitedCommand) -> None:
     speed = shaped.values[rule.dimension] * sign
     if speed > rule.slow_speed and distance < rule.slow_distance:
         shaped.limit(
@@ -79,7 +79,7 @@ def _slow_zone(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> No
         )
 
 
-def _collision(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> None:
+def _collision(rule: Obstacle, distance: float, sign: int, shaped: LimitedCommand) -> None:
     """Leave a speed that needs the declared time, or longer, to the stop distance."""
     speed = shaped.values[rule.dimension] * sign
     if rule.time_to_collision is None or not speed > 0.0:
@@ -99,7 +99,7 @@ def _collision(rule: Obstacle, distance: float, sign: int, shaped: Shaped) -> No
 
 
 def _sides(
-    limits: Limits, situation: Situation, rule: Obstacle
+    limits: Limits, situation: RuleInput, rule: Obstacle
 ) -> tuple[tuple[float, float, int], ...]:
     """
     Return (distance, usable fraction, sign of the motion to it) ahead and behind.

@@ -107,7 +107,7 @@ def same_way(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnderWay:
+class PendingMotion:
     """
     What a dimension may still do in one direction, whatever is sent from now on.
 
@@ -154,7 +154,7 @@ class UnderWay:
 @lru_cache(maxsize=64)
 def under_way(
     sent: tuple[tuple[float, float], ...], *, age: float, delay: float, braking: float
-) -> UnderWay:
+) -> PendingMotion:
     """
     Return what a dimension may still do.
 
@@ -172,7 +172,7 @@ def under_way(
 
     """
     if all(speed <= 0.0 for _, speed in sent):
-        return UnderWay(way=0.0, speed=0.0, last=0.0, delay=delay, braking=braking)
+        return PendingMotion(way=0.0, speed=0.0, last=0.0, delay=delay, braking=braking)
     # In force from, in force until at the latest, and speed; the last holds until the next acts.
     spans = []
     for index, (since, speed) in enumerate(sent):
@@ -188,7 +188,7 @@ def under_way(
         held = max((v for b, e, v in spans if b <= begin and end <= e), default=0.0)
         way += _way(_left(spans, begin, braking), held, braking, end - begin)
     last = max(sent[-1][1], 0.0) if sent else 0.0
-    return UnderWay(
+    return PendingMotion(
         way=way,
         speed=max(last, _left(spans, delay, braking)),
         last=last,

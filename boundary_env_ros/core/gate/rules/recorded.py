@@ -15,13 +15,13 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 
 
 def situation_of(
     decision: GateDecision, measurements: Mapping[str, Measurement] | None = None
-) -> Situation:
+) -> RuleInput:
     """
     Return the situation that a decision was taken in.
 
@@ -36,7 +36,7 @@ def situation_of(
     if measurements is None:
         measurements = {found.name: found for found in decision.measurements}
     crowded = crowded_in(decision)
-    return Situation(
+    return RuleInput(
         trigger=decision.trigger,
         time_step=decision.time_step or 0.0,
         previous=decision.previous_command or None,

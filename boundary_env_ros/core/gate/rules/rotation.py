@@ -15,7 +15,7 @@ import math
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
-from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
 
 #: Difference from 1 of the norm beyond which four numbers were not meant to be a rotation.
@@ -44,7 +44,7 @@ def refuse_what_is_none(limits: Limits, command: Vector) -> tuple[RuleResult, ..
     return tuple(results)
 
 
-def normalise(limits: Limits, shaped: Shaped) -> None:
+def normalise(limits: Limits, shaped: LimitedCommand) -> None:
     """Make unit quaternions of what is nearly one; what float32 says is one is left as it is."""
     for rotation in limits.rotations:
         wanted = _part(shaped.values, rotation)
@@ -62,7 +62,7 @@ def normalise(limits: Limits, shaped: Shaped) -> None:
             )
 
 
-def turn(limits: Limits, previous: Vector, time_step: float, shaped: Shaped) -> None:
+def turn(limits: Limits, previous: Vector, time_step: float, shaped: LimitedCommand) -> None:
     """Limit how far rotations are turned from the command before."""
     for rotation in limits.rotations:
         was, wanted = _part(previous, rotation), _part(shaped.values, rotation)
@@ -147,7 +147,7 @@ def turned(start: Vector, goal: Vector, most: float) -> Vector:
 
 
 def _limit(
-    shaped: Shaped,
+    shaped: LimitedCommand,
     rotation: Rotation,
     after: Vector,
     rule: str,

@@ -18,7 +18,7 @@ from boundary_env_ros.core.gate.decision import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class RuleInput:
     """
     Everything but the action that a ruling depends on; recorded with every decision.
 
@@ -94,7 +94,7 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
+class RuleOutput:
     """
     What the rules make of an action in a situation.
 

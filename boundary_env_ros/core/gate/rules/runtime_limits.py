@@ -10,7 +10,7 @@ from operator import ge, le
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.errors import Refused
+from boundary_env_ros.errors import RequestRejected
 
 _NUMBERS = (('low', ge), ('high', le), ('rate', le))
 
@@ -21,7 +21,7 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
 
     Raises
     ------
-    Refused
+    RequestRejected
         If one is less strict than the contract, is no limit, or leaves no room for the safe
         command.
 
@@ -30,7 +30,7 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
     for name, _ in _NUMBERS:
         values: Vector = getattr(runtime_limits, name)
         if values and len(values) != size:
-            raise Refused(
+            raise RequestRejected(
                 f'Wrong number of values of `{name}` (expected {size}, one for each dimension '
                 f'of the command, got {len(values)}).'
             )
@@ -50,7 +50,7 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
             for name in ('low', 'high'):
                 was, value = getattr(declared, name)[i], getattr(limits, name)[i]
                 if value != was:
-                    raise Refused(
+                    raise RequestRejected(
                         f'`{name}` of {declared.names[i]}, part of a rotation, cannot change '
                         f'(expected {was:g}, got {value:g}). A quaternion has no bounds of its '
                         'own; its rate can be limited.'
@@ -58,7 +58,7 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
     for i, safe in enumerate(declared.safe):
         low, high = limits.low[i], limits.high[i]
         if low > high or safe < low or safe > high:
-            raise Refused(
+            raise RequestRejected(
                 f'The bounds of {limits.names[i]} leave out its safe value '
                 f'(expected low <= {safe:g} <= high, got [{low:g}, {high:g}]).'
             )
@@ -71,7 +71,7 @@ def refuse_looser(before: Limits, after: Limits, what: str) -> None:
 
     Raises
     ------
-    Refused
+    RequestRejected
         Naming the first number that is.
 
     """
@@ -82,13 +82,13 @@ def refuse_looser(before: Limits, after: Limits, what: str) -> None:
             if not (stricter(value, was) and (name != 'rate' or value > 0.0)):
                 sign = 'at least' if stricter is ge else 'more than 0 and at most'
                 sign = 'at most' if name == 'high' else sign
-                raise Refused(
+                raise RequestRejected(
                     f'`{name}` of {before.names[i]} is looser than {what} '
                     f'(expected {sign} {was:g}, got {value:g}).'
                 )
     was, value = before.safety.command_timeout, after.safety.command_timeout
     if not 0.0 < value <= was:
-        raise Refused(
+        raise RequestRejected(
             f'`command_timeout` is looser than {what} '
             f'(expected more than 0 and at most {was:g} s, got {value:g} s).'
         )

@@ -14,13 +14,13 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason
-from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 
 _UNIT = 'of what was asked for'
 
 
-def keep_curvature(limits: Limits, wanted: Vector, shaped: Shaped) -> None:
+def keep_curvature(limits: Limits, wanted: Vector, shaped: LimitedCommand) -> None:
     """
     Scale what is declared to stay together by what was left of the dimension with least left.
 
@@ -49,7 +49,9 @@ def _part(wanted: float, left: float) -> float:
     return left / wanted
 
 
-def slow_together(limits: Limits, previous: Vector, time_step: float, shaped: Shaped) -> set[int]:
+def slow_together(
+    limits: Limits, previous: Vector, time_step: float, shaped: LimitedCommand
+) -> set[int]:
     """
     Limit the rate of what is declared to stay together, as one.
 
@@ -100,7 +102,7 @@ def slow_together(limits: Limits, previous: Vector, time_step: float, shaped: Sh
     return done
 
 
-def _scale(shaped: Shaped, dimension: int, after: float, part: float) -> None:
+def _scale(shaped: LimitedCommand, dimension: int, after: float, part: float) -> None:
     shaped.limit(
         'curvature', Reason.CURVATURE, dimension, after, value=part, limit=1.0, unit=_UNIT
     )

@@ -10,7 +10,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
 from boundary_env_ros.core.gate.rules.obstacles import obstacle_stops
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.workspace import workspace_stops
 
 #: Rule about other publishers; of a topic that the gate goes by, its name follows after a dot.
@@ -19,7 +19,7 @@ FOREIGN_PUBLISHER = 'foreign_publisher'
 SENSORS = 'sensors'
 
 
-def stops(limits: Limits, situation: Situation, wanted: Vector | None) -> tuple[RuleResult, ...]:
+def stops(limits: Limits, situation: RuleInput, wanted: Vector | None) -> tuple[RuleResult, ...]:
     """Return why the robot must stop, whatever was asked for; empty if it need not."""
     results: list[RuleResult] = []
     if situation.emergency_stop:
@@ -66,7 +66,7 @@ def _stop(
     )
 
 
-def _gate_and_clock(limits: Limits, situation: Situation) -> list[RuleResult]:
+def _gate_and_clock(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """Stop when the gate itself ran too late, or ROS time and steady time disagree."""
     results = []
     since, limit = situation.since_tick, limits.safety.gate_lateness
@@ -78,7 +78,7 @@ def _gate_and_clock(limits: Limits, situation: Situation) -> list[RuleResult]:
     return results
 
 
-def _competing(limits: Limits, situation: Situation) -> list[RuleResult]:
+def _competing(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """
     Stop when another node publishes commands, or what the gate goes by.
 
@@ -96,7 +96,7 @@ def _competing(limits: Limits, situation: Situation) -> list[RuleResult]:
     ]
 
 
-def _overruns(limits: Limits, situation: Situation) -> list[RuleResult]:
+def _overruns(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """Stop when too many of the last requests were over the latency budget."""
     rule = limits.safety.overruns
     if rule is None or situation.overruns <= rule.exceeded:
@@ -112,7 +112,7 @@ def _overruns(limits: Limits, situation: Situation) -> list[RuleResult]:
     ]
 
 
-def _environment(limits: Limits, situation: Situation) -> list[RuleResult]:
+def _environment(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """Stop when the environment, which would end the episode, gives no sign of life."""
     since, limit = situation.since_environment, limits.safety.environment_timeout
     if since is not None and since <= limit:
@@ -120,7 +120,7 @@ def _environment(limits: Limits, situation: Situation) -> list[RuleResult]:
     return [_stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')]
 
 
-def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
+def _sensors(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """Stop when a sensor that a rule needs is silent, frozen, ahead of time or not usable."""
     results = []
     for name, need in limits.needs.items():
@@ -143,7 +143,7 @@ def _sensors(limits: Limits, situation: Situation) -> list[RuleResult]:
     return results
 
 
-def _not_seeding(limits: Limits, situation: Situation) -> list[str]:
+def _not_seeding(limits: Limits, situation: RuleInput) -> list[str]:
     """Return the feedback that keeps the limits from being seeded."""
     return [
         f'{SENSORS}.{name}'
@@ -154,7 +154,7 @@ def _not_seeding(limits: Limits, situation: Situation) -> list[str]:
     ]
 
 
-def _silence(limits: Limits, situation: Situation) -> list[RuleResult]:
+def _silence(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """Stop when the policy has been silent for too long. In lockstep it may think for longer."""
     if limits.pacing is Pacing.LOCKSTEP:
         limit = limits.lockstep_deadline

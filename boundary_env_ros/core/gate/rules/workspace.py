@@ -25,11 +25,11 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.safety import Moves, Polygon, Safety, Workspace
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.limiter import Shaped
+from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
-from boundary_env_ros.core.gate.rules.pending_motion import under_way, UnderWay
-from boundary_env_ros.core.gate.rules.rule_input import Situation
+from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.geometry import (
     added,
     around,
@@ -51,7 +51,7 @@ _PARTS = 2**16
 _AROUND = 1.01
 
 
-def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
+def workspace_stops(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     """
     Stop when what was commanded last leads out of a workspace faster than it can slow down.
 
@@ -87,7 +87,7 @@ def workspace_stops(limits: Limits, situation: Situation) -> list[RuleResult]:
     return results
 
 
-def keep_inside(limits: Limits, situation: Situation, shaped: Shaped) -> None:
+def keep_inside(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:
     """
     Limit the speed towards a boundary to what can be braked before it.
 
@@ -147,8 +147,8 @@ def _until_the_driver_brakes(limits: Limits) -> float:
 
 def _slow_down(
     limits: Limits,
-    situation: Situation,
-    shaped: Shaped,
+    situation: RuleInput,
+    shaped: LimitedCommand,
     place: Workspace,
     rule: _Rule,
     dimensions: Sequence[int],
@@ -227,10 +227,10 @@ def _fastest(limits: Limits, previous: Vector | None) -> Vector:
 
 
 def _what_follows(
-    limits: Limits, situation: Situation, wanted: Vector, dimensions: Sequence[int], part: float
+    limits: Limits, situation: RuleInput, wanted: Vector, dimensions: Sequence[int], part: float
 ) -> Vector:
     """Return what would be sent if only a part of some dimensions were asked for."""
-    slower = Shaped(
+    slower = LimitedCommand(
         tuple(part * v if i in dimensions else v for i, v in enumerate(wanted)),
     )
     follow(limits, situation, slower)
@@ -293,12 +293,12 @@ class _Course:
 
     place: Workspace
     at: Vector
-    ways: tuple[tuple[UnderWay, UnderWay], ...]
+    ways: tuple[tuple[PendingMotion, PendingMotion], ...]
     hold: float
 
     @classmethod
     def of(
-        cls, limits: Limits, situation: Situation, place: Workspace, *, hold: float
+        cls, limits: Limits, situation: RuleInput, place: Workspace, *, hold: float
     ) -> _Course | None:
         """Return it; None if there is no measurement, for which the rule ``sensors`` stops."""
         found = situation.measurements.get(place.input)

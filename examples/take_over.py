@@ -15,9 +15,11 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.simulation.robot import Emission, make_robot
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_sink import EpisodeSink
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_text import RunText
 
-CONTRACT = load('guarded_cart', Pacing.LOCKSTEP).contract
+LOADED = load('guarded_cart', Pacing.LOCKSTEP)
+CONTRACT = LOADED.contract
 
 
 class RobotWithStick:
@@ -44,8 +46,8 @@ class RobotWithStick:
 
 with tempfile.TemporaryDirectory() as folder:
     robot = RobotWithStick(round(CONTRACT.period * 1e9))
-    index = EpisodeSink(Path(folder) / 'episodes.sqlite', CONTRACT)
-    env = BoundaryEnv('guarded_cart', world='embedded', pacing='lockstep', robot=robot, sink=index)
+    run = RunText(RunFolder.create(Path(folder)), LOADED)
+    env = BoundaryEnv('guarded_cart', world='embedded', pacing='lockstep', robot=robot, sink=run)
     policy = GoToGoalPolicy()
     observation, info = env.reset(seed=1, options={'scenario': 'clear'})
     terminated = truncated = False
@@ -54,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         print(info['step'], info['verdict'], info['intervention'] or '')
     env.close()
-    index.close()
+    run.close()
     # Her word stands beside that of the environment, and changes nothing of it.
     main(
         [

@@ -1,49 +1,111 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The index of episodes: one row for each, written as its steps happen, in one SQLite file.
+The index of episodes in one SQLite file, written at each flush while the run goes on.
 
 People's labels on episodes are in a table of their own.
 
 The file is in WAL mode while it is written: readers never wait for the writer, nor it for them.
-After ``kill -9`` each row is as the last call that returned left it; a power loss may take the
-calls since the last sync of :meth:`EpisodeStore.descriptor`, never the file.
+After ``kill -9`` each row is as the last flush left it; a power loss may take the flushes since
+the last sync of :meth:`EpisodeStore.descriptor`, never the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+import json
 import os
 from pathlib import Path
 import sqlite3
 from threading import Lock
-from types import TracebackType
+from types import NoneType, TracebackType
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.intervention import InterventionTracker
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making
-from boundary_env_ros.storage.episode_table import (
-    add_label,
-    APPLICATION_ID,
-    bring_up_to_date,
-    EpisodeRow,
-    EPISODES,
-    LABELS,
-    read_label,
-    read_row,
-    REWARD,
-    SCHEMA_VERSION,
-    status_of,
-    TABLES,
-)
+from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.sqlite_bag import bounded
 
 __all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
+
+T = TypeVar('T')
+
+SCHEMA_VERSION: Final = 2
+
+#: Marks a file as ours ("BErE"), so that somebody else's database is never written to.
+APPLICATION_ID: Final = 0x42457245
+
+TABLES = (
+    """
+CREATE TABLE episodes (
+    episode_id  TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    environment TEXT NOT NULL,      -- name of the contract
+    digest      TEXT NOT NULL,      -- and its digest
+    state       TEXT NOT NULL,      -- the last EpisodeStatus, JSON
+    done        INTEGER NOT NULL,   -- 1 if it has ended
+    ending      TEXT NOT NULL,      -- TERMINATED, TRUNCATED, or empty
+    cause       TEXT NOT NULL,      -- empty until it has ended
+    declared_by TEXT NOT NULL,
+    success     INTEGER,            -- NULL until it has ended
+    step_count  INTEGER NOT NULL,   -- last step that was closed
+    "return"    REAL,               -- sum of the rewards; NULL if one was not a number
+    seed        TEXT NOT NULL,      -- decimal: up to 64 bits without sign
+    bag         TEXT NOT NULL,      -- where the records are, relative to this file
+    created_at  INTEGER NOT NULL,   -- nanoseconds of system time
+    updated_at  INTEGER NOT NULL,
+    rewarded    INTEGER NOT NULL DEFAULT -1,  -- last step whose reward is in "return"
+    interventions INTEGER NOT NULL DEFAULT 0, -- how often a person took over
+    PRIMARY KEY (episode_id, agent)
+)
+""",
+    # What people say, apart from what the environment says. Rows are added, never changed.
+    """
+CREATE TABLE labels (
+    episode_id  TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    label       TEXT NOT NULL,      -- SUCCESS, FAILURE or UNCLEAR
+    user        TEXT NOT NULL,
+    note        TEXT NOT NULL,
+    record      TEXT NOT NULL,      -- the whole EpisodeLabel, JSON
+    labelled_at  INTEGER NOT NULL    -- nanoseconds of system time
+)
+""",
+)
+
+#: What each column of an episode holds; SQLite keeps whatever is put into one.
+_COLUMNS: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(('episode_id', 'agent', 'environment', 'digest', 'state'), str),
+    'done': int,
+    **dict.fromkeys(('ending', 'cause', 'declared_by'), str),
+    'success': (int, NoneType),
+    'step_count': int,
+    'return': (int, float, NoneType),
+    **dict.fromkeys(('seed', 'bag'), str),
+    **dict.fromkeys(('created_at', 'updated_at', 'rewarded', 'interventions'), int),
+}
+_NAMES: Final = ', '.join(f'"{name}"' for name in _COLUMNS)
+
+_PUT = f"""
+INSERT INTO episodes ({_NAMES}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})
+ON CONFLICT (episode_id, agent) DO UPDATE SET
+    {', '.join(f'"{name}" = excluded."{name}"' for name in _COLUMNS)}
+"""
+
+_EPISODES = f'SELECT {_NAMES} FROM episodes ORDER BY created_at, rowid'
+
+_LABEL = """
+INSERT INTO labels (episode_id, agent, label, user, note, record, labelled_at)
+SELECT :episode_id, :agent, :label, :user, :note, :record, :now
+WHERE NOT EXISTS (SELECT 1 FROM labels WHERE record = :record)
+"""
+
+_LABELS = 'SELECT episode_id, agent, record FROM labels ORDER BY labelled_at, rowid'
 
 
 class AnotherDatabase(RecordError):
@@ -51,7 +113,17 @@ class AnotherDatabase(RecordError):
 
 
 class EpisodeStore:
-    """The index of the episodes of a run. Made by :meth:`create`, read through :meth:`open`."""
+    """
+    The index of the episodes of a run. Made by :meth:`create`, read through :meth:`open`.
+
+    Attributes
+    ----------
+    path
+        The file.
+    index
+        What its writer knows of the episodes; :meth:`flush` writes down what is new of it.
+
+    """
 
     def __init__(self, path: Path, connection: sqlite3.Connection, *, writable: bool) -> None:
         self.path = path
@@ -59,12 +131,19 @@ class EpisodeStore:
         self._writable = writable
         self._lock = Lock()
         self._closed = False
-        self._hands: dict[str, InterventionTracker] = {}
+        self.index = EpisodeIndex()
 
     @classmethod
-    def create(cls, path: Path) -> EpisodeStore:
+    def create(cls, path: Path, rows: Iterable[EpisodeRow] = ()) -> EpisodeStore:
         """
         Make a new index.
+
+        Parameters
+        ----------
+        path
+            The file.
+        rows
+            What is known already; of people's labels nothing.
 
         Raises
         ------
@@ -75,6 +154,7 @@ class EpisodeStore:
         with making(path, 'a new index'):
             path.open('xb').close()
         store = cls(path, _connect(path, 'rw'), writable=True)
+        store.index = EpisodeIndex(rows)
         try:
             with store._used() as connection:
                 connection.execute('PRAGMA journal_mode = WAL')
@@ -121,113 +201,28 @@ class EpisodeStore:
             raise
         return store
 
-    @classmethod
-    def copy(cls, source: Path, path: Path) -> EpisodeStore:
+    def flush(self) -> None:
         """
-        Make a new index with all that is in another, which nobody writes any more.
-
-        What a writer that died left beside the other is brought into it first, by the database's
-        own recovery.
+        Write what is new of the index; readers see all of it or nothing.
 
         Raises
         ------
         RecordError
-            If the other is damaged or in use, or the new one cannot be made.
+            If it cannot be written.
 
         """
-        settled = cls(source, _connect(source, 'rw'), writable=True)
-        cls.create(path).close()
-        store = cls(path, _connect(path, 'rw'), writable=True)
-        try:
-            with settled, settled._used() as old, store._used() as new:
-                old.execute('PRAGMA journal_mode = DELETE')
-                old.backup(new)
-                (found,) = new.execute('PRAGMA quick_check').fetchone()
-                if found != 'ok':
-                    raise sqlite3.DatabaseError(found)
-                new.execute('PRAGMA journal_mode = WAL')
-            store._check_schema()
-        except RecordError:
-            store.close()
-            raise
-        return store
-
-    def update(
-        self, status: EpisodeStatus, *, environment: str, now: int, bag: str = 'bag'
-    ) -> None:
-        """
-        Bring the row of an episode up to date, or begin it.
-
-        Parameters
-        ----------
-        status
-            State of the episode; one without an episode id is passed over.
-        environment
-            Name of the contract.
-        now
-            System time, nanoseconds.
-        bag
-            Where the records are, relative to the file of the index.
-
-        Raises
-        ------
-        RecordError
-            If the episode has ended, and this says otherwise: an ending is declared once.
-
-        """
-        if status.id.episode_id:
-            with self._used() as connection:
-                bring_up_to_date(connection, status, environment, now, bag)
-
-    def add_step(self, transition: Transition, *, now: int, bag: str = 'bag') -> bool:
-        """
-        Add a step and its reward to the row of its episode; if it ended the episode, that too.
-
-        Parameters
-        ----------
-        transition
-            The step. One that was added before, or precedes such a one, is passed over.
-        now
-            System time, nanoseconds.
-        bag
-            Where the records are, relative to the file of the index.
-
-        Returns
-        -------
-        bool
-            Whether it was added.
-
-        Raises
-        ------
-        RecordError
-            If the episode has ended in another way.
-
-        """
-        key = (transition.id.episode_id, transition.id.agent)
+        changed = self.index.changed
+        if not changed:
+            return
         with self._used() as connection:
-            row = connection.execute(
-                'SELECT rewarded FROM episodes WHERE episode_id = ? AND agent = ?', key
-            ).fetchone()
-            if row is not None and row['rewarded'] >= transition.id.step:
-                return False
-            taken_over = self._taken_over(transition)
             connection.execute('BEGIN IMMEDIATE')
             try:
-                if row is None or transition.terminated or transition.truncated:
-                    status = status_of(transition)
-                    bring_up_to_date(connection, status, transition.contract, now, bag)
-                connection.execute(
-                    REWARD, (transition.reward, transition.id.step, taken_over, now, *key)
-                )
+                connection.executemany(_PUT, map(_columns_of, changed.values()))
             except BaseException:
                 connection.execute('ROLLBACK')
                 raise
             connection.execute('COMMIT')
-        return True
-
-    def _taken_over(self, transition: Transition) -> int:
-        hands = self._hands.setdefault(transition.id.agent, InterventionTracker())
-        return sum(1 for _ in hands.follow(transition))
+        changed.clear()
 
     def label(self, label: EpisodeLabel, *, now: int) -> bool:
         """
@@ -253,44 +248,50 @@ class EpisodeStore:
             If there is no such episode.
 
         """
+        self.flush()
+        step = label.id
+        values = {
+            'episode_id': step.episode_id,
+            'agent': step.agent,
+            'label': label.label.name,
+            'user': label.user,
+            'note': label.note,
+            'record': json.dumps(to_json(label), allow_nan=False),
+            'now': now,
+        }
         with self._used() as connection:
-            return add_label(connection, label, now)
+            known = connection.execute(
+                'SELECT 1 FROM episodes WHERE episode_id = ? AND agent = ?',
+                (step.episode_id, step.agent),
+            ).fetchone()
+            if known is not None:
+                return connection.execute(_LABEL, values).rowcount > 0
+        raise RecordError(
+            f'Expected an episode of the index to label, got {step.episode_id!r} of agent '
+            f'{step.agent!r} is not in it. `boundary-env episodes list RUN` lists them.'
+        )
 
     def episodes(self) -> tuple[EpisodeRow, ...]:
-        """Return all episodes, the oldest first."""
-        return self._read(None)
-
-    def get(self, episode_id: str, agent: str | None = None) -> EpisodeRow | None:
         """
-        Return one episode, None if it is not known.
+        Return all episodes with their labels, the oldest first.
 
-        Parameters
-        ----------
-        episode_id
-            Its UUID.
-        agent
-            The agent, where several share an episode; None: the first of them.
+        Raises
+        ------
+        RecordError
+            If one cannot be read; it names the file and the episode.
 
         """
-        sharing = self.sharing(episode_id)
-        return next((row for row in sharing if agent in (None, row.agent)), None)
-
-    def sharing(self, episode_id: str) -> tuple[EpisodeRow, ...]:
-        """Return one episode in the row of each of its agents; empty if it is not known."""
-        return self._read(episode_id)
-
-    def _read(self, episode_id: str | None) -> tuple[EpisodeRow, ...]:
-        """Return the rows of one episode, or of all, with their labels."""
+        self.flush()
         with self._used() as connection, bounded(connection, self.path):
-            rows = connection.execute(EPISODES, (episode_id,)).fetchall()
-            labels = connection.execute(LABELS, (episode_id,)).fetchall()
-        of: dict[tuple[str, str], list[EpisodeLabel]] = {}
-        for label in labels:
-            of.setdefault((label['episode_id'], label['agent']), []).append(
-                read_label(label, self.path)
-            )
+            rows = connection.execute(_EPISODES).fetchall()
+            labels = connection.execute(_LABELS).fetchall()
+        of: dict[object, list[EpisodeLabel]] = {}
+        for row in labels:
+            where = f'{self.path}, a label on episode {row["episode_id"]}'
+            label = _from_text(EpisodeLabel, row['record'], where, 'it')
+            of.setdefault((row['episode_id'], row['agent']), []).append(label)
         return tuple(
-            read_row(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
+            _row_of(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
             for row in rows
         )
 
@@ -305,6 +306,13 @@ class EpisodeStore:
 
     def close(self) -> None:
         """Close the index; a writer leaves one plain file, readable from a read-only place too."""
+        try:
+            if self._writable and not self._closed:
+                self.flush()
+        finally:
+            self._close()
+
+    def _close(self) -> None:
         with self._lock:
             if self._closed:
                 return
@@ -377,3 +385,45 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         return connection
     except sqlite3.Error as error:
         raise RecordError(f'{path} is not an index of episodes: {error}.') from error
+
+
+def _columns_of(row: EpisodeRow) -> dict[str, object]:
+    special = {
+        'state': json.dumps(to_json(row.state), allow_nan=False),
+        'return': row.episode_return,
+        'seed': str(row.seed),  # Up to 64 bits without a sign.
+    }
+    return {name: special[name] if name in special else getattr(row, name) for name in _COLUMNS}
+
+
+def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> EpisodeRow:
+    where = f'{path}, episode {row["episode_id"]}'
+    values = dict(row)
+    for name, kinds in _COLUMNS.items():
+        if not isinstance(values[name], kinds):
+            kind = getattr(kinds, '__name__', None) or 'a number or nothing'
+            raise _unreadable(where, name, kind, values[name])
+    try:
+        values['seed'] = int(values['seed'])
+    except ValueError as error:
+        raise _unreadable(where, 'seed', 'a number', values['seed']) from error
+    values['state'] = _from_text(EpisodeStatus, values['state'], where, 'its state')
+    values['episode_return'] = values.pop('return')
+    for flag in ('done', 'success'):
+        values[flag] = None if values[flag] is None else bool(values[flag])
+    return EpisodeRow(**values, labels=labels)
+
+
+def _unreadable(where: str, name: str, expected: str, got: object) -> RecordError:
+    return RecordError(
+        f'{where}: {name} cannot be read (expected {expected}, got {repr(got)[:60]}); '
+        '`boundary-env bag recover` makes a new index'
+    )
+
+
+def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
+    """Return the record that a column holds as JSON."""
+    try:
+        return from_json(cls, json.loads(text if isinstance(text, str) else repr(text)), where)
+    except (ValueError, RecursionError) as error:
+        raise RecordError(f'{where}: expected {what} as JSON, got {error}.') from error

@@ -80,10 +80,6 @@ class TransitionJsonl:
             self._fail(error)
         self._lines += 1
 
-    def descriptor(self) -> int:
-        """Return a file descriptor of its own, for whoever waits for the disk and closes it."""
-        return os.dup(self._file.fileno())
-
     def close(self) -> None:
         """Wait for the disk and close the file."""
         if self._file.closed:

@@ -10,7 +10,7 @@ to do. What is whole already is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 import fcntl
@@ -30,6 +30,7 @@ from boundary_env_ros.storage.bag_metadata import (
     information_of,
     METADATA,
 )
+from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
 from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
 from boundary_env_ros.storage.mcap_repair import described, Repair, repair
@@ -229,35 +230,36 @@ class _Work:
         if not place.exists() and not run.bag.is_dir():
             return
         damage = ''
+        known: tuple[EpisodeRow, ...] = ()
         try:
             with EpisodeStore.open(place) as store:
-                store.episodes()
-            if not (self._done or any(file.exists() for file in _beside(place))):
-                return
-            store = EpisodeStore.copy(place, draft)
+                known = store.episodes()
         except AnotherDatabase:
             raise
         except RecordError as error:
             damage = str(error) if place.exists() else ''
-            for stale in (draft, *_beside(draft)):
-                stale.unlink(missing_ok=True)
-            store = EpisodeStore.create(draft)
-        with store:
-            changes = _bring_up_to_date(store, run)
-            unended = sum(1 for row in store.episodes() if not row.done)
-        if changes or damage or not place.exists():
-            kept = _keep(place) if damage else place
-            for stale in _beside(place):
-                stale.unlink(missing_ok=True)
-            _replace(place)
-            self._done.append(f'{place.name} has {changes} steps, states and labels more')
-        else:
-            draft.unlink()
+        was_closed = place.exists() and not any(file.exists() for file in _beside(place))
+        if was_closed and not (damage or self._done):
+            return
+        rows, labels = _indexed(run, known)
+        with EpisodeStore.create(draft, rows) as store:
+            labelled = 0
+            for label in labels:
+                stamp = 0 if label.stamp is None else label.stamp.ros.nanoseconds
+                labelled = max(labelled + 1, stamp)
+                with suppress(RecordError):  # On an episode that nothing else tells of.
+                    store.label(label, now=labelled)
+        kept = _keep(place) if damage else place
+        for stale in _beside(place):
+            stale.unlink(missing_ok=True)
+        _replace(place)
+        self._done.append(f'{place.name} is whole, with {len(rows)} episodes')
         if damage:
             self._lost.append(
                 f'labels on episodes that only {place.name} had, which is kept as '
                 f'{kept.name}: {damage.rstrip(".")}'
             )
+        unended = sum(1 for row in rows if not row.done)
         if unended:
             self._lost.append(
                 f'the ending of {unended} {"episode" if unended == 1 else "episodes"}, which '
@@ -265,42 +267,35 @@ class _Work:
             )
 
 
-def _bring_up_to_date(store: EpisodeStore, run: RunFolder) -> int:
-    """Add to an index what records say that is newer; return how much that was."""
-    known = {(row.episode_id, row.agent): row.state for row in store.episodes()}
-    first = next(open_records(run.path).records(Transition), None)
+def _indexed(
+    run: RunFolder, known: Sequence[EpisodeRow]
+) -> tuple[Sequence[EpisodeRow], Sequence[EpisodeLabel]]:
+    """Return the rows of an index by the records of its run, and all labels."""
+    source, index = open_records(run.path), EpisodeIndex()
+    first = next(source.records(Transition), None)
     environment = '' if first is None else first.contract
     bag = run.bag.name if run.bag.is_dir() else run.transitions.name
-    changes = 0
-    for record, now in _records(run):
-        key = (record.id.episode_id, record.id.agent)
+    labels = dict.fromkeys(label for row in known for label in row.labels)
+    for entry in source.entries(EpisodeStatus, Transition, EpisodeLabel):
+        record = entry.record
         with suppress(RecordError):  # The first ending of an episode stands.
             if isinstance(record, Transition):
-                changes += store.add_step(record, now=now, bag=bag)
+                index.add_step(record, now=entry.log_time, bag=bag)
+            elif isinstance(record, EpisodeStatus):
+                index.update(record, environment=environment, now=entry.log_time, bag=bag)
             elif isinstance(record, EpisodeLabel):
-                changes += store.label(record, now=now)
-            elif key[0] and _is_news(record, known.get(key)):
-                known[key] = record
-                store.update(record, environment=environment, now=now, bag=bag)
-                changes += 1
-    return changes
-
-
-def _is_news(status: EpisodeStatus, known: EpisodeStatus | None) -> bool:
-    if known is None:
-        return True
-    if status.stamp is None or known.stamp is None:
-        return False
-    later = status.stamp.ros.nanoseconds > known.stamp.ros.nanoseconds
-    return later and replace(status, stamp=None) != replace(known, stamp=None)
-
-
-def _records(run: RunFolder) -> Iterator[tuple[EpisodeStatus | Transition | EpisodeLabel, int]]:
-    """Yield what the index is made of, with the time that it was recorded at."""
-    for entry in open_records(run.path).entries(EpisodeStatus, Transition, EpisodeLabel):
-        record = entry.record
-        if isinstance(record, (EpisodeStatus, Transition, EpisodeLabel)):
-            yield record, entry.log_time
+                labels[record] = None
+    rows = {row.key: row for row in known}
+    for key, row in index.rows.items():
+        before = rows.get(key)
+        if before is None:
+            rows[key] = row
+            continue
+        # The index keeps an ending, or steps, that the bag has lost.
+        old, new = (before.done, before.step_count), (row.done, row.step_count)
+        if new > old or (new == old and not row.done):
+            rows[key] = replace(row, created_at=before.created_at)
+    return tuple(rows.values()), tuple(labels)
 
 
 # Files -------------------------------------------------------------------------------------------

@@ -11,16 +11,16 @@ at.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 import json
 import os
 import time
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.core.gate.decision import StepId
@@ -28,12 +28,13 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
+from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
 from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_glances import Clock, decoder_of, Described, Numbered
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
 T = TypeVar('T')
@@ -42,16 +43,28 @@ T = TypeVar('T')
 _MOST_NOTICES = 100
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """How an episode ended, and who says so."""
+# What is looked at of messages that are only carried -------------------------------------------
 
-    state: EpisodeState
-    cause: str
-    declared_by: str
 
-    def __str__(self) -> str:
-        return f'{self.state.name} ({self.cause}, declared by {self.declared_by})'
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _GateDecision:
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ContractDescription:
+    node: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Time:
+    sec: int
+    nanosec: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clock:
+    clock: _Time
 
 
 class RunRecording:
@@ -116,17 +129,15 @@ class RunRecording:
         self._sim_time = 0
         self._losses = LossCount()
         self._lost_on: dict[str, int] = {}
-        self._mine = _Ending(EpisodeState.TRUNCATED, ENVIRONMENT_LOST, recorder)
+        self._recorder = recorder
         patience = PATIENCE * self._contract.safety.environment_timeout
         self._watches = {
             agent: EnvironmentWatch(declarer=recorder, patience=patience)
             for agent in self._contract.agents
         }
         self._takers: dict[str, Callable[[bytes, ClockReading], None]] = {}
-        self._contracts: dict[str, Callable[[bytes], Described]] = {}
-        self._statuses: dict[str, EpisodeStatus] = {}
+        self._contracts: dict[str, Callable[[bytes], _ContractDescription]] = {}
         self._latest = ''
-        self._endings: dict[str, _Ending] = {}
         self._contradicted: set[str] = set()
         self._notices: deque[str] = deque()
         write_atomically(run.contract, contract.text.encode())
@@ -204,19 +215,17 @@ class RunRecording:
         elif type_name == 'boundary_env_ros/msg/EpisodeLabel':
             taker = self._taker(EpisodeLabel, type_name, self._on_label)
         elif type_name == 'boundary_env_ros/msg/ContractDescription':
-            self._contracts[name] = decoder_of(
-                Described, type_name, self._definitions[type_name][0]
-            )
+            self._contracts[name] = record_decoder(_ContractDescription, type_name, definition)
             return
         elif type_name == 'boundary_env_ros/msg/GateDecision':
             taker = self._taker(
-                Numbered,
+                _GateDecision,
                 type_name,
                 # Each gate counts its own.
                 lambda decision, now: self._losses.decision(decision.sequence, name),
             )
         elif type_name == 'rosgraph_msgs/msg/Clock':
-            taker = self._taker(Clock, type_name, self._on_clock)
+            taker = self._taker(_Clock, type_name, self._on_clock)
         else:
             return
         self._takers[name] = taker
@@ -297,8 +306,8 @@ class RunRecording:
         for watch in self._watches.values():
             ending = watch.look(now)
             if ending is not None:
-                self._endings[ending.id.episode_id] = self._mine
                 self._keep(ending)
+                self._flush_index()
                 return ending
         return None
 
@@ -314,7 +323,7 @@ class RunRecording:
             The episode; empty: the one that runs, or ended last.
         verdict
             Number of a :class:`Label`.
-        who, note
+        user, note
             Who says so, and why.
         now
             The present.
@@ -340,7 +349,7 @@ class RunRecording:
                 '`user` is empty (expected the name of the person who labels the episode).'
             )
         wanted = episode_id or self._latest
-        rows = self._episodes.sharing(wanted)
+        rows = [r for r in self._episodes.index.rows.values() if r.episode_id == wanted]
         if not rows:
             raise RequestRejected(
                 f'Expected an episode of this run to label, got {wanted or "none was begun"}. '
@@ -377,6 +386,7 @@ class RunRecording:
 
         """
         self._bag.flush()
+        self._flush_index()
         try:
             check_free_space(
                 self.run.path,
@@ -437,7 +447,7 @@ class RunRecording:
 
     # Records -------------------------------------------------------------------------------------
 
-    def _on_clock(self, message: Clock, now: ClockReading) -> None:
+    def _on_clock(self, message: _Clock, now: ClockReading) -> None:
         self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
     def _on_transition(self, transition: Transition, now: ClockReading) -> None:
@@ -445,16 +455,12 @@ class RunRecording:
         self._transitions += 1
         if not self._first_kept:
             self._first_kept = self.run.write_first_transition(transition)
-        if transition.terminated or transition.truncated:
-            state = EpisodeState.TERMINATED if transition.terminated else EpisodeState.TRUNCATED
-            ending = _Ending(state, transition.cause, transition.declared_by)
-            known = self._endings.get(transition.id.episode_id)
-            if known == self._mine and (ending.state, ending.cause) == (known.state, known.cause):
-                # An environment that hung and woke up says the same; the first word stands.
-                transition = replace(transition, declared_by=known.declared_by)
-            elif not self._agrees(transition.id.episode_id, ending):
-                return
-        self._episodes.add_step(transition, now=self._system_time())
+        known = self._episodes.index.row(transition.id)
+        if self._is_mine(known) and transition.truncated and transition.cause == known.cause:
+            # An environment that hung and woke up says the same; the first word stands.
+            transition = replace(transition, declared_by=known.declared_by)
+        with self._told_of(transition.id):
+            self._episodes.index.add_step(transition, now=self._system_time())
 
     def _on_label(self, label: EpisodeLabel, now: ClockReading) -> None:
         try:
@@ -464,47 +470,48 @@ class RunRecording:
             self._notices.append(str(error))
 
     def _on_status(self, status: EpisodeStatus, now: ClockReading) -> None:
-        ending = _Ending(status.state, status.cause, status.declared_by)
-        if ending == self._mine:
+        if self._is_mine(status):
             return  # It comes back from the topic, and is in the index already.
         watch = self._watches.get(status.id.agent)
         if watch is not None:
             watch.heard(status, now)
         self._latest = status.id.episode_id or self._latest
-        known = self._endings.get(status.id.episode_id)
-        if status.state.over:
-            if self._agrees(status.id.episode_id, ending):
-                self._keep(status)
-        elif known is None:
+        known = self._episodes.index.row(status.id)
+        is_late = known is not None and known.done and not status.state.over
+        if not is_late or self._is_mine(known):
+            # Else it is merely older than the transition that told of the ending.
             self._keep(status)
-        elif known == self._mine:
-            # After any other ending it is merely older than the transition that told of it.
-            self._contradict(
-                status.id.episode_id, known, f'the environment says {status.state.name}'
-            )
+
+    def _is_mine(
+        self, told: EpisodeStatus | EpisodeRow | None
+    ) -> TypeGuard[EpisodeStatus | EpisodeRow]:
+        """Return whether it is an ending that was declared here, for a dead environment."""
+        ending = ENVIRONMENT_LOST, self._recorder
+        return told is not None and (told.cause, told.declared_by) == ending
 
     def _keep(self, status: EpisodeStatus) -> None:
-        """Bring the index up to date, if there is anything new."""
-        last = self._statuses.get(status.id.agent)
-        if last is not None and _without_time(last) == _without_time(status):
-            return
-        self._episodes.update(status, environment=self._contract.name, now=self._system_time())
-        self._statuses[status.id.agent] = status
-
-    def _agrees(self, episode_id: str, ending: _Ending) -> bool:
-        """Return whether an ending is the first of its episode, or the same again."""
-        known = self._endings.setdefault(episode_id, ending)
-        if known != ending:
-            self._contradict(episode_id, known, str(ending))
-        return known == ending
-
-    def _contradict(self, episode_id: str, known: _Ending, got: str) -> None:
-        if episode_id not in self._contradicted:
-            self._contradicted.add(episode_id)
-            self._notices.append(
-                f'Expected episode {episode_id} to stay {known}, got {got}. '
-                'The first ending stands in the index; the bag has every message.'
+        """Bring the index up to date."""
+        with self._told_of(status.id):
+            self._episodes.index.update(
+                status, environment=self._contract.name, now=self._system_time()
             )
+
+    def _flush_index(self) -> None:
+        """Write the index; a process that locks it does not end the recording of the bag."""
+        try:
+            self._episodes.flush()
+        except RecordError as error:  # The next flush writes all of it.
+            self._notices.append(str(error))
+
+    @contextmanager
+    def _told_of(self, step: StepId) -> Iterator[None]:
+        """Tell once of an episode that is said to have ended otherwise than at first."""
+        try:
+            yield
+        except EndingStands as error:
+            if step.episode_id not in self._contradicted:
+                self._contradicted.add(step.episode_id)
+                self._notices.append(str(error))
 
     def _refuse(self, why: str) -> None:
         """Take note of a message of which the bag will have the bytes, but text and index lack."""
@@ -515,7 +522,7 @@ class RunRecording:
     def _taker(
         self, cls: type[T], type_name: str, take: Callable[[T, ClockReading], None]
     ) -> Callable[[bytes, ClockReading], None]:
-        decode = decoder_of(cls, type_name, self._definitions[type_name][0])
+        decode = record_decoder(cls, type_name, self._definitions[type_name][0])
 
         def taker(data: bytes, now: ClockReading) -> None:
             try:
@@ -526,22 +533,10 @@ class RunRecording:
             try:
                 take(record, now)
             except RecordError as error:
-                if not isinstance(error.__cause__, OverflowError):
+                if isinstance(error.__cause__, OSError):
                     raise  # the disk does not take it
                 self._refuse(str(error))
             except Exception as error:  # noqa: BLE001 - whatever a message leads to
                 self._refuse(f'A {cls.__name__} cannot be kept: {error!r}.')
 
         return taker
-
-
-def _without_time(status: EpisodeStatus) -> tuple[object, ...]:
-    return (
-        status.id,
-        status.state,
-        status.client,
-        status.seed,
-        status.cause,
-        status.declared_by,
-        status.message,
-    )

@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import time
+
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.episode_sink import EpisodeSink
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -35,7 +38,8 @@ class RunText:
         write_atomically(run.contract, contract.text.encode())
         self._transitions = TransitionJsonl(run.transitions)
         self._first_kept = False
-        self._episodes = EpisodeSink(run.episodes, contract.contract, bag=run.transitions.name)
+        self._contract = contract.contract
+        self._episodes = EpisodeStore.create(run.episodes)
 
     def __call__(self, record: object) -> None:
         """
@@ -47,11 +51,15 @@ class RunText:
             If it cannot be written.
 
         """
+        now, bag, index = time.time_ns(), self._run.transitions.name, self._episodes.index
         if isinstance(record, Transition):
             self._transitions.append(record)
             if not self._first_kept:
                 self._first_kept = self._run.write_first_transition(record)
-        self._episodes(record)
+            index.add_step(record, now=now, bag=bag)
+        elif isinstance(record, EpisodeStatus):
+            index.update(record, environment=self._contract.name, now=now, bag=bag)
+            self._episodes.flush()
 
     def close(self) -> None:
         """

@@ -31,7 +31,7 @@ FROM topics LEFT JOIN messages ON topics.id = messages.topic_id GROUP BY topics.
 """
 # The length is looked at before the data are read.
 _MESSAGES = """
-SELECT topic_id, timestamp, length(data) > ?1, CASE WHEN length(data) <= ?1 THEN data END
+SELECT topic_id, timestamp, length(data) > :most, CASE WHEN length(data) <= :most THEN data END
 FROM messages ORDER BY timestamp
 """
 
@@ -101,7 +101,9 @@ class SqliteFile:
         if not chosen:
             return
         with self._opened() as connection:
-            for topic, time, large, data in connection.execute(_MESSAGES, (limits.MESSAGE,)):
+            for topic, time, large, data in connection.execute(
+                _MESSAGES, {'most': limits.MESSAGE}
+            ):
                 channel = chosen.get(topic)
                 if channel is None:
                     continue

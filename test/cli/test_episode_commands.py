@@ -49,12 +49,12 @@ def add(
     running = EpisodeStatus(
         id=named(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, client=client, seed=7
     )
-    store.update(replace(running, stamp=instant()), environment=environment, now=begun)
+    store.index.update(replace(running, stamp=instant()), environment=environment, now=begun)
     for step in range(1, steps + 1):
-        store.add_step(replace(transition(step), id=named(step)), now=begun + step)
+        store.index.add_step(replace(transition(step), id=named(step)), now=begun + step)
     if ending:
         over = replace(running, id=named(steps), **ending)  # type: ignore[arg-type]
-        store.update(over, environment=environment, now=begun + MINUTE)
+        store.index.update(over, environment=environment, now=begun + MINUTE)
 
 
 @pytest.fixture
@@ -304,6 +304,7 @@ def test_one_index_that_cannot_be_read_hides_no_other(runs: Path, capsys: Output
 def test_index_is_listed_while_it_is_written(tmp_path: Path, capsys: Output) -> None:
     with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
         add(store, WON, NOON, 3)
+        store.flush()
         assert listed(capsys, tmp_path) == ['0a000000']
         assert main(['episodes', 'label', str(tmp_path), 'last', 'success', '--user', 'ada']) == 0
         add(store, LATE, NOON + 1, 3)

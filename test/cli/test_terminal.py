@@ -63,9 +63,9 @@ def run(tmp_path: Path) -> RunFolder:
         status = EpisodeStatus(
             id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, stamp=instant()
         )
-        index.update(hostile(status), environment=HOSTILE, now=1, bag=HOSTILE)
+        index.index.update(hostile(status), environment=HOSTILE, now=1, bag=HOSTILE)
         for step in steps:
-            index.add_step(step, now=2)
+            index.index.add_step(step, now=2)
         label = EpisodeLabel(
             id=step_id(1), label=Label.UNCLEAR, user='ada', note='odd', stamp=instant()
         )

@@ -24,8 +24,8 @@ from boundary_env_ros.evidence.findings import AuditReport
 from boundary_env_ros.evidence.index import IndexCheck
 from boundary_env_ros.evidence.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.episode_index import status_of
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.episode_table import status_of
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
@@ -84,9 +84,9 @@ def write_index(path: Path, record: Iterable[Piece]) -> None:
     with EpisodeStore.create(path) as index:
         for now, piece in enumerate(record):
             if isinstance(piece, EpisodeStatus):
-                index.update(piece, environment='warehouse_cart', now=now)
+                index.index.update(piece, environment='warehouse_cart', now=now)
             elif isinstance(piece, Transition):
-                index.add_step(piece, now=now)
+                index.index.add_step(piece, now=now)
 
 
 def described(loaded: LoadedContract) -> ContractDescription:
@@ -353,9 +353,9 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
             # As the recorder: the first ending stands.
             with suppress(RecordError):
                 if isinstance(piece, EpisodeStatus):
-                    index.update(piece, environment='warehouse_cart', now=now)
+                    index.index.update(piece, environment='warehouse_cart', now=now)
                 elif isinstance(piece, Transition):
-                    index.add_step(piece, now=now)
+                    index.index.add_step(piece, now=now)
     report = audit_path(run.path)
     assert rules_of(report) == {'index-agrees'}, f'\n{report}'
     assert "expected truncated by 'environment' for 'time_limit'" in str(report)

@@ -91,7 +91,7 @@ def test_mark_that_was_made_when_the_bag_was_closed_counts(
     with TransitionJsonl(run.transitions) as lines, EpisodeStore.create(run.episodes) as store:
         for step in steps:
             lines.append(step)
-            store.add_step(step, now=1)
+            store.index.add_step(step, now=1)
     with EpisodeStore.open(run.episodes, to_label=True) as store:
         store.label(label(endings['success'], 'ada', Label.FAILURE), now=2)
     assert 'success: failure by ada' in str(summarise_path(run.path))

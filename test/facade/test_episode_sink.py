@@ -14,21 +14,16 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_sink import EpisodeSink
 from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_text import RunText
 
 
 def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    index = EpisodeSink(tmp_path / 'episodes.sqlite', load('warehouse_cart').contract)
-    env = BoundaryEnv(
-        world='embedded',
-        pacing='lockstep',
-        sink=index,
-        client='straight_on',
-        record=tmp_path / 'transitions.jsonl',
-    )
+    index = RunText(RunFolder(tmp_path), load('warehouse_cart'))
+    env = BoundaryEnv(world='embedded', pacing='lockstep', sink=index, client='straight_on')
     for seed in (1, 2):
         env.reset(seed=seed, options={'scenario': 'clear'})
         for _ in range(3):

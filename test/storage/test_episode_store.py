@@ -53,9 +53,9 @@ def only(store: EpisodeStore) -> EpisodeRow:
 
 def test_row_follows_the_episode(store: EpisodeStore) -> None:
     running = status(EpisodeState.RUNNING)
-    store.update(running, environment='warehouse_cart', now=10)
+    store.index.update(running, environment='warehouse_cart', now=10)
     for step in range(3):
-        assert store.add_step(transition(step), now=11 + step)
+        assert store.index.add_step(transition(step), now=11 + step)
     assert only(store) == EpisodeRow(
         episode_id=EPISODE,
         agent='cart',
@@ -68,6 +68,7 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
         declared_by='',
         success=None,
         step_count=2,
+        rewarded=2,
         episode_return=1.5,
         interventions=0,
         seed=2**64 - 1,
@@ -76,7 +77,7 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
         updated_at=13,
     )
     ended = status(EpisodeState.TERMINATED, 2, **SUCCESS)
-    store.update(ended, environment='warehouse_cart', now=20)
+    store.index.update(ended, environment='warehouse_cart', now=20)
     row = only(store)
     assert (row.done, row.ending, row.cause, row.declared_by) == (
         True,
@@ -90,27 +91,27 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
 
 def test_truncation_is_no_success(store: EpisodeStore) -> None:
     ended = status(EpisodeState.TRUNCATED, cause='time_limit', declared_by='environment')
-    store.update(ended, environment='warehouse_cart', now=1)
+    store.index.update(ended, environment='warehouse_cart', now=1)
     assert only(store).success is False
     assert only(store).ending == 'TRUNCATED'
 
 
 def test_first_ending_stands(store: EpisodeStore) -> None:
     ended = status(EpisodeState.TERMINATED, **SUCCESS)
-    store.update(ended, environment='warehouse_cart', now=1)
-    store.update(ended, environment='warehouse_cart', now=2)
+    store.index.update(ended, environment='warehouse_cart', now=1)
+    store.index.update(ended, environment='warehouse_cart', now=2)
     for other in (
         status(EpisodeState.RUNNING),
         status(EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'),
         status(EpisodeState.TERMINATED, cause='success', declared_by='recorder'),
     ):
         with pytest.raises(RecordError, match=r'to stay TERMINATED \(success, declared by env'):
-            store.update(other, environment='warehouse_cart', now=3)
-    assert only(store).updated_at == 2
+            store.index.update(other, environment='warehouse_cart', now=3)
+    assert only(store).updated_at == 1
 
 
 def test_transition_before_any_status_begins_the_row(store: EpisodeStore) -> None:
-    assert store.add_step(transition(0), now=5)
+    assert store.index.add_step(transition(0), now=5)
     row = only(store)
     assert row.environment == 'warehouse_cart'
     assert row.state.state is EpisodeState.RUNNING
@@ -118,35 +119,35 @@ def test_transition_before_any_status_begins_the_row(store: EpisodeStore) -> Non
 
 
 def test_transition_that_ends_the_episode_ends_the_row(store: EpisodeStore) -> None:
-    store.update(status(EpisodeState.RUNNING), environment='warehouse_cart', now=1)
+    store.index.update(status(EpisodeState.RUNNING), environment='warehouse_cart', now=1)
     last = replace(transition(4), terminated=True, cause='success', declared_by='environment')
-    store.add_step(last, now=2)
+    store.index.add_step(last, now=2)
     row = only(store)
     assert (row.done, row.success, row.step_count, row.episode_return) == (True, True, 4, 0.5)
-    store.update(
+    store.index.update(
         status(EpisodeState.TERMINATED, 4, **SUCCESS), environment='warehouse_cart', now=3
     )
     lost = status(EpisodeState.TRUNCATED, 4, cause='environment_lost', declared_by='recorder')
     with pytest.raises(RecordError, match='The first ending stands'):
-        store.update(lost, environment='warehouse_cart', now=4)
+        store.index.update(lost, environment='warehouse_cart', now=4)
 
 
 def test_reward_of_a_step_counts_once(store: EpisodeStore) -> None:
     for step in (0, 1, 1, 0, 2):
-        store.add_step(transition(step), now=1)
-    assert not store.add_step(transition(2), now=9)
+        store.index.add_step(transition(step), now=1)
+    assert not store.index.add_step(transition(2), now=9)
     assert only(store).episode_return == 1.5
 
 
 def test_reward_that_is_no_number_makes_the_return_unknown(store: EpisodeStore) -> None:
-    store.add_step(replace(transition(0), reward=float('nan')), now=1)
-    store.add_step(transition(1), now=2)
+    store.index.add_step(replace(transition(0), reward=float('nan')), now=1)
+    store.index.add_step(transition(1), now=2)
     assert only(store).episode_return is None
     assert only(store).step_count == 1
 
 
 def test_status_without_an_episode_is_passed_over(store: EpisodeStore) -> None:
-    store.update(
+    store.index.update(
         status(EpisodeState.IDLE, id=replace(step_id(0), episode_id='')), environment='x', now=1
     )
     assert store.episodes() == ()
@@ -154,25 +155,18 @@ def test_status_without_an_episode_is_passed_over(store: EpisodeStore) -> None:
 
 def test_agents_share_an_episode_in_rows_of_their_own(store: EpisodeStore) -> None:
     for agent in ('left', 'right'):
-        store.update(
+        store.index.update(
             status(EpisodeState.RUNNING, id=replace(step_id(0), agent=agent)),
             environment='pair',
             now=1,
         )
     assert [row.agent for row in store.episodes()] == ['left', 'right']
-    right = store.get(EPISODE, 'right')
-    assert right is not None
-    assert right.agent == 'right'
-    first = store.get(EPISODE)
-    assert first is not None
-    assert first.agent == 'left'
-    assert store.get('another') is None
 
 
 def test_number_that_is_too_large_is_a_record_error(store: EpisodeStore) -> None:
     with pytest.raises(RecordError, match='too large'):
-        store.update(status(EpisodeState.RUNNING, step=2**63), environment='x', now=1)
-    store.update(status(EpisodeState.RUNNING), environment='x', now=1)
+        store.index.update(status(EpisodeState.RUNNING, step=2**63), environment='x', now=1)
+    store.index.update(status(EpisodeState.RUNNING), environment='x', now=1)
 
 
 def test_reader_sees_each_step_while_the_writer_goes_on(
@@ -180,16 +174,18 @@ def test_reader_sees_each_step_while_the_writer_goes_on(
 ) -> None:
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
         for step in range(5):
-            store.add_step(transition(step), now=step)
+            store.index.add_step(transition(step), now=step)
+            store.flush()
             assert only(reader).step_count == step
 
 
 def test_writer_does_not_wait_for_a_reader_that_reads_on_and_on(store: EpisodeStore) -> None:
-    store.add_step(transition(0), now=1)
+    store.index.add_step(transition(0), now=1)
+    store.flush()
     reader = sqlite3.connect(store.path, isolation_level=None)
     reader.execute('BEGIN')
     assert reader.execute('SELECT step_count FROM episodes').fetchall() == [(0,)]
-    store.add_step(transition(1), now=2)
+    store.index.add_step(transition(1), now=2)
     assert only(store).step_count == 1
     assert reader.execute('SELECT step_count FROM episodes').fetchall() == [(0,)]
     reader.close()
@@ -200,7 +196,8 @@ def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path)
     seen: list[list[int]] = [[], []]
     errors: list[Exception] = []
     with EpisodeStore.create(path) as writer:
-        writer.add_step(transition(0), now=0)
+        writer.index.add_step(transition(0), now=0)
+        writer.flush()
 
         def read(counts: list[int]) -> None:
             try:
@@ -214,7 +211,8 @@ def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path)
         for thread in threads:
             thread.start()
         for step in range(1, 301):
-            writer.add_step(transition(step), now=step)
+            writer.index.add_step(transition(step), now=step)
+            writer.flush()
         for thread in threads:
             thread.join(30)
     assert errors == []
@@ -225,7 +223,7 @@ def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path)
 
 def test_finished_index_is_one_plain_file(tmp_path: Path) -> None:
     with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
-        store.add_step(transition(0), now=1)
+        store.index.add_step(transition(0), now=1)
     assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
         assert only(reader).step_count == 0
@@ -239,8 +237,8 @@ def test_every_takeover_by_a_person_is_counted_once(store: EpisodeStore) -> None
     for step, decisions in enumerate(
         [(obeyed,), (obeyed, taken, taken), (held, taken), (obeyed,), (taken, obeyed, taken)]
     ):
-        store.add_step(replace(transition(step), decisions=decisions), now=1)
-        store.add_step(replace(transition(step), decisions=decisions), now=1)
+        store.index.add_step(replace(transition(step), decisions=decisions), now=1)
+        store.index.add_step(replace(transition(step), decisions=decisions), now=1)
     assert only(store).interventions == 3
 
 
@@ -254,7 +252,7 @@ def label(user: str, verdict: Label, note: str = '', at: int = 0) -> EpisodeLabe
 
 
 def test_marks_stand_beside_the_verdict_of_the_environment(store: EpisodeStore) -> None:
-    store.update(
+    store.index.update(
         status(EpisodeState.TERMINATED, 3, **SUCCESS), environment='warehouse_cart', now=1
     )
     said = (
@@ -267,11 +265,10 @@ def test_marks_stand_beside_the_verdict_of_the_environment(store: EpisodeStore) 
     assert (row.success, row.cause, row.updated_at) == (True, 'success', 1)
     assert row.labels == said
     assert agreed(row.labels) is Label.FAILURE
-    assert store.get(EPISODE) == row
 
 
 def test_the_latest_word_of_each_person_counts(store: EpisodeStore) -> None:
-    store.add_step(transition(0), now=1)
+    store.index.add_step(transition(0), now=1)
     words = [
         label('ada', Label.FAILURE, at=1),
         label('bob', Label.SUCCESS, at=2),
@@ -294,7 +291,7 @@ def test_people_of_two_minds_agree_on_nothing() -> None:
 
 
 def test_the_same_mark_again_is_passed_over(store: EpisodeStore) -> None:
-    store.add_step(transition(0), now=1)
+    store.index.add_step(transition(0), now=1)
     assert store.label(label('ada', Label.SUCCESS), now=2)
     assert not store.label(label('ada', Label.SUCCESS), now=3)
     assert len(only(store).labels) == 1
@@ -309,7 +306,8 @@ def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
     errors: list[Exception] = []
     with EpisodeStore.create(path) as recorder:
-        recorder.add_step(transition(0), now=0)
+        recorder.index.add_step(transition(0), now=0)
+        recorder.flush()
 
         def evaluate() -> None:
             try:
@@ -322,7 +320,8 @@ def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
         thread = Thread(target=evaluate)
         thread.start()
         for step in range(1, 101):
-            recorder.add_step(transition(step), now=step)
+            recorder.index.add_step(transition(step), now=step)
+            recorder.flush()
         thread.join(30)
     assert errors == []
     with EpisodeStore.open(path) as reader:
@@ -334,7 +333,8 @@ def test_index_opened_for_reading_cannot_be_changed(store: EpisodeStore, tmp_pat
         EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader,
         pytest.raises(RecordError, match='readonly'),
     ):
-        reader.add_step(transition(0), now=1)
+        reader.index.add_step(transition(0), now=1)
+        reader.flush()
 
 
 def test_existing_file_is_not_overwritten(store: EpisodeStore) -> None:
@@ -382,7 +382,7 @@ def test_index_of_another_version_is_refused(tmp_path: Path) -> None:
 def test_state_that_was_tampered_with_is_a_record_error(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
     with EpisodeStore.create(path) as store:
-        store.add_step(transition(0), now=1)
+        store.index.add_step(transition(0), now=1)
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("UPDATE episodes SET state = 'nonsense'")
@@ -404,12 +404,13 @@ from storage_wire import transition
 from boundary_env_ros.storage.episode_store import EpisodeStore
 store = EpisodeStore.create(Path({file!r}))
 for step in itertools.count():
-    store.add_step(transition(step), now=step)
+    store.index.add_step(transition(step), now=step)
+    store.flush()
     print(step, flush=True)
 """
 
 
-def test_kill_minus_nine_takes_no_step_that_was_added(tmp_path: Path) -> None:
+def test_kill_minus_nine_takes_no_step_that_was_flushed(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
     program = _WRITE_FOR_EVER.format(path=sys.path, file=str(path))
     with subprocess.Popen(
@@ -496,7 +497,7 @@ def test_column_that_holds_something_else_is_named(
 ) -> None:
     path = tmp_path / 'episodes.sqlite'
     with EpisodeStore.create(path) as store:
-        store.add_step(transition(1), now=1)
+        store.index.add_step(transition(1), now=1)
         label = EpisodeLabel(
             id=step_id(1), label=Label.UNCLEAR, user='ada', note='', stamp=instant()
         )

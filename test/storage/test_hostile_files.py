@@ -39,7 +39,7 @@ from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.episode_search import episodes_in
-from boundary_env_ros.storage.episode_table import APPLICATION_ID, SCHEMA_VERSION
+from boundary_env_ros.storage.episode_store import APPLICATION_ID, SCHEMA_VERSION
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC

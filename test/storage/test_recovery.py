@@ -132,7 +132,7 @@ def test_others_read_a_recovered_run_up_to_where_its_recorder_died(recording: Re
     assert any('the ending of 1 episode' in sentence for sentence in recovery.lost)
     with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
-    assert row.step_count == 32
+    assert row.step_count == 29
     assert {entry.name for entry in run.path.iterdir()} == {
         'bag',
         'contract.yaml',
@@ -344,9 +344,10 @@ def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recordin
     assert (run.path / 'episodes.sqlite.torn').stat().st_size == 5000
 
 
-def test_index_that_is_not_there_is_made(recording: Recording) -> None:
+@pytest.mark.parametrize('closed', [True, False])
+def test_index_that_is_not_there_is_made(recording: Recording, closed: bool) -> None:
     recording.steps(0, 3)
-    recording.made.flush()
+    recording.made.close() if closed else recording.made.flush()
     run = recording.crash()
     for file in run.path.glob('episodes.sqlite*'):
         file.unlink()

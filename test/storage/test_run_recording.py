@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 import json
 from pathlib import Path
 import random
 import resource
+import sqlite3
 
 import pytest
 from storage_wire import (
@@ -84,6 +85,8 @@ class Recording:
         return self.made.run
 
     def row(self) -> EpisodeRow:
+        with suppress(RecordError):  # It was closed, and has written everything.
+            self.made.flush()
         with EpisodeStore.open(self.run.episodes) as store:
             (row,) = store.episodes()
         return row
@@ -200,8 +203,8 @@ def test_environment_that_lives_after_all_changes_nothing_but_is_told_of(
     (notice,) = recording.made.notices()
     assert notice == (
         f'Expected episode {EPISODE} to stay TRUNCATED (environment_lost, declared by recorder), '
-        'got the environment says RUNNING. '
-        'The first ending stands in the index; the bag has every message.'
+        'got RUNNING (no cause, declared by nobody). '
+        'The first ending stands in the index; the records have all of them.'
     )
     assert recording.row().cause == 'environment_lost'
     recording.made.close()
@@ -280,6 +283,16 @@ def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recordi
     assert recording.row().labels == (label, again)
     recording.made.close()
     assert list(open_records(recording.run.path).records(EpisodeLabel)) == [label, again]
+
+
+def test_index_that_is_locked_is_written_later_and_the_bag_goes_on(recording: Recording) -> None:
+    recording.hear('/transition', cdr(transition(0)), 0.0)
+    with closing(sqlite3.connect(recording.run.episodes, isolation_level=None)) as other:
+        other.execute('BEGIN IMMEDIATE')
+        recording.made.flush()
+        (notice,) = recording.made.notices()
+        assert 'database is locked' in notice
+    assert recording.row().step_count == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,273 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The index of episodes as values: one row for each, which follows from the records alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+import math
+
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.intervention import InterventionTracker
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
+
+#: Greatest number that a column of SQLite holds.
+_GREATEST = 2**63 - 1
+
+Key = tuple[str, str]
+
+
+class EndingStands(RecordError):
+    """Raised when a record says that an episode ended otherwise than was said first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeRow:
+    """
+    One episode as the index knows it.
+
+    Attributes
+    ----------
+    environment, digest
+        Name and digest of the contract.
+    state
+        The last status that was published.
+    done, ending, cause, declared_by
+        Whether, how and why it ended, and who said so; empty until then.
+    success
+        Whether it ended with the cause ``success``; None until it has ended.
+    step_count
+        The last step that was closed.
+    rewarded
+        The last step whose reward is in the return.
+    episode_return
+        Sum of the rewards; None if one of them was not a number.
+    interventions
+        How often a person took over.
+    bag
+        Where the records are, relative to the file of the index.
+    created_at, updated_at
+        Nanoseconds of system time.
+    labels
+        What people said of it, the oldest first; the latest of each person counts.
+
+    """
+
+    episode_id: str
+    agent: str
+    environment: str
+    digest: str
+    state: EpisodeStatus
+    done: bool = False
+    ending: str = ''
+    cause: str = ''
+    declared_by: str = ''
+    success: bool | None = None
+    step_count: int = 0
+    rewarded: int = -1
+    episode_return: float | None = 0.0
+    interventions: int = 0
+    seed: int = 0
+    bag: str = 'bag'
+    created_at: int = 0
+    updated_at: int = 0
+    labels: tuple[EpisodeLabel, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """Return what tells it from all others."""
+        return self.episode_id, self.agent
+
+
+class EpisodeIndex:
+    """
+    Follows the records of a run, and has a row for each of its episodes.
+
+    Parameters
+    ----------
+    rows
+        What is known before the first record.
+
+    Attributes
+    ----------
+    rows
+        The episodes, in the order in which they were begun.
+    changed
+        Those that are new or other than they were; whoever writes them down clears it.
+
+    """
+
+    def __init__(self, rows: Iterable[EpisodeRow] = ()) -> None:
+        self.rows = {row.key: row for row in rows}
+        self.changed = dict(self.rows)
+        self._hands: dict[str, InterventionTracker] = {}
+
+    def row(self, step: StepId) -> EpisodeRow | None:
+        """Return the row of the episode that a step belongs to; None if it is not known."""
+        return self.rows.get((step.episode_id, step.agent))
+
+    def update(
+        self, status: EpisodeStatus, *, environment: str, now: int, bag: str = 'bag'
+    ) -> bool:
+        """
+        Take what a status says about its episode.
+
+        Parameters
+        ----------
+        status
+            State of the episode; one without an episode id is passed over.
+        environment
+            Name of the contract.
+        now
+            System time, nanoseconds.
+        bag
+            Where the records are, relative to the file of the index.
+
+        Returns
+        -------
+        bool
+            Whether it says anything new.
+
+        Raises
+        ------
+        EndingStands
+            If the episode has ended, and this says otherwise: an ending is declared once.
+        RecordError
+            If no index can hold it.
+
+        """
+        if not status.id.episode_id:
+            return False
+        row = self.row(status.id)
+        if row is None:
+            row = EpisodeRow(
+                episode_id=status.id.episode_id,
+                agent=status.id.agent,
+                environment=environment,
+                digest=status.id.digest,
+                state=status,
+                bag=bag,
+                created_at=now,
+            )
+        elif replace(row.state, stamp=status.stamp) == status:
+            return False
+        _check_texts(status, environment)
+        done = status.state.over
+        ending = (status.state.name, status.cause, status.declared_by) if done else ('', '', '')
+        if row.done and (row.ending, row.cause, row.declared_by) != ending:
+            raise EndingStands(
+                f'Expected episode {row.episode_id} to stay {row.ending} '
+                f'({row.cause}, declared by {row.declared_by}), got {status.state.name} '
+                f'({status.cause or "no cause"}, declared by {status.declared_by or "nobody"}). '
+                'The first ending stands in the index; the records have all of them.'
+            )
+        self._put(
+            replace(
+                row,
+                state=status,
+                done=done,
+                ending=ending[0],
+                cause=ending[1],
+                declared_by=ending[2],
+                success=ending[1] == SUCCESS if done else None,
+                step_count=max(row.step_count, status.id.step),
+                seed=status.seed,
+                updated_at=now,
+            )
+        )
+        return True
+
+    def add_step(self, transition: Transition, *, now: int, bag: str = 'bag') -> bool:
+        """
+        Add a step and its reward to its episode; if it ended the episode, that too.
+
+        Parameters
+        ----------
+        transition
+            The step. One that was added before, or precedes such a one, is passed over.
+        now, bag
+            As for :meth:`update`.
+
+        Returns
+        -------
+        bool
+            Whether it was added.
+
+        Raises
+        ------
+        EndingStands, RecordError
+            As :meth:`update`.
+
+        """
+        row = self.row(transition.id)
+        if row is not None and row.rewarded >= transition.id.step:
+            return False
+        hands = self._hands.setdefault(transition.id.agent, InterventionTracker())
+        taken_over = sum(1 for _ in hands.follow(transition))
+        if row is None or transition.terminated or transition.truncated:
+            self.update(status_of(transition), environment=transition.contract, now=now, bag=bag)
+            row = self.rows[transition.id.episode_id, transition.id.agent]
+        total = transition.reward + (
+            math.nan if row.episode_return is None else row.episode_return
+        )
+        self._put(
+            replace(
+                row,
+                episode_return=None if math.isnan(total) else total,
+                rewarded=transition.id.step,
+                step_count=max(row.step_count, transition.id.step),
+                interventions=row.interventions + taken_over,
+                updated_at=now,
+            )
+        )
+        return True
+
+    def _put(self, row: EpisodeRow) -> None:
+        if max(row.step_count, row.created_at, row.updated_at) > _GREATEST:
+            raise limits.exceeded(
+                f'a step or a time of episode {row.episode_id}', 'in number', _GREATEST
+            )
+        self.rows[row.key] = self.changed[row.key] = row
+
+
+def status_of(transition: Transition) -> EpisodeStatus:
+    """Return what a transition says about its episode, for when it comes before the status."""
+    if transition.terminated:
+        state = EpisodeState.TERMINATED
+    elif transition.truncated:
+        state = EpisodeState.TRUNCATED
+    else:
+        state = EpisodeState.RUNNING
+    return EpisodeStatus(
+        id=transition.id,
+        state=state,
+        pacing=transition.pacing,
+        seed=transition.seed,
+        cause=transition.cause,
+        declared_by=transition.declared_by,
+        stamp=transition.closed,
+    )
+
+
+def _check_texts(status: EpisodeStatus, environment: str) -> None:
+    """Refuse what UTF-8 cannot hold, as JSON can spell it."""
+    try:
+        step = status.id
+        ' '.join(
+            (
+                step.episode_id,
+                step.agent,
+                step.digest,
+                environment,
+                status.cause,
+                status.declared_by,
+            )
+        ).encode()
+    except UnicodeError as error:
+        raise RecordError(f'An episode cannot be kept (expected text, got {error}).') from error

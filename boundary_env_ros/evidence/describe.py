@@ -75,7 +75,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
         ),
         'the ending': (
             f'The process `environment` declares it, after {contract.max_steps} steps at the '
-            f'latest, with one cause: of several at one instant, the first of `causes`. {judge} '
+            f'latest, with one cause: of several at one instant, the first of `endings`. {judge} '
             f'When the environment is silent for {silent} s, the recorder declares '
             f'{ENVIRONMENT_LOST}.'
         ),

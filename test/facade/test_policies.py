@@ -84,7 +84,7 @@ def test_doing_nothing_is_the_safe_command_for_every_step(loaded: LoadedContract
 
 
 def test_doing_nothing_cannot_hold_a_robot_where_it_is_and_says_so() -> None:
-    with pytest.raises(BoundaryError, match='expected numbers as `safe` .*, got `hold`'):
+    with pytest.raises(BoundaryError, match='expected numbers as `safe` .*, got `hold_position`'):
         NoOpPolicy(load('door_arm').contract)
 
 

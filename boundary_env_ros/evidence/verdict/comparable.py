@@ -53,7 +53,7 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
             found.append(f'{path}: {why} (expected what the record has)')
     heard = Limits.of(recorded).needs
     found += (
-        f'{name.removeprefix(f"{ALIVE}.")}.on_stale: `hold` here only (expected as in the '
+        f'{name.removeprefix(f"{ALIVE}.")}.on_stale: `stop` here only (expected as in the '
         'record, since the gate did not listen to that topic)'
         for name in Limits.of(other).needs
         if name.startswith(ALIVE) and name not in heard

@@ -67,8 +67,8 @@ class NoOpPolicy:
             if any(map(math.isnan, group.safe)):
                 raise BoundaryError(
                     f'The policy no-op knows no action that holds the robot where it is (expected '
-                    f'numbers as `safe` of the action {group.name!r}, got `hold`); choose another '
-                    'policy, or declare `safe` as numbers.'
+                    f'numbers as `safe` of the action {group.name!r}, got `hold_position`); '
+                    'choose another policy, or make the action `kind: delta`.'
                 )
             chosen = as_action((group,), group.safe, None)
             if any(map(math.isnan, chosen)):

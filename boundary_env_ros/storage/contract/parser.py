@@ -149,7 +149,9 @@ def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
                 (reason,), 'a reason of the gate', said('another'), nearest(reason, reasons)
             )
         on_stop[reason.upper()] = stops.one(reason, word_form({cause: cause for cause in every}))
-    reset = parse_reset(key.section('reset'), sizes)
+    reset = parse_reset(
+        key.section('reset', expected='a mapping with a `service`, or a `procedure`'), sizes
+    )
     rules = key.make(EpisodeRules, endings=every, on_stop=on_stop, reset=reset)
     key.finish()
     return rules

@@ -148,9 +148,9 @@ class Reader:
             return None
         return value
 
-    def section(self, key: str, *, required: bool = True) -> Reader:
+    def section(self, key: str, *, required: bool = True, expected: str = '') -> Reader:
         """Return the reader of a mapping; of an empty one if it is optional and absent."""
-        value = self._take(key, _SECTION, REQUIRED if required else None)
+        value = self._take(key, expected or _SECTION, REQUIRED if required else None)
         if value is None:
             value = _MISSING if required else {}
         return Reader(

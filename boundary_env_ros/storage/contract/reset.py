@@ -110,8 +110,6 @@ def _one_step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep
     if kind != 'wait':
         return key.make(_STEPS[kind], **given)
     given |= {'target': ()} if key.has('sampled') else {'sampled': ''}
-    count = key.length('tolerance', 'target')
-    if count == 1:
-        # One number stands for all.
-        count = sizes.get(key.value(WaitStep, 'field'), 1)
+    given['field'] = key.value(WaitStep, 'field')
+    count = sizes.get(given['field']) or key.length('tolerance', 'target')
     return key.make(WaitStep, count=count, **given)

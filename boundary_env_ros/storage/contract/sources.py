@@ -191,6 +191,11 @@ def _array(key: Reader, type_name: str) -> Values:
         shape: tuple[int, ...] = (key.value(Array, 'length'),)
         if key.has('shape'):
             _either(key, 'length', 'shape')
+    elif not key.has('shape'):
+        joints = ', `joints`' if type_name in ARRAYS else ''
+        key.problem(('length',), f'`length`{joints} or `shape`: how many values', said('nothing'))
+        # The bounds tell how many were meant: nobody is to be told that they are too many.
+        shape = (key.length('low', 'high'),)
     else:
         shape = key.many('shape', integer_form(1, math.inf), count=key.length('shape'))
         if not shape:

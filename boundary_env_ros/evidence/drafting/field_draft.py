@@ -154,7 +154,7 @@ def _write_age(page: Page, topic: TopicSurvey, *, may_end: bool) -> None:
     age, reason = max_age(topic)
     page.key('max_age', age, 2, reason)
     if may_end:
-        page.key('on_stale', 'truncate', 2, decide('mark, hold or truncate'))
+        page.key('on_stale', 'truncate', 2, decide('mark, stop or truncate'))
 
 
 def max_age(topic: TopicSurvey) -> tuple[float, str]:

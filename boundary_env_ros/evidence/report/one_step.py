@@ -115,9 +115,10 @@ def find_step(
     if chosen is None:
         raise RecordError(_no_episode(steps.count, episode))
     if found is None:
+        other = ' Another episode is named by --episode.' if steps.count > 1 else ''
         raise RecordError(
             f'The record has no such step of episode {chosen.number} '
-            f'(expected {numbers[0]} to {numbers[-1]}, got {step}).'
+            f'(expected {numbers[0]} to {numbers[-1]}, got {step}).{other}'
         )
     return OneStep(
         step=found,

@@ -1058,6 +1058,13 @@ _REST = (
         (_HEALTH + 'how_long_an_inactive_gate_did_not_run_is_no_lateness',),
     ),
     Mutation(
+        'A deactivation that was cut short leaves neither lease nor command',
+        REDUCER,
+        'replace(_let_go(state), health',
+        'replace(state, health',
+        (_DEACTIVATION + 'a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command',),
+    ),
+    Mutation(
         'A competing publisher stops',
         STOPPING,
         '    if situation.competing:\n',

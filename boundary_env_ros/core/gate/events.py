@@ -210,7 +210,12 @@ class OthersTurn(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimerStarted(Event):
-    """The protecting timer starts: how long it did not run is no lateness."""
+    """
+    The protecting timer starts, as the gate is activated.
+
+    How long it did not run is no lateness; nobody has a lease, and nothing is in force, even if
+    the deactivation before it was cut short.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -269,7 +269,8 @@ class Reducer:
         return replace(state, health=health), ()
 
     def _start_timer(self, state: State, event: TimerStarted) -> Step:
-        return replace(state, health=replace(state.health, ticked=None)), ()
+        # A deactivation that was not brought to its end left the rest to the drivers.
+        return replace(_let_go(state), health=replace(state.health, ticked=None)), ()
 
     def _went_out(self, state: State, event: WentOut) -> Step:
         return replace(state, output=state.output.gone_out(event.now)), ()
@@ -609,12 +610,7 @@ class Reducer:
         state, decisions = self._emit(state, ruling, situation, event)
         state = replace(state, health=state.health.after_tick(event.now))
         if not ruling.command or not state.moving:
-            state = state.without_command()
-            state = replace(
-                state,
-                authority=replace(state.authority, lease=None),
-                output=state.output.dropped(),  # whoever commands the robot now is not heard
-            )
+            state = _let_go(state)
         return state, decisions
 
     # How it decides ------------------------------------------------------------------------------
@@ -793,6 +789,16 @@ class Reducer:
 def _braking_for_nobody(state: State) -> State:
     """Return a state in which the robot is braked, as after a lease."""
     return replace(state, authority=replace(state.authority, braking=state.authority.nobody))
+
+
+def _let_go(state: State) -> State:
+    """Return a state without a lease, and with nothing in force."""
+    state = state.without_command()
+    return replace(
+        state,
+        authority=replace(state.authority, lease=None),
+        output=state.output.dropped(),  # whoever commands the robot meanwhile is not heard
+    )
 
 
 def _why(ruling: RuleOutput) -> tuple[Reason, ...]:

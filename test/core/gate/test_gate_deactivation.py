@@ -10,7 +10,7 @@ from gate_numbers import cruise, PERIOD, TICK
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import Deactivate, ProbeDrivers
+from boundary_env_ros.core.gate.events import Deactivate, ProbeDrivers, Tick, TimerStarted
 
 
 def test_a_gate_that_is_deactivated_follows_the_stop_profile_to_the_end(bench: Bench) -> None:
@@ -55,6 +55,23 @@ def test_the_lease_ends_with_the_deactivation(bench: Bench) -> None:
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
     assert bench.ask(0.05, 0.0).published
+
+
+def test_a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command(bench: Bench) -> None:
+    """The node brakes for 2 s at most; activated again, the gate begins anew."""
+    cruise(bench)
+    bench.time.wait(TICK)
+    assert bench.gate.apply(Deactivate(now=bench.time.now))
+    bench.time.wait(TICK)
+    bench.gate.apply(TimerStarted(now=bench.time.now))
+    assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
+    assert bench.gate.state.output.in_force is None
+    for _ in range(20):
+        bench.time.wait(TICK)
+        bench.pulse()
+        assert bench.gate.apply(Tick(now=bench.time.now)) == ()
+    bench.witness.sequence += 1
+    assert bench.ask(0.4, 0.0).verdict is Verdict.REJECTED
 
 
 def test_while_it_brakes_the_status_says_why(bench: Bench) -> None:

@@ -74,8 +74,8 @@ def _lines(one: OneStep) -> Iterator[str]:
     if now.state:
         yield from _title('State, which no policy is sent')
         yield from _observation((), now.state, labels)
-    if one.step.truth is not None:
-        yield from _title('Evaluator only')
+    if one.step.truth is not None and one.step.truth.fields:
+        yield from _title('Privileged, which no policy is sent')
         yield from _observation((), one.step.truth.fields, labels)
     yield from _action(now, labels)
     yield from _decisions(now, one.contract)

@@ -22,7 +22,7 @@ from export_runs import driven_by_hand, ExportRun, front_of, values_of
 
 from boundary_env_ros.evidence.audit import audit_path
 from boundary_env_ros.evidence.export import export_run
-from boundary_env_ros.evidence.exporting.episodes import Head, ObservationBuffer, Origin, Step
+from boundary_env_ros.evidence.exporting.episodes import Head, Origin, Sight, Step
 from boundary_env_ros.evidence.exporting.layout import Layout
 from boundary_env_ros.evidence.exporting.lerobot import LeRobotWriter
 from boundary_env_ros.evidence.exporting.rlds import RldsWriter
@@ -198,7 +198,7 @@ def write_measured_images(run: ExportRun, out: Path, make: Any) -> int:
     writer.begin(Head(first=steps[0]))
     for index, step in enumerate(steps):
         before, after = (
-            ObservationBuffer(fields=fields, images=measured_images(number))
+            Sight(fields=fields, images=measured_images(number))
             for fields, number in ((step.before, index), (step.after, index + 1))
         )
         last = index == len(steps) - 1

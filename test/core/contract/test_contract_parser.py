@@ -407,7 +407,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
     ),
     (
         'no reset', ('episode', 'reset'), MISSING,
-        ('episode', 'reset'), 'a mapping of keys',
+        ('episode', 'reset'), 'a mapping with a `service`, or a `procedure`',
     ),
     (
         'a reset without end', ('episode', 'reset', 'deadline'), 0,

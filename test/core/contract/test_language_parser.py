@@ -421,7 +421,7 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
     (
         'a tolerance for two of four', (*PROCEDURE, 3),
         {'wait': 'joints', 'target': [0, 0], 'tolerance': [1, 1], 'deadline': 1.0},
-        (*PROCEDURE, 3, 'tolerance'), "4 values, as 'joints' has",
+        (*PROCEDURE, 3, 'tolerance'), 'or a list of 4',
     ),
     (
         'a negative tolerance', (*PROCEDURE, 3, 'tolerance'), [-1, 1, 1, 1],

@@ -58,6 +58,10 @@ _IMAGES_KEPT = 32
 # The longest that messages are let in without a look at what is waited for, s.
 _SLICE = 0.05
 
+# A service is gone after so many seconds without it: while a successor is being discovered, it is
+# not ready for a moment.
+_GONE = 0.3
+
 #: The way out where no node is there.
 _START = 'Start them with `boundary-env up CONTRACT`, or a launch file.'
 
@@ -419,9 +423,16 @@ class AgentClient:
         begun = time.monotonic()
         found = client.service_is_ready()
 
+        gone: float | None = None
+
         def spin() -> None:
+            nonlocal gone
             self._spin(_SLICE)
-            if found and not client.service_is_ready():
+            if not found or client.service_is_ready():
+                gone = None
+            elif gone is None:
+                gone = time.monotonic()
+            elif time.monotonic() - gone > _GONE:
                 # It said so when it ended; of one that was killed nothing is heard for a while.
                 raise LinkError(
                     f'The nodes were stopped (expected an answer of {whom}, got none). {_START}'

@@ -229,6 +229,14 @@ def test_far_from_every_boundary_nothing_is_taken() -> None:
     assert results(robot(CART, (-1.2, -0.5, 0.3)).decide((0.8, 1.5))) == []
 
 
+def test_a_place_of_one_coordinate_is_ruled_on_far_from_its_bounds_too() -> None:
+    mast = {
+        **SLIDES, 'fields': ['pose.position.z'], 'dimensions': [0], 'braking': 0.9,
+        'inside': {'low': -50.0, 'high': 50.0},
+    }  # fmt: skip
+    assert results(robot(mast, (0.0,)).decide((0.5, 0.0))) == []
+
+
 def test_the_needed_way_is_that_of_its_speed_until_it_rests() -> None:
     moved = robot(SLIDES, (0.0, 0.0)).go((0.8, 0.0), (0.35, 0.0))
     ruling = moved.decide((0.8, 0.0))

@@ -375,6 +375,8 @@ class _Course:
 
     def _is_far_from_areas(self, distance: float) -> bool:
         """Return whether all there is in the plane are areas to keep out of, so far away."""
+        if not (self.place.polygon or self.place.keep_out):
+            return True  # of a place of one coordinate there is no plane
         x, y = self.at[:2]
         return not self.place.polygon and all(
             math.hypot(x - middle_x, y - middle_y) - radius >= distance

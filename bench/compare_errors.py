@@ -19,9 +19,9 @@ sys.path.append(str(Path(__file__).parents[1] / 'test/evidence'))
 
 from cart_runs import cart_contract, drive, real, side_of
 
-from boundary_env_ros.evidence.comparing.compare import compare_sides
-from boundary_env_ros.evidence.comparing.comparison import Comparison
-from boundary_env_ros.evidence.comparing.side import Side
+from boundary_env_ros.evidence.compare.compare import compare_sides
+from boundary_env_ros.evidence.compare.comparison import Comparison
+from boundary_env_ros.evidence.compare.side import Side
 
 #: What finds each difference that the variant of the cart can have.
 PLANTED: Mapping[str, str] = {

@@ -12,8 +12,8 @@ from pathlib import Path
 import tempfile
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.evidence.comparing.compare import compare_paths
-from boundary_env_ros.evidence.comparing.words import told
+from boundary_env_ros.evidence.compare.compare import compare_paths
+from boundary_env_ros.evidence.compare.text import format_comparison
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan
@@ -45,7 +45,7 @@ def main() -> None:
         simulated = drive('warehouse_cart', 1, Path(place) / 'simulated')
         built = drive('warehouse_cart_reality', 101, Path(place) / 'built')
         comparison = compare_paths(simulated, built)
-    print(told(comparison))
+    print(format_comparison(comparison))
     found = {finding.name for finding in comparison.differences}
     print('success' if {'response.delay', 'observations.scan.noise'} <= found else 'missed')
 

@@ -22,7 +22,7 @@ from boundary_env_ros.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from boundary_env_ros.evidence.findings import AuditReport
+    from boundary_env_ros.evidence.audit.findings import AuditReport
 
 #: Exit code for a record without a fatal finding of which not all could be checked.
 NOT_ALL = 3
@@ -70,12 +70,12 @@ def audit(
     if sum(map(bool, (path, rules, explain))) != 1:
         raise click.UsageError('give one of RUN, --rules and --explain RULE')
     if rules or explain:
-        from boundary_env_ros.evidence.pages import explain as page
-        from boundary_env_ros.evidence.pages import listed
+        from boundary_env_ros.evidence.audit.rule_pages import explain as page
+        from boundary_env_ros.evidence.audit.rule_pages import listed
 
         print(page(explain) if explain else listed())
         return DONE
-    from boundary_env_ros.evidence.audit import audit_path
+    from boundary_env_ros.evidence.audit.audit import audit_path
     from boundary_env_ros.storage.contract_file import load
 
     assert path is not None  # one of the three was given
@@ -85,7 +85,7 @@ def audit(
 
 
 def _exit_code(report: AuditReport) -> int:
-    from boundary_env_ros.evidence.findings import Outcome
+    from boundary_env_ros.evidence.audit.findings import Outcome
 
     return {
         Outcome.SUPPORTED: DONE,

@@ -93,9 +93,9 @@ def compare(
       2  wrong arguments, an unreadable record, or runs that cannot be compared, for example for
          too few episodes
     """
-    from boundary_env_ros.evidence.comparing.compare import compare_paths
-    from boundary_env_ros.evidence.comparing.page import render
-    from boundary_env_ros.evidence.comparing.words import told
+    from boundary_env_ros.evidence.compare.compare import compare_paths
+    from boundary_env_ros.evidence.compare.page import render
+    from boundary_env_ros.evidence.compare.text import format_comparison
     from boundary_env_ros.storage.atomic import check_new, write_new
 
     if output is not None:
@@ -119,7 +119,7 @@ def compare(
     if as_json:
         print_json(comparison.to_json())
     else:
-        print(told(comparison))
+        print(format_comparison(comparison))
         if output is not None:
             print(f'\nPage: {output}')
     return comparison.exit_code

@@ -109,7 +109,7 @@ def init(output: Path, bag: Path | None, seconds: float, domain_id: int | None) 
 
 
 def _of_bag(bag: Path) -> str:
-    from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag
+    from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag
 
     with counting('messages') as progress:
         return init_from_bag(bag, progress=progress)

@@ -58,7 +58,7 @@ def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
       2  wrong arguments, no record, the output exists or cannot be written, or what the format
          needs is not installed
     """
-    from boundary_env_ros.evidence.export import export_run
+    from boundary_env_ros.evidence.export.export import export_run
     from boundary_env_ros.storage.contract_file import load
 
     loaded = None if contract is None else load(contract)

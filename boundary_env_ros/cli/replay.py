@@ -172,7 +172,7 @@ def _recompute(
     as_json: bool,
     **_: object,
 ) -> int:
-    from boundary_env_ros.evidence.verdict.question import Question
+    from boundary_env_ros.evidence.replay.question import Question
 
     if policy is None and policy_option:
         raise click.UsageError('--policy-option has no policy; add --policy')

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.evidence.statistics import Proportion
+from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
 from boundary_env_ros.terminal import table as aligned
 

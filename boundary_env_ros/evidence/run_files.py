@@ -14,7 +14,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, DigestMismatch, RecordError
-from boundary_env_ros.evidence.dataset import Dataset, open_dataset
+from boundary_env_ros.evidence.export.dataset import Dataset, open_dataset
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore

@@ -16,10 +16,10 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.page import render
-from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain

@@ -13,9 +13,9 @@ from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.errors import ContractError, LinkError
-from boundary_env_ros.evidence.drafting.draft import draft, is_own
-from boundary_env_ros.evidence.drafting.observer import TopicObserver
-from boundary_env_ros.evidence.drafting.survey import Survey, TopicSurvey
+from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
+from boundary_env_ros.evidence.infer_contract.observer import TopicObserver
+from boundary_env_ros.evidence.infer_contract.survey import Survey, TopicSurvey
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.isolated_node import IsolatedNode

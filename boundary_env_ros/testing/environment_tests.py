@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded
-from boundary_env_ros.evidence.audit import audit, audit_path
+from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.testing.episode_checks import (
     closing,

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / 'evidence'))
 
-from drafting_messages import cart_and_arm, write_bag
+from infer_contract_messages import cart_and_arm, write_bag
 
 from boundary_env_ros.cli import contract
 from boundary_env_ros.cli.main import main

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder

@@ -7,8 +7,8 @@ from __future__ import annotations
 from pages import code, rows, section, text_of
 import pytest
 
-from boundary_env_ros.evidence.comparing import open_loop, permutation, response
-from boundary_env_ros.evidence.comparing.quantities import families, SECTIONS
+from boundary_env_ros.evidence.compare import open_loop, permutation, response
+from boundary_env_ros.evidence.compare.quantities import families, SECTIONS
 from boundary_env_ros.storage.contract_file import load
 
 PAGE = text_of('doc/compare.md')

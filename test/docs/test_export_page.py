@@ -8,8 +8,8 @@ import re
 
 from pages import rows, section, text_of
 
-from boundary_env_ros.evidence.export import ALL_FORMATS
-from boundary_env_ros.evidence.exporting.layout import ABOUT, Layout
+from boundary_env_ros.evidence.export.export import ALL_FORMATS
+from boundary_env_ros.evidence.export.layout import ABOUT, Layout
 from boundary_env_ros.storage.contract_file import load
 
 PAGE = text_of('doc/export.md')

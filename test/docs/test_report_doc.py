@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the page on reports says of signs, limits and facts is what the code has."""
+"""What the page on reports says of anomalies, limits and facts is what the code has."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import re
 
 from pages import rows, section, text_of
 
-from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.report.anomalies import FAR, KINDS, LARGE
 from boundary_env_ros.evidence.report.reading import WAYS
 from boundary_env_ros.evidence.report.report import MOMENTS, Report
-from boundary_env_ros.evidence.report.signs import FAR, KINDS, LARGE
 from boundary_env_ros.evidence.report.suspicion import GAP, REPEATED
 from boundary_env_ros.evidence.report.timeline import EVENTS, LINES, MAP_COLUMNS, ROWS, SPANS
+from boundary_env_ros.evidence.summary.figures import Summary
 
 PAGE = text_of('doc/report.md')
 
 
 def test_every_sign_stands_there_with_its_weight_in_their_order() -> None:
-    table = [row for row in rows(section(PAGE, 'Suspicious moments')) if row[0] != 'Sign']
+    table = [row for row in rows(section(PAGE, 'Suspicious moments')) if row[0] != 'Anomaly']
     told = [(f'`{name}`', f'{kind.weight:g}', kind.sentence) for name, kind in KINDS.items()]
     assert table == told
     assert [kind.weight for kind in KINDS.values()] == sorted(

@@ -74,7 +74,7 @@ def test_it_trains_saves_and_judges(trained: tuple[Path, str], patient: str) -> 
 @pytest.mark.ros
 def test_the_same_policy_does_the_same_over_ros(trained: tuple[Path, str], patient: str) -> None:
     pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
-    from boundary_env_ros.evidence.audit import audit_path
+    from boundary_env_ros.evidence.audit.audit import audit_path
 
     folder, before = trained
     over_ros = run(folder, '--episodes', '2', '--world', 'ros', '--contract', patient)

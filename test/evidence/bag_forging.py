@@ -20,8 +20,8 @@ from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
-from boundary_env_ros.evidence.rules.recompute import ruling_of
-from boundary_env_ros.evidence.rules.step import values_of
+from boundary_env_ros.evidence.audit.rules.recompute import ruling_of
+from boundary_env_ros.evidence.audit.rules.step import values_of
 
 
 @dataclass

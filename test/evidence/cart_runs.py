@@ -13,7 +13,7 @@ import yaml
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.evidence.comparing.side import read_side, Side
+from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan

@@ -53,7 +53,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import RequestRejected, ResultCode
-from boundary_env_ros.evidence.rules import catalogue
+from boundary_env_ros.evidence.audit.rules import catalogue
 
 Piece = Transition | GateDecision | EpisodeStatus | PrivilegedObservation | ActuationEvidence
 Policy = Callable[[Observation], tuple[float, float]]

@@ -22,13 +22,14 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence import memory, pages
-from boundary_env_ros.evidence.audit import audit
-from boundary_env_ros.evidence.auditor import Auditor, KEPT
-from boundary_env_ros.evidence.findings import AuditReport
-from boundary_env_ros.evidence.rules.base import Rule, Severity
-from boundary_env_ros.evidence.rules.catalogue import RULE, RULES
-from boundary_env_ros.evidence.rules.checks import CHECKS
+from boundary_env_ros.evidence.audit import memory
+from boundary_env_ros.evidence.audit import rule_pages as pages
+from boundary_env_ros.evidence.audit.audit import audit
+from boundary_env_ros.evidence.audit.auditor import Auditor, KEPT
+from boundary_env_ros.evidence.audit.findings import AuditReport
+from boundary_env_ros.evidence.audit.rules.base import Rule, Severity
+from boundary_env_ros.evidence.audit.rules.catalogue import RULE, RULES
+from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
 
@@ -413,7 +414,7 @@ def test_every_rule_has_a_name_of_its_own_and_there_are_few() -> None:
 
 
 def test_every_function_that_checks_a_step_or_a_decision_is_applied() -> None:
-    folder = REPOSITORY / 'boundary_env_ros' / 'evidence' / 'rules'
+    folder = REPOSITORY / 'boundary_env_ros' / 'evidence' / 'audit' / 'rules'
     made = sum(
         len(re.findall(r'^@of_(?:step|decision)\(', path.read_text(encoding='utf-8'), re.M))
         for path in folder.glob('*.py')

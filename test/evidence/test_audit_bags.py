@@ -19,8 +19,8 @@ from storage_wire import type_of, typestore
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.findings import Outcome
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 
 

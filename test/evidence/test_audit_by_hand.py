@@ -30,11 +30,11 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit, audit_path
-from boundary_env_ros.evidence.memory import Chain
-from boundary_env_ros.evidence.rules import catalogue, measurement, motion
-from boundary_env_ros.evidence.rules.base import outside, Terms, terms_of
-from boundary_env_ros.evidence.summary import summarise
+from boundary_env_ros.evidence.audit.audit import audit, audit_path
+from boundary_env_ros.evidence.audit.memory import Chain
+from boundary_env_ros.evidence.audit.rules import catalogue, measurement, motion
+from boundary_env_ros.evidence.audit.rules.base import outside, Terms, terms_of
+from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 

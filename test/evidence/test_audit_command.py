@@ -13,7 +13,7 @@ from record_maker import FROM_TOPICS, Piece, transitions_of
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.rules.catalogue import RULES
+from boundary_env_ros.evidence.audit.rules.catalogue import RULES
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder

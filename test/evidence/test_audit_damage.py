@@ -13,8 +13,8 @@ import pytest
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit
-from boundary_env_ros.evidence.rules.catalogue import RULE
+from boundary_env_ros.evidence.audit.audit import audit
+from boundary_env_ros.evidence.audit.rules.catalogue import RULE
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)

@@ -24,9 +24,9 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.auditor import Auditor
-from boundary_env_ros.evidence.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.auditor import Auditor
+from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.mcap_log import McapLog

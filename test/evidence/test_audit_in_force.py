@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.evidence.memory import Chain
-from boundary_env_ros.evidence.rules import catalogue
-from boundary_env_ros.evidence.rules.base import terms_of
-from boundary_env_ros.evidence.rules.checks import DECISION_CHECKS
+from boundary_env_ros.evidence.audit.memory import Chain
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import terms_of
+from boundary_env_ros.evidence.audit.rules.checks import DECISION_CHECKS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / 'core'))
 

@@ -20,9 +20,9 @@ from record_sensors import Fields
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit_path, AuditReport
-from boundary_env_ros.evidence.findings import Outcome
-from boundary_env_ros.evidence.raw import observations
+from boundary_env_ros.evidence.audit.audit import audit_path, AuditReport
+from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.raw_messages import observations
 from boundary_env_ros.storage.contract_file import LoadedContract
 
 

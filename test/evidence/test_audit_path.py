@@ -19,10 +19,10 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.findings import AuditReport
-from boundary_env_ros.evidence.index import IndexCheck
-from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import AuditReport
+from boundary_env_ros.evidence.audit.index import IndexCheck
+from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_index import status_of
 from boundary_env_ros.storage.episode_store import EpisodeStore

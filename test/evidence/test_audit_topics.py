@@ -25,13 +25,12 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import PublishersSeen
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
-from boundary_env_ros.evidence import memory
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.findings import Outcome
-from boundary_env_ros.evidence.raw import published, window
-from boundary_env_ros.evidence.raw import tape as tape_module
-from boundary_env_ros.evidence.raw.wiring import same_topic
-from boundary_env_ros.evidence.rules import catalogue
+from boundary_env_ros.evidence.audit import memory
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.evidence.audit.raw_messages import message_history, published, window
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
+from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.run_files import contract_of
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription
@@ -215,7 +214,7 @@ def test_foreign_publisher_is_named_with_its_topic_and_how_many_there_are(
 def test_who_is_starved_again_and_again_is_not_excused_for_an_emergency_stop(
     contract: Contract,
 ) -> None:
-    taken = tape_module.Tape(contract, {}, lambda *_: None)
+    taken = message_history.MessageHistory(contract, {}, lambda *_: None)
     second = 1_000 * MS
     for moment in (0, 1, 1, 2, 3):
         assert taken.is_starved('cart gate', moment * second)

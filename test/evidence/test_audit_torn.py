@@ -15,10 +15,10 @@ from bag_maker import make_tape, MS, raw, Sent, Tape, write_bag, write_to
 from record_maker import Bench
 
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.evidence import auditor
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.findings import AuditReport, Outcome
-from boundary_env_ros.evidence.raw import auditor as raw_auditor
+from boundary_env_ros.evidence.audit import auditor
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.raw_messages import auditor as raw_auditor
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 

@@ -18,8 +18,8 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 # Nobody stops the embedded world.

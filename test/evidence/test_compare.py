@@ -22,11 +22,11 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.comparing.compare import compare, compare_sides, simulations
-from boundary_env_ros.evidence.comparing.comparison import Comparison
-from boundary_env_ros.evidence.comparing.page import render
-from boundary_env_ros.evidence.comparing.side import read_side, Side
-from boundary_env_ros.evidence.comparing.words import told
+from boundary_env_ros.evidence.compare.compare import compare, compare_sides, simulations
+from boundary_env_ros.evidence.compare.comparison import Comparison
+from boundary_env_ros.evidence.compare.page import render
+from boundary_env_ros.evidence.compare.side import read_side, Side
+from boundary_env_ros.evidence.compare.text import format_comparison
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 CONTRACT = cart_contract()
@@ -129,7 +129,7 @@ def test_enough_episodes_with_the_same_seeds_are_held_against_each_other_as_pair
     assert finding.shown[0].difference == pytest.approx(0.08, abs=1e-6)
 
 
-def test_what_is_beyond_chance_and_tiny_does_not_count_but_is_told() -> None:
+def test_what_is_beyond_chance_and_tiny_does_not_count_but_is_format_comparison() -> None:
     comparison = compare_sides(
         side(1),
         side(201, 'pose_bias'),
@@ -179,7 +179,7 @@ def test_recorded_commands_in_the_simulation_tell_the_other_robot_from_it() -> N
     assert place.first < 0.001 < 0.01 < place.second
 
 
-def test_why_nothing_is_replayed_is_told() -> None:
+def test_why_nothing_is_replayed_is_format_comparison() -> None:
     contract = CONTRACT.contract
     assert simulations(contract, contract, 'none')[0] == (None, None)
     other = replace(contract, name='unheard_of')
@@ -263,9 +263,13 @@ def test_what_few_episodes_have_is_not_called_equal() -> None:
     full, few = held(side(1), side(101)), held(sparse(side(1)), sparse(side(101)))
     assert full.too_weak == ()
     assert [finding.name for finding in few.too_weak] == ['response.delay']
-    (line,) = (line for line in told(few).split('\n') if 'Too few episodes have' in line)
+    (line,) = (
+        line for line in format_comparison(few).split('\n') if 'Too few episodes have' in line
+    )
     assert 'response.delay' in line
-    (same,) = re.findall(r'^No difference beyond chance:.*?(?=^\w)', told(few), re.M | re.S)
+    (same,) = re.findall(
+        r'^No difference beyond chance:.*?(?=^\w)', format_comparison(few), re.M | re.S
+    )
     assert 'response.gain' in same
     assert 'response.delay' not in same
     assert 'Too few episodes have a value' in ''.join(render(few))
@@ -313,7 +317,7 @@ def test_actions_that_mean_something_else_leave_out_what_hangs_on_them() -> None
     assert 'action.base.high differs' in comparison.untested['response']
 
 
-def test_other_options_of_the_task_are_told() -> None:
+def test_other_options_of_the_task_are_format_comparison() -> None:
     blocked = side_of(
         drive(CONTRACT, range(1, 4), scenario='blocked'), CONTRACT.contract, 'blocked'
     )

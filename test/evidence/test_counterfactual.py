@@ -19,9 +19,9 @@ from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import PolicyFailed
-from boundary_env_ros.evidence.verdict.comparable import in_the_way
-from boundary_env_ros.evidence.verdict.report import EpisodeVerdict, VerdictReport
-from boundary_env_ros.evidence.verdict.rerun import Rerun
+from boundary_env_ros.evidence.replay.comparable import in_the_way
+from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictReport
+from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Entry

@@ -17,10 +17,10 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.dataset import FORMATS, open_dataset, write_dataset
-from boundary_env_ros.evidence.rules.base import same
-from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.rules.base import same
+from boundary_env_ros.evidence.export.dataset import FORMATS, open_dataset, write_dataset
+from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Entry
 

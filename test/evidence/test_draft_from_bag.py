@@ -11,10 +11,19 @@ import re
 import tracemalloc
 from typing import Any
 
-from drafting_messages import cart_and_arm, header, make, MODES, SECOND, START, TYPES, write_bag
-from drafting_surveys import filled
 from hypothesis import given
 from hypothesis import strategies as st
+from infer_contract_messages import (
+    cart_and_arm,
+    header,
+    make,
+    MODES,
+    SECOND,
+    START,
+    TYPES,
+    write_bag,
+)
+from infer_contract_surveys import filled
 from mcap.writer import Writer
 import numpy as np
 import pytest
@@ -24,8 +33,8 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths
 from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.errors import BoundaryError, RecordError
-from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag, survey_bag
-from boundary_env_ros.evidence.drafting.survey import TopicSurvey
+from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag, survey_bag
+from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.mcap_log import McapLog

@@ -23,10 +23,9 @@ from record_maker import Piece
 
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence import parquet_records
-from boundary_env_ros.evidence.dataset import write_dataset
-from boundary_env_ros.evidence.export import ALL_FORMATS, export_run, LAYOUTS
-from boundary_env_ros.evidence.exporting import lerobot, minari
+from boundary_env_ros.evidence.export import lerobot, minari, parquet_records
+from boundary_env_ros.evidence.export.dataset import write_dataset
+from boundary_env_ros.evidence.export.export import ALL_FORMATS, export_run, LAYOUTS
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import ContractDescription, Entry
 
@@ -93,7 +92,7 @@ def test_kill_leaves_no_data_set_and_the_next_attempt_cleans_up(
         """
         import os, signal, sys
         from pathlib import Path
-        from boundary_env_ros.evidence.export import export_run
+        from boundary_env_ros.evidence.export.export import export_run
 
         def kill(done, total):
             if done > 0.8 * total:
@@ -119,7 +118,7 @@ def test_full_disk_leaves_nothing_and_says_so(run: Path, format_: str, tmp_path:
         import resource, sys
         from pathlib import Path
         from boundary_env_ros.errors import RecordError
-        from boundary_env_ros.evidence.export import export_run
+        from boundary_env_ros.evidence.export.export import export_run
 
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
         try:

@@ -37,17 +37,17 @@ from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.dataset import write_dataset
-from boundary_env_ros.evidence.export import export_run, Exported, LAYOUTS
-from boundary_env_ros.evidence.exporting.episodes import EpisodeStream, Gaps, Head, Origin, Step
-from boundary_env_ros.evidence.exporting.layout import about, choices, Layout
-from boundary_env_ros.evidence.exporting.minari import dataset_id
-from boundary_env_ros.evidence.exporting.moments import Moments
-from boundary_env_ros.evidence.exporting.png import to_png
-from boundary_env_ros.evidence.exporting.spaces import action_space, observation_space
-from boundary_env_ros.evidence.exporting.tf_records import example, RecordFile
-from boundary_env_ros.evidence.findings import AuditReport
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import AuditReport
+from boundary_env_ros.evidence.export.dataset import write_dataset
+from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head, Origin, Step
+from boundary_env_ros.evidence.export.export import export_run, Exported, LAYOUTS
+from boundary_env_ros.evidence.export.layout import about, choices, Layout
+from boundary_env_ros.evidence.export.minari import dataset_id
+from boundary_env_ros.evidence.export.moments import Moments
+from boundary_env_ros.evidence.export.png import to_png
+from boundary_env_ros.evidence.export.spaces import action_space, observation_space
+from boundary_env_ros.evidence.export.tf_records import example, RecordFile
 from boundary_env_ros.facade import spaces
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task

@@ -20,12 +20,12 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 from export_runs import driven_by_hand, ExportRun, front_of, values_of
 
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.export import export_run
-from boundary_env_ros.evidence.exporting.episodes import Head, Origin, Sight, Step
-from boundary_env_ros.evidence.exporting.layout import Layout
-from boundary_env_ros.evidence.exporting.lerobot import LeRobotWriter
-from boundary_env_ros.evidence.exporting.rlds import RldsWriter
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.export.episodes import Head, Origin, Sight, Step
+from boundary_env_ros.evidence.export.export import export_run
+from boundary_env_ros.evidence.export.layout import Layout
+from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
+from boundary_env_ros.evidence.export.rlds import RldsWriter
 
 
 @pytest.fixture(scope='module')

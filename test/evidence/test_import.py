@@ -31,13 +31,13 @@ from boundary_env_ros.core.imported import derived_fields, imported_from, is_unk
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit import audit, audit_path
-from boundary_env_ros.evidence.drafting.bag_survey import init_from_bag
-from boundary_env_ros.evidence.findings import Outcome
+from boundary_env_ros.evidence.audit.audit import audit, audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
 from boundary_env_ros.evidence.importing.timeline import TimeLine
-from boundary_env_ros.evidence.summary import summarise
+from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag
+from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog

@@ -23,10 +23,10 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.dataset import write_dataset
+from boundary_env_ros.evidence.audit.rules.base import same
+from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.report.one_step import find_step, OneStep
 from boundary_env_ros.evidence.report.step_text import tell_step
-from boundary_env_ros.evidence.rules.base import same
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Entry
 
@@ -156,7 +156,7 @@ def test_json_is_the_records_as_they_are(
     assert main([*arguments, '--json']) == 0
     told = json.loads(capsys.readouterr().out)
     assert same(from_json(Transition, told['transition']), stopped.step.transition)
-    assert told['signs'][0]['kind'] == 'stopped'
+    assert told['anomalies'][0]['kind'] == 'stopped'
     assert main(arguments) == 0
     assert capsys.readouterr().out == f'{tell_step(stopped)}\n'
 

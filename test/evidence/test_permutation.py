@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from boundary_env_ros.evidence.comparing.comparison import Finding
-from boundary_env_ros.evidence.comparing.permutation import Compared, Deals, enough, holm
-from boundary_env_ros.evidence.comparing.quantities import Family
-from boundary_env_ros.evidence.comparing.tables import Table
-from boundary_env_ros.evidence.comparing.testing import finding_of
+from boundary_env_ros.evidence.compare.comparison import Finding
+from boundary_env_ros.evidence.compare.permutation import Compared, Deals, enough, holm
+from boundary_env_ros.evidence.compare.quantities import Family
+from boundary_env_ros.evidence.compare.tables import Table
+from boundary_env_ros.evidence.compare.tests_of_difference import finding_of
 
 Array = npt.NDArray[np.float64]
 

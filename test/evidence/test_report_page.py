@@ -31,9 +31,9 @@ from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import HELD
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
-from boundary_env_ros.evidence.comparing.tape import Tape as ComparedEpisode
-from boundary_env_ros.evidence.dataset import write_dataset
+from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord as ComparedEpisode
 from boundary_env_ros.evidence.episodes import Episodes
+from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.report.frames import FrameBudget
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.labels import Labels
@@ -42,7 +42,7 @@ from boundary_env_ros.evidence.report.places import Places, places_of
 from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
-from boundary_env_ros.evidence.runs import summarise_path
+from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.records import Entry
@@ -300,7 +300,7 @@ def test_moments_come_from_the_episodes_and_the_stop_is_the_first(report: Report
     assert 1 <= len(report.moments) <= 5
     first = report.moments[0]
     row = report.rows[report.number_of(first) - 1]
-    assert first.sign.kind in ('silence', 'stopped')
+    assert first.anomaly.kind in ('silence', 'stopped')
     assert row.episode_id == first.episode_id
     assert row.drawn
 
@@ -319,7 +319,7 @@ def test_marks_and_statements_of_people_are_told(
     found = gather(tmp_path / 'set')
     row = next(row for row in found.rows if row.labels)
     assert (row.episode_id, row.labels) == (won.id.episode_id, ['failure by ada: it scratched'])
-    assert 'judged_otherwise' in [moment.sign.kind for moment in found.moments]
+    assert 'judged_otherwise' in [moment.anomaly.kind for moment in found.moments]
     facts: Facts = found.details[row.number]
     assert 'label' in [event['kind'] for event in facts['events']]
     assert 'People say: failure by ada: it scratched' in Elements(''.join(render(found))).texts
@@ -353,7 +353,7 @@ def test_reward_that_an_import_could_not_judge_is_unknown_and_no_trouble(
         if t.id.episode_id == first
     ]
     report = gather(write_run(tmp_path / 'run', steps, loaded.text))
-    assert 'not_finite' not in {moment.sign.kind for moment in report.moments}
+    assert 'not_finite' not in {moment.anomaly.kind for moment in report.moments}
     facts: Facts = json.loads(json.dumps(report.to_json(), allow_nan=False))
     assert facts['episodes'][0]['total'] is None
     page = ''.join(render(report))
@@ -361,7 +361,7 @@ def test_reward_that_an_import_could_not_judge_is_unknown_and_no_trouble(
     # The same without the word of the import is trouble.
     said = [replace(step, diagnostics=()) for step in steps]
     report = gather(write_run(tmp_path / 'other', said, loaded.text))
-    assert 'not_finite' in {moment.sign.kind for moment in report.moments}
+    assert 'not_finite' in {moment.anomaly.kind for moment in report.moments}
 
 
 def test_reset_that_failed_before_any_sensor_spoke_is_a_page_too(
@@ -387,7 +387,7 @@ def test_reset_that_failed_before_any_sensor_spoke_is_a_page_too(
 def test_record_of_nothing_is_a_page_too(tmp_path: Path, loaded: LoadedContract) -> None:
     found = gather(write_run(tmp_path / 'run', [], loaded.text))
     assert found.rows == ()
-    assert 'No step shows a sign of trouble.' in ''.join(render(found))
+    assert 'No step shows an anomaly.' in ''.join(render(found))
 
 
 # Bounds ------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which moments of a run are shown first: every planted oddity is a sign, and honesty is none."""
+"""Which moments of a run are shown first: planted oddities do, honest steps do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.evidence.report.signs import KINDS, signs_of
+from boundary_env_ros.evidence.report.anomalies import anomalies_of, KINDS
 from boundary_env_ros.evidence.report.suspicion import GAP, KEPT, Moment, Suspects
 
 Change = Callable[[Transition], Transition]
@@ -30,7 +30,7 @@ Change = Callable[[Transition], Transition]
 @pytest.fixture(scope='module')
 def calm(transitions: list[Transition], contract: Contract) -> Transition:
     """Return a step with nothing to see."""
-    return next(t for t in transitions if t.kind is Kind.STEP and not signs_of(t, contract))
+    return next(t for t in transitions if t.kind is Kind.STEP and not anomalies_of(t, contract))
 
 
 def ruled(reason: Reason, outcome: Verdict, **more: object) -> Change:
@@ -103,10 +103,10 @@ def test_planted_oddity_is_a_sign_and_says_why(
     name: str, calm: Transition, contract: Contract
 ) -> None:
     kind, change = PLANTED[name]
-    signs = {sign.kind: sign for sign in signs_of(change(calm), contract)}
-    assert kind in signs, signs
-    assert signs[kind].why
-    assert set(signs) <= KINDS.keys()
+    anomalies = {anomaly.kind: anomaly for anomaly in anomalies_of(change(calm), contract)}
+    assert kind in anomalies, anomalies
+    assert anomalies[kind].why
+    assert set(anomalies) <= KINDS.keys()
 
 
 def test_every_kind_of_sign_can_be_seen() -> None:
@@ -124,11 +124,11 @@ def test_success_the_stop_after_the_end_and_a_repeated_command_are_no_signs(
         ruled(Reason.REPUBLISHED, Verdict.HELD),
         ruled(Reason.RATE_LIMIT, Verdict.LIMITED),
     ):
-        assert signs_of(change(calm), contract) == ()
+        assert anomalies_of(change(calm), contract) == ()
 
 
 def test_more_of_it_is_more_suspicious_up_to_a_point(calm: Transition) -> None:
-    weights = [signs_of(took(s)(calm))[0].weight for s in (0.06, 0.1, 0.2, 20.0)]
+    weights = [anomalies_of(took(s)(calm))[0].weight for s in (0.06, 0.1, 0.2, 20.0)]
     assert weights[0] < weights[1] < weights[2] == weights[3]
 
 
@@ -164,7 +164,7 @@ def test_steps_one_after_the_other_are_one_moment_that_shows_its_worst_step(
     ]
     (found,) = moments(slow, calm, contract)
     assert (found.first_step, found.last_step, found.step) == (2, 5, 3)
-    assert 'inference took 150 ms, budget 50 ms' in found.sign.why
+    assert 'inference took 150 ms, budget 50 ms' in found.anomaly.why
 
 
 def test_pause_and_a_new_episode_begin_another_moment(
@@ -186,8 +186,8 @@ def test_steps_that_go_back_are_one_moment(calm: Transition, contract: Contract)
 
 def test_missing_steps_are_a_moment(calm: Transition, contract: Contract) -> None:
     (found,) = moments([('a', 1, None), ('a', 5, None)], calm, contract)
-    assert (found.sign.kind, found.step) == ('gap', 5)
-    assert found.sign.why == '3 steps before this one are missing'
+    assert (found.anomaly.kind, found.step) == ('gap', 5)
+    assert found.anomaly.why == '3 steps before this one are missing'
 
 
 def test_worst_comes_first_and_one_fault_in_a_thousand_places_does_not_hide_another(
@@ -195,7 +195,7 @@ def test_worst_comes_first_and_one_fault_in_a_thousand_places_does_not_hide_anot
 ) -> None:
     many: list[tuple[str, int, Change | None]] = [(f'e{i}', 1, STOP) for i in range(1000)]
     found = moments([*many, ('slow', 1, took(0.2)), ('old', 1, STALE)], calm, contract)
-    kinds = [moment.sign.kind for moment in found]
+    kinds = [moment.anomaly.kind for moment in found]
     assert kinds[0] == 'stopped'
     assert {'stopped', 'stale', 'over_budget'} == set(kinds)
     assert found[0].alike == 1000
@@ -206,8 +206,8 @@ def test_what_happens_at_once_is_one_moment(calm: Transition, contract: Contract
         return STOP(STALE(step))
 
     (found,) = moments([('a', 7, both)], calm, contract)
-    assert found.sign.kind == 'stopped'
-    assert [sign.kind for sign in found.also] == ['stale']
+    assert found.anomaly.kind == 'stopped'
+    assert [anomaly.kind for anomaly in found.also] == ['stale']
 
 
 def test_disagreement_of_people_is_a_moment(calm: Transition, contract: Contract) -> None:
@@ -215,7 +215,7 @@ def test_disagreement_of_people_is_a_moment(calm: Transition, contract: Contract
     suspects.add(calm)
     suspects.disagreement('cart', 'a', 12, 'people say: failure by ada')
     (found,) = suspects.foremost(5)
-    assert (found.sign.kind, found.step) == ('judged_otherwise', 12)
+    assert (found.anomaly.kind, found.step) == ('judged_otherwise', 12)
 
 
 def test_memory_does_not_grow_with_the_run(calm: Transition, contract: Contract) -> None:

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from boundary_env_ros.evidence.comparing.response import identify, Response
+from boundary_env_ros.evidence.compare.response import identify, Response
 
 PERIOD = 0.1
 

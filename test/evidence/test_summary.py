@@ -22,9 +22,9 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
-from boundary_env_ros.evidence.figures import ClientSummary
-from boundary_env_ros.evidence.statistics import ACCURACY, Proportion, Quantiles
-from boundary_env_ros.evidence.summary import summarise
+from boundary_env_ros.evidence.summary.figures import ClientSummary
+from boundary_env_ros.evidence.summary.statistics import ACCURACY, Proportion, Quantiles
+from boundary_env_ros.evidence.summary.summary import summarise
 
 
 @pytest.fixture(scope='module')

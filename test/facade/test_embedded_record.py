@@ -22,7 +22,7 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.jsonl import read_jsonl

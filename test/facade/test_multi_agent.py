@@ -38,7 +38,7 @@ from boundary_env_ros.errors import (
     RequestRejected,
     ResetNeeded,
 )
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv, env, parallel_env
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.robot import Emission, make_robot

@@ -20,7 +20,7 @@ from shipped import changed
 from boundary_env_ros.core.gate.decision import ActionRequest, Source
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.facade.run_plan import Plan

@@ -32,8 +32,8 @@ from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError, ResetNeeded
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.summary import summarise
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, env, parallel_env
 from boundary_env_ros.resources import share_file

@@ -21,8 +21,8 @@ from sensor_msgs.msg import Joy
 from std_srvs.srv import Trigger as Knock
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.verdict.question import Question
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.replay.question import Question
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 

@@ -34,8 +34,8 @@ from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 
 from boundary_env_ros.cli.main import main  # noqa: E402
 from boundary_env_ros.errors import LinkError, RecordError  # noqa: E402
-from boundary_env_ros.evidence.drafting.observer import TopicObserver  # noqa: E402
-from boundary_env_ros.evidence.drafting.survey import Survey, TopicSurvey  # noqa: E402
+from boundary_env_ros.evidence.infer_contract.observer import TopicObserver  # noqa: E402
+from boundary_env_ros.evidence.infer_contract.survey import Survey, TopicSurvey  # noqa: E402
 from boundary_env_ros.ros.graph_survey import (  # noqa: E402
     init_from_graph,
     Listener,

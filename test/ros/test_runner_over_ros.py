@@ -18,7 +18,7 @@ from ros_world import PATIENT, seek_goal, SOON, World
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.run_plan import Late, Plan
 from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner

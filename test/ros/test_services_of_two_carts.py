@@ -18,7 +18,7 @@ from ros_world import Probe
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected, ResultCode
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import srv

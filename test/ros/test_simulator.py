@@ -28,7 +28,7 @@ from rclpy.task import Future
 from ros_world import MARK, PATIENT, Probe, reserved_domain, write_contract
 
 from boundary_env_ros.errors import LinkError, ResetFailed
-from boundary_env_ros.evidence.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.interfaces import msg, srv

@@ -30,8 +30,8 @@ from pettingzoo.test import api_test
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.verdict.question import Question
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.replay.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records

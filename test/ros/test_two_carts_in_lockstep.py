@@ -23,8 +23,8 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from ros_world import SOON
 
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
-from boundary_env_ros.evidence.audit import audit_path
-from boundary_env_ros.evidence.verdict.question import Question
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.replay.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg

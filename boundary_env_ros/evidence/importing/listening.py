@@ -12,7 +12,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.sources.inputs import looked_up_fields, sensor_topics
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.raw.wiring import Use, wired
+from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
 from boundary_env_ros.storage.mcap_scan import Channel
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'

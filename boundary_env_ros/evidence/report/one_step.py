@@ -14,8 +14,8 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Episodes, Step
+from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.report.signs import Sign, signs_of
 from boundary_env_ros.evidence.run_files import counted, labels_in_index, read_all, Run
 
 #: The last episode, or the last step of one.
@@ -49,9 +49,9 @@ class OneStep:
     labels: tuple[EpisodeLabel, ...]
 
     @property
-    def signs(self) -> tuple[Sign, ...]:
+    def anomalies(self) -> tuple[Anomaly, ...]:
         """Return why one might look at it."""
-        return signs_of(self.step.transition, self.contract)
+        return anomalies_of(self.step.transition, self.contract)
 
     def to_json(self) -> dict[str, Json]:
         """Return all of it as plain data, each record as it stands in the log."""
@@ -67,7 +67,9 @@ class OneStep:
             'statuses': [to_json(status) for status in step.statuses],
             'events': [to_json(event) for event in step.events],
             'labels': [to_json(label) for label in self.labels],
-            'signs': [{'kind': sign.kind, 'why': sign.why} for sign in self.signs],
+            'anomalies': [
+                {'kind': anomaly.kind, 'why': anomaly.why} for anomaly in self.anomalies
+            ],
         }
 
 

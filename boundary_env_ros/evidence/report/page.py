@@ -14,10 +14,10 @@ from dataclasses import asdict
 import math
 import shlex
 
+from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.columns import rounded
 from boundary_env_ros.evidence.report.report import BINS, Report, SHORTEST, StageCounts, Way
-from boundary_env_ros.evidence.report.signs import KINDS
-from boundary_env_ros.evidence.statistics import Proportion
+from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.web_page import page
 
 #: Points of one way in the overview.

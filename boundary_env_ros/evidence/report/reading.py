@@ -16,12 +16,12 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.episodes import Episode, Key, Step
-from boundary_env_ros.evidence.figures import Summary
+from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.places import Places, point_in
 from boundary_env_ros.evidence.report.report import EpisodeRow, MOMENTS, StageCounts, Way
-from boundary_env_ros.evidence.report.signs import over_time
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
-from boundary_env_ros.evidence.summary import Summariser
+from boundary_env_ros.evidence.summary.figures import Summary
+from boundary_env_ros.evidence.summary.summary import Summariser
 
 #: Episodes whose way is drawn; those after them are only counted.
 WAYS = 60

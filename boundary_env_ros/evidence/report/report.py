@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.latency import LatencyStage
-from boundary_env_ros.evidence.figures import Summary
 from boundary_env_ros.evidence.plain import fields_of, plain
+from boundary_env_ros.evidence.report.anomalies import Anomaly, KINDS
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
 from boundary_env_ros.evidence.report.places import Point
-from boundary_env_ros.evidence.report.signs import KINDS, Sign
 from boundary_env_ros.evidence.report.suspicion import Moment
-from boundary_env_ros.evidence.statistics import Quantiles
+from boundary_env_ros.evidence.summary.figures import Summary
+from boundary_env_ros.evidence.summary.statistics import Quantiles
 
 #: Bins of the latency, from and to s, so many for each power of ten.
 SHORTEST, LONGEST, BINS = 1e-5, 10.0, 12
@@ -66,7 +66,7 @@ class EpisodeRow:
     how
         ``terminated``, ``truncated``, or empty without an ending.
     suspicion
-        Greatest weight of a sign in one of its steps.
+        Greatest weight of an anomaly in one of its steps.
     stopped, intervened, overruns, stale
         Steps in which the gate stopped the robot, in which it did anything but admit, that came
         without an action, and that saw a field too old or missing.
@@ -188,10 +188,10 @@ class Report:
             'moments': [
                 {
                     'episode': self.number_of(moment),
-                    **fields_of(moment, without=('sign', 'also')),
+                    **fields_of(moment, without=('anomaly', 'also')),
                     'score': round(moment.score, 1),
-                    **_sign(moment.sign),
-                    'also': [_sign(sign) for sign in moment.also],
+                    **_anomaly(moment.anomaly),
+                    'also': [_anomaly(anomaly) for anomaly in moment.also],
                 }
                 for moment in self.moments
             ],
@@ -219,5 +219,5 @@ class Report:
         }
 
 
-def _sign(sign: Sign) -> dict[str, Json]:
-    return {'kind': sign.kind, 'meaning': KINDS[sign.kind].sentence, 'why': sign.why}
+def _anomaly(anomaly: Anomaly) -> dict[str, Json]:
+    return {'kind': anomaly.kind, 'meaning': KINDS[anomaly.kind].sentence, 'why': anomaly.why}

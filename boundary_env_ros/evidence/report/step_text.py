@@ -17,9 +17,9 @@ from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
+from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.labels import Label, Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
-from boundary_env_ros.evidence.report.signs import KINDS
 from boundary_env_ros.terminal import table
 
 _WIDTH = 100
@@ -61,10 +61,10 @@ def _lines(one: OneStep) -> Iterator[str]:
         ],
         indent=2,
     )
-    if one.signs:
+    if one.anomalies:
         yield from _title('Why one might look at it')
-        for sign in one.signs:
-            yield from _wrapped(f'{KINDS[sign.kind].sentence}: {sign.why}')
+        for anomaly in one.anomalies:
+            yield from _wrapped(f'{KINDS[anomaly.kind].sentence}: {anomaly.why}')
     if now.reset is not None:
         yield from _reset(now.reset, imported=bool(imported_from(now)))
     yield from _instants(one)

@@ -3,8 +3,8 @@
 """
 Which moments of a run to look at first, and why.
 
-Every step may show :mod:`signs <boundary_env_ros.evidence.report.signs>`. Steps that show the same
-one after the other are one moment.
+Every step may show :mod:`anomalies <boundary_env_ros.evidence.report.anomalies>`. Steps that show
+the same one after the other are one moment.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import math
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.report.signs import Sign, signs_of
+from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 
-#: Steps without the sign that a moment may have inside.
+#: Steps without the anomaly that a moment may have inside.
 GAP = 3
 
 #: Moments of each kind that are remembered.
@@ -29,7 +29,7 @@ REPEATED = 0.6
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
     """
-    Some steps that show the same sign one after the other.
+    Some steps that show the same anomaly one after the other.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class Moment:
         The one to look at.
     score
         How suspicious it is: the weight, and a little for how long it lasted.
-    sign
-        Sign of that step.
+    anomaly
+        Anomaly of that step.
     also
         What else was seen around that step.
     alike
@@ -54,8 +54,8 @@ class Moment:
     last_step: int
     step: int
     score: float
-    sign: Sign
-    also: tuple[Sign, ...] = ()
+    anomaly: Anomaly
+    also: tuple[Anomaly, ...] = ()
     alike: int = 1
 
 
@@ -64,8 +64,8 @@ class _Growing:
     first: int
     last: int
     step: int
-    sign: Sign
-    also: tuple[Sign, ...]
+    anomaly: Anomaly
+    also: tuple[Anomaly, ...]
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Suspects:
     Parameters
     ----------
     contract
-        See :func:`signs_of`.
+        See :func:`anomalies_of`.
 
     """
 
@@ -102,34 +102,37 @@ class Suspects:
         """
         agent, step = now.id.agent, now.id.step
         place = self._places.get(agent)
-        signs = signs_of(now, self._contract)
+        anomalies = anomalies_of(now, self._contract)
         if place is None or place.episode_id != now.id.episode_id:
             self._close(agent)
             place = self._places[agent] = _Place(now.id.episode_id, step)
         elif step > place.step + 1:
             missing = step - place.step - 1
-            signs = (*signs, Sign(kind='gap', why=f'{missing} steps before this one are missing'))
+            anomalies = (
+                *anomalies,
+                Anomaly(kind='gap', why=f'{missing} steps before this one are missing'),
+            )
         place.step = step
         for kind, grown in tuple(place.growing.items()):
             if step - grown.last > GAP:
                 del place.growing[kind]
                 self._keep(agent, place.episode_id, grown)
-        for sign in signs:
-            also = tuple(other for other in signs if other is not sign)
-            known = place.growing.get(sign.kind)
+        for anomaly in anomalies:
+            also = tuple(other for other in anomalies if other is not anomaly)
+            known = place.growing.get(anomaly.kind)
             if known is None:
-                place.growing[sign.kind] = _Growing(step, step, step, sign, also)
+                place.growing[anomaly.kind] = _Growing(step, step, step, anomaly, also)
                 continue
             # A record may go back.
             known.first, known.last = min(known.first, step), max(known.last, step)
-            if sign.weight > known.sign.weight:
-                known.step, known.sign, known.also = step, sign, also
-        return max((sign.weight for sign in signs), default=0.0)
+            if anomaly.weight > known.anomaly.weight:
+                known.step, known.anomaly, known.also = step, anomaly, also
+        return max((anomaly.weight for anomaly in anomalies), default=0.0)
 
     def disagreement(self, agent: str, episode_id: str, step: int, why: str) -> None:
         """Take an episode of which people say otherwise than the environment."""
-        sign = Sign(kind='judged_otherwise', why=why)
-        self._keep(agent, episode_id, _Growing(step, step, step, sign, ()))
+        anomaly = Anomaly(kind='judged_otherwise', why=why)
+        self._keep(agent, episode_id, _Growing(step, step, step, anomaly, ()))
 
     def foremost(self, count: int) -> tuple[Moment, ...]:
         """
@@ -145,9 +148,9 @@ class Suspects:
         chosen: list[Moment] = []
         shown: dict[str, int] = {}
         while left and len(chosen) < count:
-            best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.sign.kind, 0))
+            best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.anomaly.kind, 0))
             left.remove(best)
-            kind = best.sign.kind
+            kind = best.anomaly.kind
             near = next((i for i, m in enumerate(chosen) if _near(m, best)), None)
             if near is not None:
                 chosen[near] = _joined(chosen[near], best)
@@ -163,15 +166,15 @@ class Suspects:
                 self._keep(agent, place.episode_id, grown)
 
     def _keep(self, agent: str, episode_id: str, grown: _Growing) -> None:
-        kind = grown.sign.kind
+        kind = grown.anomaly.kind
         moment = Moment(
             agent=agent,
             episode_id=episode_id,
             first_step=grown.first,
             last_step=grown.last,
             step=grown.step,
-            score=grown.sign.weight + 5.0 * math.log10(grown.last - grown.first + 1),
-            sign=grown.sign,
+            score=grown.anomaly.weight + 5.0 * math.log10(grown.last - grown.first + 1),
+            anomaly=grown.anomaly,
             also=grown.also,
         )
         self._count[kind] = self._count.get(kind, 0) + 1
@@ -189,7 +192,7 @@ def _near(one: Moment, other: Moment) -> bool:
 
 def _joined(one: Moment, other: Moment) -> Moment:
     """Return a moment with what another one around the same step says besides."""
-    known = {one.sign.kind, *(sign.kind for sign in one.also)}
-    if other.sign.kind in known:
+    known = {one.anomaly.kind, *(anomaly.kind for anomaly in one.also)}
+    if other.anomaly.kind in known:
         return one
-    return replace(one, also=(*one.also, other.sign))
+    return replace(one, also=(*one.also, other.anomaly))

@@ -26,7 +26,7 @@ from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Kind, NamedValues
 from boundary_env_ros.errors import RequestRejected, ResultCode
-from boundary_env_ros.evidence.audit import audit
+from boundary_env_ros.evidence.audit.audit import audit
 
 WORLD: dict[str, Any] = {'world': 'reset_world', 'deadline': 3.0}
 CALL: dict[str, Any] = {

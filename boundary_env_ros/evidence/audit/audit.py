@@ -1,0 +1,162 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The audit: whether a record kept the boundary, and if not, where, which rule and which step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+import gc
+import json
+from pathlib import Path
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.serialization import from_json
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit.auditor import Auditor
+from boundary_env_ros.evidence.audit.findings import AuditReport
+from boundary_env_ros.evidence.audit.index import IndexCheck
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, same
+from boundary_env_ros.evidence.run_files import Run, with_task
+from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.records import Message, Unreadable
+from boundary_env_ros.storage.run_folder import RunFolder
+
+
+def audit(
+    transitions: Iterable[Transition],
+    *,
+    contract: Contract | None = None,
+    task: Task | None = None,
+    decisions: Iterable[GateDecision] | None = None,
+) -> AuditReport:
+    """
+    Audit transitions.
+
+    Parameters
+    ----------
+    transitions
+        In the order in which they were recorded.
+    contract
+        Contract that they were made under; without it the rules that need one are not applied.
+    task
+        Its task, to judge the steps again.
+    decisions
+        Decisions as the gate itself published them, in order; they are read along with the
+        transitions.
+
+    """
+    auditor = Auditor(contract, task)
+    pending = iter(decisions) if decisions is not None else iter(())
+    reached = 0
+    for transition in transitions:
+        goal = max((decision.sequence for decision in transition.decisions), default=0)
+        while reached < goal and (decision := next(pending, None)) is not None:
+            auditor.add(decision)
+            reached = decision.sequence
+        auditor.add(transition)
+    for decision in pending:
+        auditor.add(decision)
+    return auditor.report()
+
+
+def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
+    """
+    Audit what a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
+
+    What cannot be read becomes a finding. In a run folder the bag is audited, and the index and
+    the first step that are kept beside it are compared with it.
+
+    Parameters
+    ----------
+    path
+        The run folder, bag, ``.mcap`` or ``.jsonl`` file, ``.json`` file of one transition, or
+        folder of a data set.
+    contract
+        Contract to hold the record against, under the pacing of the record, instead of the one in
+        the run folder or the bag.
+
+    Raises
+    ------
+    RecordError
+        If there are no records at the path at all.
+
+    """
+    with _seldom_collecting():
+        return _audited(path, contract)
+
+
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """
+    Let Python look for reference cycles seldom.
+
+    What a record is made of has none, and looking through the last seconds of it again and again
+    takes a third of the time.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def _audited(path: Path, contract: Contract | None) -> AuditReport:
+    run = Run(path)
+    terms = run.terms() if contract is None else with_task(run.paced(contract))
+    auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes, alone=run.is_alone)
+    if terms.problem:
+        auditor.find(
+            catalogue.RECORD_COMPLETE,
+            Mismatch('contract', 'a valid contract', terms.problem),
+        )
+    folder = RunFolder(path)
+    keeps_first = run.is_bag_folder and folder.contract.is_file()
+    index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
+    for piece in run.pieces(auditor.topics):
+        if isinstance(piece, Unreadable):
+            auditor.unreadable(piece.place, piece.why)
+        elif isinstance(piece, Message):
+            auditor.message(piece)
+        else:
+            auditor.add(piece.record, piece.log_time)
+            if index is not None:
+                index.add(piece.record)
+            record = piece.record
+            if keeps_first and isinstance(record, Transition) and record.kind is Kind.STEP:
+                keeps_first = False
+                mismatch = _first_as_saved(folder, record)
+                if mismatch is not None:
+                    auditor.find(catalogue.FIRST_TRANSITION_SAVED, mismatch, record.id)
+    if run.tear:
+        auditor.find(
+            catalogue.RECORD_CLOSED,
+            Mismatch('record', 'a record that was closed', run.tear),
+        )
+    for mismatch, of in index.mismatches(torn=bool(run.tear)) if index is not None else ():
+        auditor.find(catalogue.INDEX_AGREES, mismatch, of)
+    return auditor.report(torn=bool(run.tear))
+
+
+def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:
+    """Return where the first step that a run folder keeps is not that of its bag."""
+    place = run.first_transition
+    if not place.is_file():
+        actual = 'no such file'
+    else:
+        try:
+            saved = from_json(Transition, json.loads(limits.read_file(place, limits.LINE)))
+        except (RecordError, OSError, ValueError, RecursionError) as error:
+            actual = str(error)
+        else:
+            if same(saved, first):
+                return None
+            names = Transition.__dataclass_fields__
+            changed = [n for n in names if not same(getattr(saved, n), getattr(first, n))]
+            actual = f'another {", ".join(changed)}'
+    return Mismatch(place.name, 'the first step of the bag', actual)

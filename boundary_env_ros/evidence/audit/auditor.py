@@ -1,0 +1,544 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The audit: whether a record kept the boundary, and if not, where, which rule and which step.
+
+It streams: however long the record is, only the last steps and a bounded number of findings are
+kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque, OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, StepId
+from boundary_env_ros.core.imported import is_import
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit.findings import AuditReport, Finding
+from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, WINDOW
+from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
+from boundary_env_ros.evidence.audit.rules import catalogue, imported, whole
+from boundary_env_ros.evidence.audit.rules.base import (
+    Check,
+    Link,
+    Mismatch,
+    NotChecked,
+    Rule,
+    Scene,
+    terms_of,
+    unlike,
+)
+from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
+from boundary_env_ros.evidence.audit.rules.step import values_of
+from boundary_env_ros.storage.records import ContractDescription, Message, Record
+
+#: Findings of one rule that are kept; beyond that they are only counted.
+KEPT = 20
+
+#: Labels that wait for the end of the record; an episode may be labelled before its first step.
+LABELS = 1024
+
+#: Descriptions of contracts that wait for the first step.
+DESCRIBED = 64
+
+
+#: Nanoseconds behind a hole in which a record may speak of what was in it.
+REACH = 2 * NANOSECONDS
+
+# Nanoseconds by which messages of several topics may be in another order than they came in.
+_EDGE = NANOSECONDS // 20
+
+
+class Auditor:
+    """
+    Takes a record piece by piece, in the order in which it was recorded, and keeps what it finds.
+
+    Parameters
+    ----------
+    contract
+        Contract to hold the record against; without it the rules that need one are not applied,
+        and the report says so.
+    task
+        Its task, to judge the steps again; without it their rewards are only summed up again.
+    topics
+        Type of each topic whose raw messages will come; without them the rules that need them are
+        not applied.
+    holes
+        The log times between which messages were damaged, nanoseconds.
+    alone
+        Whether the record is one transition, without its neighbours.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract | None = None,
+        task: Task | None = None,
+        topics: Mapping[str, str] | None = None,
+        *,
+        holes: Sequence[tuple[int, int]] = (),
+        alone: bool = False,
+    ) -> None:
+        self._task = task
+        self._alone = alone
+        # The raw auditor looks at the same list: a hole that is filled is none for it either.
+        self._holes = list(holes)
+        self._raw: RawAuditor | None = None
+        if contract is not None and topics:
+            self._raw = RawAuditor(contract, task, topics, self.find, self._holes)
+        self._terms = None if contract is None else terms_of(contract, digest_of(contract))
+        self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
+        self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
+        self._of_sequence = [c for c in self._checks if c.rule is catalogue.DECISION_SEQUENCE]
+        self._agents: dict[str, Agent] = {}
+        self._first: Transition | None = None
+        self._now = 0  # log time of the last record
+        self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
+        self._episode_ids: OrderedDict[str, None] = OrderedDict()
+        self._labels: deque[EpisodeLabel] = deque(maxlen=LABELS)
+        self._found: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+        self._transitions = self._episodes = self._decisions = self._imported = 0
+        # The steps just behind a hole, and what does not fit there for what is missing.
+        self._behind: set[StepId] = set()
+        self._lacking_of: Counter[str] = Counter()
+        self._spared: dict[tuple[str, str], None] = {}
+
+    def _lacking(self, of: Check | Rule) -> str:
+        """Return what is missing to make a check, or to look at the raw messages for a rule."""
+        if isinstance(of, Check) and of.contract and self._terms is None:
+            return 'the contract is not known: give the run folder, or the contract file'
+        if of.task and self._task is None:
+            return 'the task is not installed, or not in the version of the contract'
+        if isinstance(of, Rule) and of.raw and self._raw is None:
+            return 'the record has no raw messages: audit the bag'
+        if self._alone and (of.near or of is catalogue.RECORD_ENDED):
+            return 'the record is one transition, without its neighbours: audit the run'
+        return ''
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Return the topics whose raw messages are wanted."""
+        return frozenset() if self._raw is None else self._raw.topics
+
+    def message(self, recorded: Message) -> None:
+        """Look at the next raw message, of one of :attr:`topics`."""
+        if self._raw is None:
+            return
+        self._look_into_holes(recorded.log_time)
+        try:
+            self._raw.message(recorded)
+        except RecordError as error:
+            self.unreadable(recorded.topic, str(error))
+
+    def add(self, record: Record, log_time: int = 0) -> None:
+        """
+        Look at the next piece of the record.
+
+        Parameters
+        ----------
+        record
+            The piece.
+        log_time
+            When the recorder had it, nanoseconds; only compared with that of raw messages.
+
+        """
+        self._look_into_holes(log_time)
+        self._now = max(self._now, log_time)
+        if self._raw is not None:
+            self._raw.add(record, log_time)
+        if isinstance(record, (Transition, GateDecision)) and any(
+            begin <= log_time <= end + REACH for begin, end in self._holes
+        ):
+            self._behind.add(record.id)
+            before = self._agents.setdefault(record.id.agent, Agent()).last
+            if before is not None:
+                self._behind.add(before.id)  # what came between the two may have ended it
+        if isinstance(record, Transition):
+            self._transition(record)
+        elif isinstance(record, GateDecision):
+            self._sent(record)
+        elif isinstance(record, EpisodeStatus):
+            self._status(record)
+        elif isinstance(record, PrivilegedObservation):
+            self._evaluator(record)
+        elif isinstance(record, ActuationEvidence):
+            self._evidence(record)
+        elif isinstance(record, EpisodeLabel):
+            self._labels.append(record)
+        else:
+            self._described.append(record)
+            if len(self._described) > DESCRIBED:
+                self._compare_contracts()
+
+    def _is_behind_hole(self, rule: Rule, of: StepId | None) -> bool:
+        """Return whether what is compared with a step, or its episode, may be missing."""
+        if rule is catalogue.INDEX_AGREES and of is not None:
+            return any(of.episode_id == step.episode_id for step in self._behind)
+        return of in self._behind
+
+    def _look_into_holes(self, log_time: int) -> None:
+        """Fill the holes that a message is in the middle of: nothing is missing there."""
+        for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
+            self._holes.remove(hole)
+
+    def unreadable(self, place: str, why: str) -> None:
+        """Note a line or message that could not be read."""
+        self.find(
+            catalogue.RECORD_COMPLETE,
+            Mismatch(place, 'a whole record', why),
+        )
+
+    def find(
+        self, rule: Rule, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
+    ) -> None:
+        """
+        Note a finding; of each rule only the first few are kept, the others counted.
+
+        Parameters
+        ----------
+        rule, mismatch
+            The rule, and where it is not kept.
+        of
+            The step; None if it is about the record as a whole.
+        near
+            Whether this part of the rule compares with another record. What a decision says of
+            itself, its bounds, limits and emergency stop, is excused behind no hole.
+
+        """
+        if (near or rule.near) and self._is_behind_hole(rule, of):
+            self._lacking_of[rule.id] += 1
+            return
+        self._counts[rule.id] += 1
+        if self._counts[rule.id] > KEPT:
+            return
+        self._found.append(
+            Finding(
+                rule=rule.id,
+                agent=of.agent if of else '',
+                episode=of.episode_id if of else '',
+                step=of.step if of else None,
+                field=mismatch.field,
+                expected=mismatch.expected,
+                actual=mismatch.actual,
+            )
+        )
+
+    def _find_all(
+        self,
+        rule: Rule,
+        found: Iterable[Mismatch],
+        of: StepId | None = None,
+        *,
+        near: bool = False,
+    ) -> None:
+        for mismatch in found:
+            self.find(rule, mismatch, of, near=near)
+
+    def report(self, *, torn: bool = False) -> AuditReport:
+        """
+        Return what was found, once the record is at its end.
+
+        Parameters
+        ----------
+        torn
+            Whether the end of the record is known to be missing.
+
+        """
+        if self._raw is not None:
+            self._raw.finish(torn=torn)
+        if self._first is None and not torn:
+            nothing = Mismatch('record', 'at least one transition', 'none')
+            self.find(catalogue.RECORD_COMPLETE, nothing)
+        self._compare_contracts()
+        self._look_at_labels()
+        for agent in self._agents.values():
+            if agent.last is not None and not (self._alone or self._ended(agent)):
+                none = Mismatch('terminated, truncated', 'an ending', 'neither')
+                self.find(catalogue.RECORD_ENDED, none, agent.last.id)
+            if agent.sent.before is not None:
+                for step, decision, log_time in agent.only_carried.values():
+                    recent = torn and log_time >= self._now - DELAY
+                    if recent and _is_later(decision, agent.sent.before):
+                        self._lacking_of[catalogue.AS_PUBLISHED.id] += 1
+                    else:
+                        self._not_sent(step, decision)
+            for evidence in () if torn else agent.ahead.values():
+                self._unexplained(agent, evidence)
+            agent.only_carried.clear()
+            agent.ahead.clear()
+        terms = self._terms
+        return AuditReport(
+            findings=tuple(self._found),
+            counts=dict(self._counts),
+            transitions=self._transitions,
+            episodes=self._episodes,
+            decisions=self._decisions,
+            contract=f'{terms.contract.name} {terms.contract.version}' if terms else '',
+            digest=terms.digest if terms else '',
+            not_checked=self._not_checked(),
+            from_topics={} if self._raw is None else dict(self._raw.history.checked),
+            excused=self._excused(),
+            asked={} if self._raw is None else dict(self._raw.history.asked),
+            imported=self._imported,
+            lacking=dict(self._lacking_of),
+        )
+
+    def _excused(self) -> Mapping[str, Mapping[str, int]]:
+        if self._raw is None:
+            return {}
+        found: Mapping[str, Mapping[str, int]] = self._raw.history.excused
+        if self._imported == self._transitions:
+            # No gate published the commands, so none of its decisions came late.
+            found = {
+                reason: {what: n for what, n in counts.items() if not what.startswith('command ')}
+                for reason, counts in found.items()
+            }
+        return {reason: dict(counts) for reason, counts in found.items() if counts}
+
+    def _not_checked(self) -> tuple[NotChecked, ...]:
+        found = dict(self._spared)
+        for check in CHECKS:
+            found[check.rule.id, self._lacking(check)] = None
+        for rule in catalogue.RULES:
+            found[rule.id, self._lacking(rule)] = None
+        lacking = tuple(NotChecked(rule=rule, why=why) for rule, why in found if why)
+        return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _transition(self, now: Transition) -> None:
+        self._transitions += 1
+        self._first = self._first or now
+        agent = self._agents.setdefault(now.id.agent, Agent())
+        last = agent.last
+        begins = last is None or last.id.episode_id != now.id.episode_id
+        if begins:
+            self._name(now.id.episode_id)
+        reopened = begins and now.id.episode_id in agent.left
+        if begins:
+            self._episodes += not reopened
+            if last is not None:
+                self._leave(agent, last)
+            agent.start = now
+            agent.fresh = True
+            agent.past.clear()
+        links = []
+        for i, decision in enumerate(now.decisions):
+            # What the gate decided between two episodes is in no step.
+            place, direct = f'decisions[{i}]', not agent.fresh
+            links.append(agent.carried.link(decision, place, self._terms, direct=direct))
+            agent.fresh = False
+        scene = Scene(
+            now=now,
+            first=self._first,
+            last=last,
+            start=agent.start or now,
+            answered=answered(now, agent),
+            reopened=reopened,
+            past=tuple(agent.past),
+            links=tuple(links),
+            terms=self._terms,
+            task=self._task,
+        )
+        made = is_import(now)
+        if made:
+            self._note_imported(now)
+        for check in self._step_checks:
+            if made and check.imports(now):
+                continue
+            self._find_all(check.rule, check.look(scene), now.id, near=check.near)
+        for link in links:
+            self._decisions += 1
+            # What the gate published is looked at in the chain of all that it published.
+            published = self._match_carried(agent, now.id, link.decision)
+            self._check_link(link, now.id, self._of_sequence if published else self._checks)
+            agent.executed.put(link.decision, (link.decision, now))
+            evidence = agent.ahead.pop(key_of(link.decision), None)
+            if evidence is not None:
+                self._compare_evidence(evidence, link.decision, now)
+        agent.last = now
+        self._look_for_leaks(agent)
+        agent.past.append(values_of((*now.after, *now.state)))
+        agent.recent.append(now)
+        if agent.status is not None:
+            self._compare_ending(agent.status, agent)
+
+    def _note_imported(self, now: Transition) -> None:
+        """Take note of a step that nobody recorded, and of what it cannot be held against."""
+        self._imported += 1
+        for check in STEP_CHECKS:
+            if why := check.imports(now):
+                self._spared[check.rule.id, why] = None
+        for rule in (*imported.OF_THE_GATE, *(check.rule for check in DECISION_CHECKS)):
+            self._spared[rule.id, imported.WHY] = None
+        if why := imported.if_judged(now):
+            self._spared[catalogue.JUDGEMENT_FROM_SENSORS.id, why] = None
+
+    def _leave(self, agent: Agent, last: Transition) -> None:
+        """Go on to another episode."""
+        if not self._ended(agent):
+            expected = 'an ending before the next episode begins'
+            none = Mismatch('terminated, truncated', expected, 'neither')
+            self.find(catalogue.EPISODE_ENDED, none, last.id)
+        agent.left[last.id.episode_id] = None
+        if len(agent.left) > EPISODES:
+            agent.left.popitem(last=False)
+
+    @staticmethod
+    def _ended(agent: Agent) -> bool:
+        """Return whether the present episode has an ending, recorded or at least announced."""
+        last, status = agent.last, agent.status
+        if last is None or last.terminated or last.truncated:
+            return True
+        if agent.bereft == last.id.episode_id:
+            return True  # the next one may be announced before it has a step
+        return (
+            status is not None and status.state.over and status.id.episode_id == last.id.episode_id
+        )
+
+    # Decisions -----------------------------------------------------------------------------------
+
+    def _check_link(self, link: Link, of: StepId, checks: Sequence[Check]) -> None:
+        for check in checks:
+            for found in check.look(link):
+                placed = replace(found, field=f'{link.place}.{found.field}')
+                self.find(check.rule, placed, of, near=check.near)
+
+    def _sent(self, decision: GateDecision) -> None:
+        """Look at a decision as the gate itself published it."""
+        agent = self._agents.setdefault(decision.id.agent, Agent())
+        # A gate that was started anew counts from 1 again.
+        place = f'gate decision {decision.sequence}'
+        link = agent.sent.link(decision, place, self._terms, direct=decision.sequence != 1)
+        self._check_link(link, decision.id, self._checks)
+        carried = agent.only_carried.pop(key_of(decision), None)
+        if carried is not None:
+            self._compare_decision(carried[0], carried[1], decision)
+            return
+        agent.only_sent.put(decision, decision)
+
+    def _match_carried(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
+        """Return whether the gate has published a decision of a step."""
+        sent = agent.only_sent.pop(key_of(decision), None)
+        if sent is not None:
+            return self._compare_decision(of, decision, sent)
+        forgotten = agent.only_carried.put(decision, (of, decision, self._now))
+        if forgotten is not None and agent.sent.before is not None:
+            self._not_sent(*forgotten[:2])
+        return False
+
+    def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
+        found = list(whole.wrong_decision(carried, sent))
+        self._find_all(catalogue.AS_PUBLISHED, found, of)
+        return not found
+
+    def _not_sent(self, of: StepId, decision: GateDecision) -> None:
+        place, expected = f'decision {decision.sequence}', 'a decision that the gate published'
+        none = Mismatch(place, expected, 'none of that number on its topic')
+        self.find(catalogue.AS_PUBLISHED, none, of)
+
+    # What others say about the steps -------------------------------------------------------------
+
+    def _status(self, status: EpisodeStatus) -> None:
+        agent = self._agents.setdefault(status.id.agent, Agent())
+        agent.status = status
+        self._name(status.id.episode_id)
+        if status.state.over and status.cause == causes.ENVIRONMENT_LOST:
+            agent.bereft = status.id.episode_id
+        self._compare_ending(status, agent)
+
+    def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
+        if agent.last is not None:
+            found = whole.wrong_ending(status, agent.last)
+            self._find_all(catalogue.ENDING_DECLARED, found, agent.last.id)
+
+    def _compare_contracts(self) -> None:
+        """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
+        if self._first is None:
+            return
+        for described in self._described:
+            expected, actual = self._first.id.digest, described.digest
+            found = unlike(described.node, expected, actual, 'as in the first step')
+            self._find_all(catalogue.ONE_CONTRACT, found)
+        self._described.clear()
+
+    def _name(self, episode_id: str) -> None:
+        """Remember an episode for its labels."""
+        if episode_id not in self._episode_ids:
+            self._episode_ids[episode_id] = None
+            if len(self._episode_ids) > EPISODES:
+                self._episode_ids.popitem(last=False)
+
+    def _look_at_labels(self) -> None:
+        all_known = len(self._episode_ids) < EPISODES
+        for label in self._labels:
+            if not label.user:
+                nobody = Mismatch('label.user', 'who says so', 'nobody')
+                self.find(catalogue.LABEL_KNOWN, nobody, label.id)
+            if all_known and label.id.episode_id not in self._episode_ids:
+                actual = f'{label.id.episode_id!r}, labelled {label.label.name} by {label.user}'
+                unknown = Mismatch('label.id.episode_id', 'an episode of the record', actual)
+                self.find(catalogue.LABEL_KNOWN, unknown, label.id)
+        self._labels.clear()
+
+    def _look_for_leaks(self, agent: Agent) -> None:
+        """Compare step and evaluator's record of it, whichever of the two came first."""
+        truth, step = agent.truth, agent.last
+        if truth is not None and step is not None and truth.id == step.id:
+            found = whole.leaking(truth, step, agent.leaks)
+            self._find_all(catalogue.TRUTH_WITHHELD, found, step.id)
+
+    def _evaluator(self, record: PrivilegedObservation) -> None:
+        agent = self._agents.setdefault(record.id.agent, Agent())
+        agent.truth = record
+        self._look_for_leaks(agent)
+        if self._terms is not None:
+            found = whole.wrong_evaluator(record, self._terms)
+            self._find_all(catalogue.FIELDS_AS_CONTRACT, found, record.id)
+
+    def _evidence(self, evidence: ActuationEvidence) -> None:
+        """Look at evidence, which may come before its step: topics overtake each other."""
+        agent = self._agents.setdefault(evidence.id.agent, Agent())
+        key = (evidence.decision_sequence, evidence.commanded.steady)
+        found = agent.executed.get(key)
+        if found is not None:
+            self._compare_evidence(evidence, *found)
+            return
+        agent.ahead[key] = evidence
+        if len(agent.ahead) > WINDOW:
+            self._unexplained(agent, agent.ahead.popitem(last=False)[1])
+
+    def _compare_evidence(
+        self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
+    ) -> None:
+        found = whole.wrong_evidence(evidence, decision, step)
+        self._find_all(catalogue.EXECUTION_MEASURED, found, step.id, near=True)
+
+    def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
+        """Look at evidence that no decision of a step is for."""
+        last, episode_id = agent.last, evidence.id.episode_id
+        if episode_id not in agent.left and (last is None or last.id.episode_id != episode_id):
+            return  # The record has nothing of that episode.
+        place, expected = (
+            f'evidence for decision {evidence.decision_sequence}',
+            'a decision of a step, commanded at that instant',
+        )
+        none = Mismatch(place, expected, 'none')
+        self.find(catalogue.EXECUTION_MEASURED, none, evidence.id, near=True)
+
+
+def _is_later(decision: GateDecision, before: GateDecision) -> bool:
+    """Return whether the gate came to a decision after another one."""
+    one, other = (each.decided or each.commanded for each in (decision, before))
+    return one is not None and other is not None and one.steady > other.steady

@@ -1,0 +1,296 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an audit found, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from boundary_env_ros.evidence.audit.rules.base import NotChecked, Severity
+from boundary_env_ros.evidence.audit.rules.catalogue import RULE
+from boundary_env_ros.terminal import one_line
+
+Plain = dict[str, object]
+
+#: Share of the checks of one kind that may be excused in a record whose claims are supported.
+EXCUSED_SHARE = 0.05
+
+#: The kinds of checks that are of records of the boundary itself: without them it is incomplete.
+OWN = frozenset({'requests', 'observations'})
+
+#: What no excuse is for: one is one too many.
+NEVER_EXCUSED = frozenset({'emergency stop'})
+
+#: Why a check was excused, by the name of the excuse.
+EXCUSES: Mapping[str, str] = {
+    'early': 'the message is from before the recorder heard the topic',
+    'damaged': 'the message was where the record is damaged',
+    'lost': 'the recorder says that it lost messages',
+    'cut off': 'the client ended before the recorder had its last requests',
+    'torn': 'the record ends before it came',
+    'late': 'the listener says that it had messages later than the recorder',
+    'starved': 'the listener received nothing from anybody just then',
+    'unplaced': 'its instant is on no clock of the record',
+    'missed': 'the message need not have come: best effort, or the last before a silence',
+    'cut short': 'the episode was ended from outside while the world was on its way',
+}
+
+
+class Outcome(Enum):
+    """
+    What a record can be relied on for.
+
+    ``SUPPORTED``: no rule is broken, every rule was checked, and what was excused is below
+    :data:`EXCUSED_SHARE`.
+    ``CONSISTENT``: no rule is broken, but not all was checked.
+    ``INCOMPLETE``: no rule is broken, but the end of the record is missing, or a part of it was
+    damaged, or records of the boundary itself are lost.
+    ``CONTRADICTED``: the record contradicts itself, its contract or its sensors.
+    """
+
+    SUPPORTED = 'supported'
+    CONSISTENT = 'consistent'
+    INCOMPLETE = 'incomplete'
+    CONTRADICTED = 'contradicted'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """
+    One place where a record does not keep one rule.
+
+    Attributes
+    ----------
+    rule
+        Id of the rule.
+    agent, episode, step
+        Step that it was found in; empty and None if it is about the record as a whole.
+    field
+        Where in the step, for example ``decisions[0].command[1]``; for a record that cannot be
+        read, its line or topic.
+    expected, actual
+        What the rule asks for there, and what came.
+
+    """
+
+    rule: str
+    agent: str = ''
+    episode: str = ''
+    step: int | None = None
+    field: str = ''
+    expected: str
+    actual: str
+
+    @property
+    def severity(self) -> Severity:
+        """Return the severity of its rule."""
+        return RULE[self.rule].severity
+
+    def __str__(self) -> str:
+        return f'{self.severity.value} {self.rule}: {self.told}'
+
+    @property
+    def told(self) -> str:
+        """Return place, expectation and what came, as one line."""
+        place = [
+            f'episode {self.episode}' if self.episode else '',
+            f'step {self.step}' if self.step is not None else '',
+            self.field,
+        ]
+        where = ', '.join(part for part in place if part)
+        return one_line(f'{where}: expected {self.expected}, got {self.actual}')
+
+    def to_json(self) -> Plain:
+        """Return the finding as plain data."""
+        return {
+            'rule': self.rule,
+            'severity': self.severity.value,
+            'page': RULE[self.rule].page,
+            'agent': self.agent,
+            'episode': self.episode,
+            'step': self.step,
+            'field': self.field,
+            'expected': self.expected,
+            'actual': self.actual,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditReport:
+    """
+    Outcome of an audit.
+
+    Attributes
+    ----------
+    findings
+        The first findings of each rule, in the order of the record.
+    counts
+        How often each rule was broken; rules that were kept are not in it.
+    transitions, episodes, decisions
+        How many were looked at.
+    contract, digest
+        Name and version, and digest, of the contract that the record was held against; empty if
+        none was known.
+    not_checked
+        Rules that could not be applied, or not to all of the record, each with the reason.
+    from_topics
+        How many measurements, fields, commands ... were held against a raw message.
+    excused
+        By the name of the excuse: how many of each kind of check were excused by it.
+    asked
+        How many of each kind of check there were, excused ones included.
+    imported
+        How many of the transitions were not recorded, but made afterwards from a bag.
+
+    """
+
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, int]
+    transitions: int
+    episodes: int
+    decisions: int
+    contract: str = ''
+    digest: str = ''
+    not_checked: tuple[NotChecked, ...] = ()
+    from_topics: Mapping[str, int] = field(default_factory=dict)
+    excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    asked: Mapping[str, int] = field(default_factory=dict)
+    imported: int = 0
+    lacking: Mapping[str, int] = field(default_factory=dict)
+
+    def count(self, severity: Severity) -> int:
+        """Return how many findings of a severity there were."""
+        return sum(n for name, n in self.counts.items() if RULE[name].severity is severity)
+
+    @property
+    def ok(self) -> bool:
+        """Return whether nothing in the record is contradicted: no fatal finding."""
+        return self.count(Severity.FATAL) == 0
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what the record can be relied on for."""
+        if not self.ok:
+            return Outcome.CONTRADICTED
+        own = any(OWN.intersection(self.excused.get(why, ())) for why in ('lost', 'cut off'))
+        if 'record-closed' in self.counts or self.lacking or own:
+            return Outcome.INCOMPLETE
+        if self.imported or self.not_checked or self.beyond:
+            return Outcome.CONSISTENT
+        return Outcome.SUPPORTED
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """Return the kinds of checks of which more were excused than may be."""
+        found: dict[str, int] = {}
+        for counts in self.excused.values():
+            for what, count in counts.items():
+                found[what] = found.get(what, 0) + count
+        return tuple(
+            what
+            for what, count in found.items()
+            if what in NEVER_EXCUSED or count > EXCUSED_SHARE * self.asked.get(what, 0)
+        )
+
+    @property
+    def not_applied(self) -> tuple[str, ...]:
+        """Return the rules that were not applied, or not to all of the record."""
+        return tuple(dict.fromkeys(item.rule for item in self.not_checked))
+
+    def __str__(self) -> str:
+        return '\n'.join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        size = (
+            f'{_many(self.transitions, "transition")} of {_many(self.episodes, "episode")}, '
+            f'{_many(self.decisions, "decision")} of the gate'
+        )
+        outcome = self.outcome
+        found = ', '.join(f'{self.count(severity)} {severity.value}' for severity in Severity)
+        found = f'{found} in {size}'
+        head = f'Audit{" of an import" if self.imported else ""}: {outcome.name}.'
+        if outcome is Outcome.SUPPORTED and not self.counts:
+            yield f'{head} {size} keep all {len(RULE)} rules.'
+        elif outcome is Outcome.CONSISTENT:
+            yield f'{head} Not all could be checked; {found}.'
+        elif outcome is Outcome.INCOMPLETE:
+            yield f'{head} A part of the record is missing; {found}.'
+        else:
+            yield f'{head} {found}.'
+        if self.imported:
+            yield (
+                f'{_many(self.imported, "transition")} of it nobody recorded: they were made from '
+                'a bag, without a gate.'
+            )
+        if self.contract:
+            yield f'Contract: {self.contract}, {self.digest[:19]}...'
+        if self.from_topics:
+            counts = ', '.join(f'{count} {what}' for what, count in self.from_topics.items())
+            yield f'Held against the raw messages: {counts}.'
+        for reason, excused in self.excused.items():
+            counts = ', '.join(
+                f'{count} of {self.asked.get(what, 0)} {what}' for what, count in excused.items()
+            )
+            yield f'Excused, as {EXCUSES[reason]}: {counts}.'
+        if self.beyond:
+            yield f'More was excused than may be: {", ".join(self.beyond)}.'
+        if self.lacking:
+            counts = ', '.join(f'{rule} {count} times' for rule, count in self.lacking.items())
+            yield f'Broken only where the record is damaged: {counts}.'
+        yield from self._not_checked_lines()
+        order = sorted(self.counts, key=lambda name: tuple(Severity).index(RULE[name].severity))
+        for name in order:
+            yield ''
+            shown = [finding for finding in self.findings if finding.rule == name]
+            rule, times = RULE[name], self.counts[name]
+            yield f'{rule.severity.value} {name}' + (f' ({times} times)' if times > 1 else '')
+            yield f'  Rule: {rule.sentence}'
+            for finding in shown[:_SHOWN]:
+                yield f'  - {finding.told}'
+            if times > _SHOWN:
+                yield f'  - and {times - min(_SHOWN, len(shown))} more'
+            yield f'  Way out: {rule.way_out}'
+            yield f'  Page: {rule.page}'
+
+    def _not_checked_lines(self) -> Iterator[str]:
+        by_reason: dict[str, list[str]] = {}
+        for item in self.not_checked:
+            by_reason.setdefault(item.why, []).append(item.rule)
+        if by_reason:
+            some = len(self.not_applied)
+            yield f'Not checked: {some} of {len(RULE)} rules, in whole or in part.'
+        for why, rules in by_reason.items():
+            names = ', '.join(rules) if len(rules) <= _NAMED else f'{len(rules)} rules'
+            yield f'  - {why} ({names})'
+
+    def to_json(self) -> Plain:
+        """Return the report as plain data."""
+        return {
+            'outcome': self.outcome.value,
+            **{severity.value: self.count(severity) for severity in Severity},
+            'transitions': self.transitions,
+            'episodes': self.episodes,
+            'decisions': self.decisions,
+            'imported': self.imported,
+            'contract': self.contract,
+            'digest': self.digest,
+            'rules': len(RULE) - len(self.not_applied),
+            'not_checked': [{'rule': i.rule, 'why': i.why} for i in self.not_checked],
+            'from_topics': dict(self.from_topics),
+            'excused': {reason: dict(counts) for reason, counts in self.excused.items()},
+            'asked': dict(self.asked),
+            'excused_too_often': list(self.beyond),
+            'lacking': dict(self.lacking),
+            'counts': dict(self.counts),
+            'findings': [finding.to_json() for finding in self.findings],
+        }
+
+
+_SHOWN = 3
+_NAMED = 16
+
+
+def _many(count: int, noun: str) -> str:
+    return f'{count} {noun}' + ('' if count == 1 else 's')

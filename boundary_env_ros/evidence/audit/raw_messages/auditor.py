@@ -1,0 +1,306 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+The part of the audit that reads the raw messages of a bag.
+
+A record is looked at a little later than it comes, when every message that it can be of has come:
+topics overtake each other on their way to the recorder.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+import math
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
+from boundary_env_ros.core.environment.observation import Observation
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.imported import is_import
+from boundary_env_ros.core.sources.inputs import looked_up_fields
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks, END
+from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
+from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
+from boundary_env_ros.evidence.audit.raw_messages.imports import ImportChecks
+from boundary_env_ros.evidence.audit.raw_messages.message_history import (
+    Find,
+    MessageHistory,
+    RecorderState,
+)
+from boundary_env_ros.evidence.audit.raw_messages.observations import ObservationChecks
+from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
+from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import NotChecked, Rule
+from boundary_env_ros.storage.records import Message as Recorded
+from boundary_env_ros.storage.records import Record
+
+#: Nanoseconds of log time after which everything that a record can be of has come. What got lost
+#: on its way to the recorder is sent again with a heartbeat, of which Fast DDS makes one in 3 s; a
+#: recorder that hung may need three of them until it has all. In lockstep nobody waits for the
+#: recorder, and the time of the world may pass several times as fast.
+DELAY = 12 * NANOSECONDS
+
+#: Nanoseconds by which what a record tells of the transport is noted before it is looked at.
+AHEAD = 2 * NANOSECONDS
+
+#: Nanoseconds of log time after which what is due is looked at between two records.
+OFTEN = NANOSECONDS // 10
+
+_PACKAGE = 'boundary_env_ros/msg/'
+_DECISION = f'{_PACKAGE}GateDecision'
+_REQUEST = f'{_PACKAGE}ActionRequest'
+_OBSERVATION = f'{_PACKAGE}Observation'
+_RECORDER = f'{_PACKAGE}RecorderStatus'
+_ADVANCED = f'{_PACKAGE}SimStepResponse'
+_OWN: Mapping[str, type] = {
+    _REQUEST: ActionRequest,
+    _OBSERVATION: Observation,
+    _RECORDER: RecorderState,
+    _ADVANCED: SimStepResponse,
+}
+
+#: The rules that need each kind of use.
+_RULES_OF: Mapping[str, tuple[Rule, ...]] = {
+    'gate': (
+        catalogue.VALUES_FROM_SENSORS,
+        catalogue.VALUES_NEWEST,
+        catalogue.RULING_FROM_SENSORS,
+    ),
+    'field': (
+        catalogue.VALUES_FROM_SENSORS,
+        catalogue.VALUES_NEWEST,
+        catalogue.JUDGEMENT_FROM_SENSORS,
+    ),
+    'evaluator': (catalogue.VALUES_FROM_SENSORS,),
+    'feedback': (catalogue.VALUES_FROM_SENSORS,),
+    'command': (catalogue.COMMAND_ON_TOPIC,),
+    'emergency': (catalogue.EMERGENCY_STOP_HEARD,),
+}
+
+#: The rules that need the topic of a gate.
+_OF_THE_GATE = (
+    catalogue.COMMAND_ON_TOPIC,
+    catalogue.REQUEST_ANSWERED,
+    catalogue.AS_PUBLISHED,
+)
+
+#: The rules that hold instants against log times.
+_OF_CLOCKS = (*_RULES_OF['gate'], catalogue.EMERGENCY_STOP_HEARD)
+
+
+class RawAuditor:
+    """
+    Takes the raw messages of a record and its records, and holds these against those.
+
+    Parameters
+    ----------
+    contract, task
+        The contract, and its task; None if that is not installed.
+    topics
+        Type of each topic of the record.
+    find
+        Takes what is found.
+    holes
+        The log times between which messages were damaged.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        task: Task | None,
+        topics: Mapping[str, str],
+        find: Find,
+        holes: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.history = MessageHistory(contract, topics, find, holes)
+        self._listened = self.history.listened
+        self._looks = 0  # log time from which what is due is looked at
+        self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
+        # The agents whose gate is heard itself, and those whose decisions only the steps carry.
+        self._gate_speaks: set[str] = set()
+        self._only_carried: set[str] = set()
+        self._observations = ObservationChecks(self.history, task)
+        self._decisions = DecisionChecks(self.history, Limits.of(contract))
+        self._feedback = FeedbackChecks(self.history)
+        self._imports = ImportChecks(self.history)
+        self._commands = CommandChecks(self.history)
+        self._published = PublishedChecks(self.history)
+        self._start: dict[str, Transition] = {}
+        # What each will do at a log time.
+        self._noting: deque[tuple[int, Callable[[], None]]] = deque()
+        self._pending: deque[tuple[int, Callable[[], None]]] = deque()
+        self._groups = tuple(
+            (agent, group, wiring.uses[f'command {group.name}'])
+            for agent, wiring in self.history.wiring.items()
+            for group, _ in wiring.groups
+        )
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """Return the topics whose messages are wanted."""
+        return self.history.listened | frozenset(self._own)
+
+    # Taking --------------------------------------------------------------------------------------
+
+    def message(self, recorded: Recorded) -> None:
+        """
+        Take the next raw message.
+
+        Raises
+        ------
+        RecordError
+            If it is not what its topic says.
+
+        """
+        kind = self._own.get(recorded.topic)
+        if kind is not None:
+            self._own_message(recorded, _OWN[kind])
+        if recorded.topic in self._listened:
+            self._sensor_message(recorded)
+        self.history.now = max(self.history.now, recorded.log_time)
+        if recorded.log_time >= self._looks:
+            self._advance(recorded.log_time)
+
+    def _own_message(self, recorded: Recorded, kind: type) -> None:
+        log_time, message = recorded.log_time, recorded.decode(kind)
+        if isinstance(message, ActionRequest):
+            self._published.request(message, log_time)
+            self._later(log_time, partial(self._request, message, log_time))
+        elif isinstance(message, Observation):
+            self._published.observation(message, log_time)
+        elif isinstance(message, RecorderState):
+            self.history.recorder(message)
+        else:
+            self.history.advanced(message)
+
+    def _sensor_message(self, recorded: Recorded) -> None:
+        heard = self.history.hear(recorded)
+        for agent, group, use in self._groups:
+            if use.topic == recorded.topic:
+                self._commands.sent(agent, group, use, heard)
+        for agent, wiring in self.history.wiring.items():
+            stop = wiring.uses.get(STOP)
+            if stop is not None and stop.topic == recorded.topic and STOP in heard.readings:
+                pressed = bool(heard.readings[STOP].values[0])
+                self._decisions.pressed(agent, heard, pressed=pressed)
+
+    def add(self, record: Record, log_time: int) -> None:
+        """Take the next record; it is looked at when what it speaks of has come."""
+        if isinstance(record, Transition):
+            if record.id.agent not in self._start or record.reset is not None:
+                self._start[record.id.agent] = record
+            start = self._start[record.id.agent]
+            self.history.came(record.closed, log_time)
+            if record.decisions:
+                self._commands.gated(record.id.agent)
+            self._noting.append(
+                (log_time + DELAY - AHEAD, partial(self._observations.note, record))
+            )
+            self._later(log_time, partial(self._transition, record, start, log_time))
+        elif isinstance(record, GateDecision):
+            self._gate_speaks.add(record.id.agent)
+            self._commands.gated(record.id.agent)
+            self.history.came(record.decided or record.commanded, log_time)
+            self._published.answered(record, log_time)
+            self._commands.decided(record, log_time)
+            self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
+            self._later(log_time, partial(self._decision, record, log_time))
+        elif isinstance(record, PrivilegedObservation):
+            self._published.evaluator(record, log_time)
+        elif isinstance(record, ActuationEvidence):
+            self._later(log_time, partial(self._feedback.evidence, record))
+        self._advance(log_time)
+
+    def finish(self, *, torn: bool) -> None:
+        """Look at all that is left, once the record is at its end."""
+        self.history.torn = torn
+        _do(self._noting, math.inf)
+        _do(self._pending, math.inf)
+        self._commands.finish(self.history.now)
+
+    # Looking -------------------------------------------------------------------------------------
+
+    def _later(self, log_time: int, look: Callable[[], None]) -> None:
+        self._pending.append((log_time + DELAY, look))
+
+    def _advance(self, log_time: int) -> None:
+        self._looks = log_time + OFTEN
+        self.history.now = max(self.history.now, log_time)
+        _do(self._noting, self.history.now)
+        _do(self._pending, self.history.now)
+        self._commands.check(self.history.now - DELAY)
+
+    def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
+        self._observations.check(now, start, log_time)
+        self._feedback.check(now)
+        self._imports.check(now)
+        if not is_import(now):
+            self._published.check_observation(now, log_time)
+        evaluator = self._published.evaluator_of(now)
+        if evaluator is not None:
+            self._observations.evaluator(evaluator[0].fields, now, evaluator[1])
+        if now.decisions and now.id.agent not in self._gate_speaks:
+            self._only_carried.add(now.id.agent)
+            for decision in now.decisions:
+                self._decision(decision, log_time)
+
+    def _request(self, request: ActionRequest, log_time: int) -> None:
+        if request.id.agent in self._gate_speaks and log_time < self.history.now - END:
+            self._published.check_answered(request, log_time)
+
+    def _decision(self, decision: GateDecision, log_time: int) -> None:
+        asked = self._published.asked(decision)
+        self._decisions.check(decision, log_time, asked)
+        self._published.check_request(decision, log_time)
+
+    # Saying --------------------------------------------------------------------------------------
+
+    @property
+    def not_checked(self) -> tuple[NotChecked, ...]:
+        """Return what the record has no topics for."""
+        found: list[NotChecked] = []
+        evaluator = {f'field {spec.name}' for spec in self.history.contract.privileged}
+        several = len(self.history.wiring) > 1
+        for agent, wiring in self.history.wiring.items():
+            for use in wiring.missing:
+                kind = 'evaluator' if use.name in evaluator else use.name.partition(' ')[0]
+                whose = f' of {agent}' if several else ''
+                why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
+                rules = _RULES_OF[kind]
+                if use.name == f'gate {OPERATOR}':
+                    rules = (*rules, catalogue.OPERATOR_FIRST)
+                found += [NotChecked(rule=rule.id, why=why) for rule in rules]
+        for kind, rule in (
+            (_REQUEST, catalogue.AS_PUBLISHED),
+            (_REQUEST, catalogue.REQUEST_ANSWERED),
+            (_OBSERVATION, catalogue.AS_PUBLISHED),
+        ):
+            if kind not in self._own.values():
+                why = f'no topic of type {kind} in the record'
+                found.append(NotChecked(rule=rule.id, why=why))
+        for agent in sorted(self._only_carried):
+            why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
+            found += [NotChecked(rule=rule.id, why=why) for rule in _OF_THE_GATE]
+        for host in self.history.foreign:
+            why = (
+                f'instants of host {host!r}: not on the clock of the record, and placed by how '
+                'long its messages took to the recorder'
+            )
+            found += [NotChecked(rule=rule.id, why=why) for rule in _OF_CLOCKS]
+        for spec in looked_up_fields(self.history.contract):
+            why = f'field {spec.name}: looked up in tf, which is not computed again'
+            found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF['field']]
+        return tuple(found)
+
+
+def _do(due: deque[tuple[int, Callable[[], None]]], now: float) -> None:
+    while due and due[0][0] <= now:
+        due.popleft()[1]()

@@ -1,0 +1,100 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A page for each rule of the audit, for a terminal and as a section of ``doc/audit.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+import difflib
+import textwrap
+
+from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.evidence.audit.rules.base import DecisionCheck, Rule, Severity, StepCheck
+from boundary_env_ros.evidence.audit.rules.catalogue import GROUPS, RULE
+from boundary_env_ros.evidence.audit.rules.checks import CHECKS
+
+_WIDTH = 88
+
+_SEVERITY: Mapping[Severity, str] = {
+    Severity.FATAL: 'No claim may rest on a record that breaks it.',
+    Severity.SUSPICIOUS: 'Look before a claim rests on it; the exit code stays.',
+    Severity.HOUSEKEEPING: 'The record itself is whole; the exit code stays.',
+}
+
+
+def explain(name: str) -> str:
+    """
+    Return the page of a rule as text.
+
+    Raises
+    ------
+    BoundaryError
+        If there is no such rule.
+
+    """
+    rule = RULE.get(name)
+    if rule is None:
+        near = difflib.get_close_matches(name, RULE, n=3, cutoff=0.5)
+        hint = (
+            f'did you mean {", ".join(near)}?'
+            if near
+            else '`boundary-env audit --rules` lists them.'
+        )
+        raise BoundaryError(f'There is no rule {name!r}: {hint}')
+    parts = [
+        f'{rule.id}: {rule.severity.value}. {_SEVERITY[rule.severity]}',
+        f'An honest record keeps: {rule.sentence}',
+        f'Way out: {rule.way_out}',
+        f'Applied to {applied_to(rule)}.',
+        f'Page: {rule.page}',
+    ]
+    return '\n'.join(
+        textwrap.fill(part, _WIDTH, subsequent_indent='  ', break_on_hyphens=False)
+        for part in parts
+    )
+
+
+def listed() -> str:
+    """Return all rules, one a line, by group."""
+    width = max(map(len, RULE))
+    lines: list[str] = []
+    for title, rules in GROUPS.items():
+        lines += ['', title] if lines else [title]
+        lines += [f'  {rule.id:<{width}}  {rule.severity.value}' for rule in rules]
+    return '\n'.join(lines)
+
+
+def section(rule: Rule) -> str:
+    """Return the page of a rule as a section of ``doc/audit.md``."""
+    return (
+        f'### `{rule.id}`\n\n'
+        f'{rule.severity.value.capitalize()}. {rule.sentence}\n'
+        f'Applied to {applied_to(rule)}.\n\n'
+        f'*Way out:* {rule.way_out}\n'
+    )
+
+
+def sections() -> Iterator[str]:
+    """Yield all pages with their headings, as they stand in ``doc/audit.md``."""
+    for title, rules in GROUPS.items():
+        yield f'## {title}\n'
+        for rule in rules:
+            yield section(rule)
+
+
+def applied_to(rule: Rule) -> str:
+    """Return what a rule looks at and what it needs for that, in words."""
+    checks = [c for c in CHECKS if c.rule is rule]
+    looks = {
+        'each step': any(isinstance(check, StepCheck) for check in checks),
+        'each decision of the gate': any(isinstance(check, DecisionCheck) for check in checks),
+        'the raw messages of a bag, and what the record says of them': rule.raw,
+    }
+    needs = {
+        'the contract': rule.raw or any(check.contract for check in checks),
+        'its task': rule.task or any(check.task for check in checks),
+    }
+    what, needed = ([text for text, is_so in found.items() if is_so] for found in (looks, needs))
+    return (', '.join(what) or 'the record as a whole') + (
+        f'; needs {" and ".join(needed)}' if needed else ''
+    )

@@ -1,0 +1,459 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a rule of the audit is, and what it gets to see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+import math
+
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    Reason,
+    RuntimeLimits,
+    Trigger,
+)
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import was_unheard
+from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.timebase import ClockReading, Stamp
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RequestRejected
+
+#: Numbers that went through a sum or a difference in another order may differ by this.
+ROUNDING = 1e-9
+
+
+class Severity(Enum):
+    """
+    How bad a finding is.
+
+    ``FATAL``: the record contradicts itself, its contract or its sensors: no claim may rest on it.
+    ``SUSPICIOUS``: the record is true as far as can be seen, but something is missing from it or
+    looks odd: look before a claim rests on it.
+    ``HOUSEKEEPING``: the record is whole; something that is kept beside it is not.
+    """
+
+    FATAL = 'fatal'
+    SUSPICIOUS = 'suspicious'
+    HOUSEKEEPING = 'housekeeping'
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """
+    One place where a record does not keep a rule.
+
+    Attributes
+    ----------
+    field
+        Where in the record, for example ``decisions[0].command[1]``.
+    expected, actual
+        What the rule asks for there, and what came.
+
+    """
+
+    field: str
+    expected: str
+    actual: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """
+    A contract in the form in which the rules use it.
+
+    Attributes
+    ----------
+    contract, digest
+        The contract and its digest.
+    names, low, high, safe, rate, stop
+        Of each dimension of the command, one action group after the other; ``safe`` is NaN where
+        a dimension is to stay where it is.
+    limits
+        What the rules of the gate need of the contract.
+    seen
+        The fields of the observation and of the rest of the state, by name.
+
+    """
+
+    contract: Contract
+    digest: str
+    names: tuple[str, ...]
+    low: Vector
+    high: Vector
+    safe: Vector
+    rate: Vector
+    stop: Vector
+    limits: Limits
+    seen: Mapping[str, FieldSpec]
+
+
+#: Requests of one lease whose instants are remembered.
+ASKED_KEPT = 256
+
+#: When the observation that a request answers was frozen, and when the gate had the request.
+Asked = tuple[ClockReading | None, ClockReading | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """
+    One decision of the gate in the chain of its decisions.
+
+    Attributes
+    ----------
+    decision
+        The decision.
+    place
+        Where it stands in the record, for example ``decisions[2]``.
+    before
+        The decision before it in the record; None for the first one.
+    emitted
+        The last decisions before it that published a command, the newest last: as many as the
+        third derivative of what was published needs.
+    heard, seen
+        The last request before it that was not refused, and the last one of all.
+    obeyed
+        The last decision before it by which a policy or an operator was heard.
+    since_obeyed
+        The commands that went out since ``obeyed``, with that of its own.
+    ticked
+        The last decision before it of the gate's own timer.
+    goal
+        The command that is in force: what the last one who was heard asked for, or where the
+        robot was stopped; None if that is not known.
+    deactivated
+        Whether the gate was deactivated since the last command that it published, or with it.
+    asked
+        When what the requests under its lease answer was observed, and when the gate had them, the
+        newest last; None if the record does not begin before them.
+    direct
+        Whether it must follow ``before`` directly: False where the record holds no decisions
+        between two episodes.
+    terms
+        The contract; None if it is not known.
+
+    """
+
+    decision: GateDecision
+    place: str
+    before: GateDecision | None
+    emitted: tuple[GateDecision, ...]
+    heard: ActionRequest | None
+    seen: ActionRequest | None
+    obeyed: GateDecision | None
+    ticked: GateDecision | None
+    since_obeyed: tuple[Vector, ...]
+    goal: Vector | None
+    deactivated: bool
+    asked: tuple[Asked, ...] | None
+    direct: bool
+    terms: Terms | None
+
+    @property
+    def published(self) -> GateDecision | None:
+        """Return the last decision before it that published a command."""
+        return self.emitted[-1] if self.emitted else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """
+    What a rule gets to see: one transition, and what came before it.
+
+    Attributes
+    ----------
+    now
+        The transition.
+    first
+        The first transition of the record.
+    last
+        The transition of the same agent before this one; None for its first.
+    start
+        The first transition of the episode; ``now`` itself if it is that.
+    answered
+        The step whose observation the action of this one answers; None if it is not known any
+        more.
+    reopened
+        Whether the episode had been left for another one before.
+    past
+        Values of the fields of the observations of the episode before this one, the newest last,
+        as far as they are remembered.
+    links
+        The decisions of the transition, in the chain of the gate.
+    terms, task
+        The contract and its task; None if they are not known.
+
+    """
+
+    now: Transition
+    first: Transition
+    last: Transition | None
+    start: Transition
+    answered: Transition | None
+    reopened: bool
+    past: tuple[Mapping[str, Vector], ...]
+    links: tuple[Link, ...]
+    terms: Terms | None
+    task: Task | None
+
+    @property
+    def earlier(self) -> Transition | None:
+        """Return the transition of the same episode before this one."""
+        last = self.last
+        if last is not None and last.id.episode_id == self.now.id.episode_id:
+            return last
+        return None
+
+    @property
+    def ended(self) -> bool:
+        """Return whether the step ends its episode."""
+        return self.now.terminated or self.now.truncated
+
+    @property
+    def answer(self) -> GateDecision | None:
+        """Return the decision that answered the action of this step."""
+        return self.now.answer
+
+
+Found = Iterator[Mismatch]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    One rule of the audit.
+
+    Attributes
+    ----------
+    id
+        Its name in reports.
+    sentence
+        What an honest record keeps.
+    way_out
+        Where to look when one does not.
+    severity
+        See :class:`Severity`.
+    raw
+        Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
+        them.
+    task
+        Whether it needs the task for that, too.
+    near
+        Whether it compares with another record, which may have been where the record is damaged.
+
+    """
+
+    id: str
+    sentence: str
+    way_out: str
+    severity: Severity = Severity.FATAL
+    raw: bool = False
+    task: bool = False
+    near: bool = False
+
+    @property
+    def page(self) -> str:
+        """Return where it is explained."""
+        return f'doc/audit.md#{self.id}'
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """
+    A function that looks whether one part of a rule is kept.
+
+    Attributes
+    ----------
+    rule
+        The rule.
+    look
+        Pure function from a step, or a decision of the gate, to what is wrong in it.
+    contract, task
+        Whether it can only be applied with the contract, or its task, at hand.
+    near
+        Whether it compares with the step or decision before, as :class:`Rule` has it.
+    imports
+        Why it is not applied to an imported step; empty if it is.
+
+    """
+
+    rule: Rule
+    look: Callable[..., Found]
+    contract: bool = False
+    task: bool = False
+    near: bool = False
+    imports: Callable[[Transition], str] = lambda now: ''
+
+
+class StepCheck(Check):
+    """A check of a step."""
+
+
+class DecisionCheck(Check):
+    """A check of a decision."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotChecked:
+    """A rule that could not be applied, at all or to some part of the record, and why."""
+
+    rule: str
+    why: str
+
+
+def of_step(
+    rule: Rule,
+    *,
+    contract: bool = False,
+    task: bool = False,
+    near: bool = False,
+    imports: Callable[[Transition], str] = lambda now: '',
+) -> Callable[[Callable[[Scene], Found]], StepCheck]:
+    """Make a check of steps of a function."""
+    return lambda look: StepCheck(rule, look, contract, task, near, imports)
+
+
+def of_decision(
+    rule: Rule, *, contract: bool = False, near: bool = False
+) -> Callable[[Callable[[Link], Found]], DecisionCheck]:
+    """Make a check of decisions of the gate of a function."""
+    return lambda look: DecisionCheck(rule, look, contract, near=near)
+
+
+def terms_of(contract: Contract, digest: str) -> Terms:
+    """Return the contract in the form in which the rules use it."""
+    limits = Limits.of(contract)
+    return Terms(
+        contract=contract,
+        digest=digest,
+        names=limits.names,
+        low=contract.flat('low'),
+        high=contract.flat('high'),
+        safe=contract.flat('safe'),
+        rate=contract.flat('rate'),
+        stop=contract.flat('stop'),
+        limits=limits,
+        seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
+    )
+
+
+def is_unheard(decision: GateDecision) -> bool:
+    """Return whether there is no request, or one that nobody asked how late it was."""
+    return decision.trigger is not Trigger.REQUEST or was_unheard(decision)
+
+
+def is_republished(decision: GateDecision) -> bool:
+    """Return whether a decision sends what is in force again, between two actions."""
+    return any(result.reason is Reason.REPUBLISHED for result in decision.rules)
+
+
+def limits_of(decision: GateDecision, terms: Terms) -> Limits:
+    """Return the limits that held for a decision; those of the contract if it claims looser."""
+    if decision.runtime_limits == RuntimeLimits():
+        return terms.limits
+    try:
+        return tightened_limits(terms.limits, decision.runtime_limits)
+    except RequestRejected:
+        return terms.limits
+
+
+def known(terms: Terms | None) -> Terms:
+    """Return the terms of a rule that is only applied with the contract."""
+    if terms is None:
+        raise ValueError('Expected a contract for a rule that needs one, got none.')
+    return terms
+
+
+def number(value: float | None) -> str:
+    """Return a number as text for a person, exact enough to see a difference."""
+    return 'unknown' if value is None else f'{value:.9g}'
+
+
+def vector(values: Sequence[float]) -> str:
+    """Return numbers as text for a person."""
+    return f'[{", ".join(map(number, values))}]' if values else 'nothing'
+
+
+def close(one: float, other: float, tolerance: float = ROUNDING) -> bool:
+    """Return whether two numbers are the same but for rounding."""
+    if math.isnan(one) or math.isnan(other):
+        return math.isnan(one) and math.isnan(other)
+    return one == other or abs(one - other) <= tolerance * max(1.0, abs(one), abs(other))
+
+
+def format_value(value: object) -> str:
+    """Return what a record says as text for a person."""
+    if isinstance(value, tuple):
+        if value and all(isinstance(item, str) for item in value):
+            return ', '.join(value)
+        numbers = all(isinstance(item, (int, float)) for item in value)
+        return vector(value) if numbers else f'{len(value)} items'
+    if isinstance(value, Enum):
+        return str(value.name)
+    if isinstance(value, ClockReading):
+        return f'{value.ros.nanoseconds} ns'
+    if isinstance(value, Stamp):
+        return f'{value.nanoseconds} ns'
+    if isinstance(value, bytes):
+        return value.hex()
+    return number(value) if value is None or isinstance(value, float) else repr(value)
+
+
+def unlike(field: str, expected: object, actual: object, why: str = '') -> Found:
+    """Yield a mismatch unless two values are the same, bit by bit."""
+    if not same(expected, actual):
+        yield Mismatch(field, f'{format_value(expected)} {why}'.rstrip(), format_value(actual))
+
+
+def outside(field: str, actual: float | None, least: float, most: float, why: str = '') -> Found:
+    """Yield a mismatch unless a number is known, and in a range but for rounding."""
+    low, high = (ROUNDING * max(1.0, abs(end)) for end in (least, most))
+    if actual is None or not least - low <= actual <= most + high:
+        expected = number(most) if least == most else f'between {number(least)} and {number(most)}'
+        yield Mismatch(field, f'{expected} {why}'.rstrip(), number(actual))
+
+
+def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], ClockReading | None]]:
+    """
+    Yield the observations of the transition, each with the instant at which it was frozen.
+
+    The one before is looked at only where no earlier step shows it already.
+    """
+    now = scene.now
+    if scene.earlier is None and now.before:
+        yield 'before', now.before, None
+    yield 'after', now.after, now.closed
+    yield 'state', now.state, now.closed
+
+
+def declared(
+    scene: Scene,
+) -> Iterator[tuple[str, FieldSpec, ObservationField, ClockReading | None]]:
+    """Yield each field that the contract declares: its place, specification and instant."""
+    specs = known(scene.terms).seen
+    for view, found, frozen in views(scene):
+        for field in found:
+            if field.name in specs:
+                yield f'{view}.{field.name}', specs[field.name], field, frozen
+
+
+def same(one: object, other: object) -> bool:
+    """Return whether two records are the same, bit by bit, NaN being the same as NaN."""
+    if one is other or one == other:
+        return True
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isnan(one) and math.isnan(other)
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    if type(one) is type(other) and is_dataclass(one):
+        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+    return False

@@ -1,0 +1,143 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of who made the record, under which contract, for which episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import re
+
+from boundary_env_ros.core.gate.decision import StepId, Verdict
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import (
+    Found,
+    known,
+    Link,
+    Mismatch,
+    of_decision,
+    of_step,
+    Scene,
+    unlike,
+)
+from boundary_env_ros.evidence.audit.rules.imported import never
+
+_DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
+_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+
+
+def _ids(scene: Scene) -> Iterator[tuple[str, StepId]]:
+    """Yield every identity in the transition, but for those of requests that were refused."""
+    yield 'id', scene.now.id
+    for i, decision in enumerate(scene.now.decisions):
+        if decision.verdict is not Verdict.REJECTED:
+            yield f'decisions[{i}].id', decision.id
+
+
+@of_step(catalogue.ONE_CONTRACT)
+def _one_contract(scene: Scene) -> Found:
+    now, first = scene.now.id, scene.first.id
+    for place, found in _ids(scene):
+        if not _DIGEST.fullmatch(found.digest):
+            expected = 'sha256: and 64 hexadecimal digits'
+            yield Mismatch(f'{place}.digest', expected, repr(found.digest))
+        yield from unlike(f'{place}.digest', first.digest, found.digest, 'as in the first step')
+        yield from unlike(f'{place}.agent', now.agent, found.agent)
+    if not _UUID.fullmatch(now.episode_id):
+        yield Mismatch('id.episode_id', 'a UUID', repr(now.episode_id))
+
+
+@of_step(catalogue.ONE_CONTRACT, contract=True)
+def _of_contract(scene: Scene) -> Found:
+    terms, now = known(scene.terms), scene.now
+    contract = terms.contract
+    yield from unlike('id.digest', terms.digest, now.id.digest)
+    yield from unlike('contract', contract.name, now.contract)
+    yield from unlike('contract_version', contract.version, now.contract_version)
+    yield from unlike('pacing', contract.pacing, now.pacing)
+    if now.id.agent not in contract.agents:
+        yield Mismatch('id.agent', f'one of {", ".join(contract.agents)}', repr(now.id.agent))
+
+
+@of_step(catalogue.VERSIONS_PRESENT, imports=never)
+def _versions_present(scene: Scene) -> Found:
+    now, answer = scene.now, scene.answer
+    names = ('contract', 'contract_version', 'software_version', 'client_version')
+    found = {name: getattr(now, name) for name in names}
+    for i, decision in enumerate(now.decisions):
+        found[f'decisions[{i}].software_version'] = decision.software_version
+    if answer is not None and answer.request is not None:
+        found['request.client_version'] = answer.request.client_version
+    for name, version in found.items():
+        if not version:
+            yield Mismatch(name, 'a name or version', 'nothing')
+
+
+@of_step(catalogue.EPISODE_CONSTANT)
+def _episode_constant(scene: Scene) -> Found:
+    for place, expected, actual in _constants(scene):
+        yield from unlike(place, expected, actual, 'as before')
+
+
+def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
+    """Yield what must be the same as before: its place, what it was and what it is."""
+    now, earlier = scene.now, scene.earlier
+    for base, names in (
+        (scene.first, ('contract', 'contract_version', 'software_version')),
+        (scene.start, ('client_version', 'wrappers', 'seed')),
+    ):
+        for name in names:
+            yield name, getattr(base, name), getattr(now, name)
+    if now.reset is not None:
+        yield 'reset.seed', now.seed, now.reset.seed
+    for link in scene.links:
+        if link.before is not None:
+            version = link.decision.software_version
+            yield f'{link.place}.software_version', link.before.software_version, version
+    if earlier is None:
+        return
+    yield 'closed.ros.host', earlier.closed.ros.host, now.closed.ros.host
+    old_ones, new_ones = (*earlier.after, *earlier.state), (*now.after, *now.state)
+    for old, new in zip(old_ones, new_ones, strict=False):
+        if old.name != new.name:
+            continue
+        yield f'after.{new.name}.source', old.source, new.source
+        for name in ('captured', 'published', 'arrived'):
+            one, other = getattr(old, name), getattr(new, name)
+            if one is not None and other is not None:
+                yield f'after.{new.name}.{name}.host', one.host, other.host
+
+
+@of_decision(catalogue.EPISODE_CONSTANT)
+def _lease_constant(link: Link) -> Found:
+    heard, request = link.heard, link.decision.request
+    if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
+        return
+    if heard.id.episode_id == request.id.episode_id:
+        for name in ('lease_id', 'client', 'client_version'):
+            expected, actual = getattr(heard, name), getattr(request, name)
+            yield from unlike(f'request.{name}', expected, actual, 'as before')
+
+
+#: Wrappers that end episodes, or change actions, without the record knowing.
+_UNSEEN = {
+    'TimeLimit': 'time limits live in the contract',
+    'ClipAction': 'the gate limits actions, and says so',
+}
+
+#: Wrappers that count what others, which stand outside of them, may change.
+_COUNT = ('RecordEpisodeStatistics',)
+_CHANGE = ('NormalizeReward', 'TransformReward', 'ClipReward')
+
+
+@of_step(catalogue.WRAPPER_ORDER, imports=never)
+def _wrapper_order(scene: Scene) -> Found:
+    if scene.now is not scene.start:
+        return  # Once for an episode; that they stay the same is looked at elsewhere.
+    names = [re.split(r'[<(]', name)[0].rpartition('.')[2] for name in scene.now.wrappers]
+    for i, name in enumerate(names):
+        if name in _UNSEEN:
+            yield Mismatch(f'wrappers[{i}]', f'none: {_UNSEEN[name]}', repr(name))
+        outside = [later for later in names[i + 1 :] if later in _CHANGE]
+        if name in _COUNT and outside:
+            expected = f'inside of {", ".join(outside)}'
+            yield Mismatch(f'wrappers[{i}]', expected, f'{name!r} outside of it')

@@ -1,0 +1,137 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about what the gate measured."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.observation import age_of
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Verdict
+from boundary_env_ros.core.gate.explain import unusable
+from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
+from boundary_env_ros.core.gate.rules.measured import beside, kept_of, measured_command
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import (
+    Found,
+    known,
+    limits_of,
+    Link,
+    Mismatch,
+    of_decision,
+    outside,
+    Terms,
+    unlike,
+    vector,
+)
+from boundary_env_ros.evidence.audit.rules.command import (
+    BEFORE_COMMAND,
+    in_force,
+    known_since,
+    left_alone,
+    since_sent,
+)
+from boundary_env_ros.evidence.audit.rules.gate import same_numbers
+
+
+@of_decision(catalogue.PREVIOUS_COMMAND, contract=True)
+def seeded_from_measured(link: Link) -> Found:
+    """Yield where a command before that was measured is not what the gate makes of the state."""
+    terms, decision = known(link.terms), link.decision
+    limits = limits_of(decision, terms)
+    if not decision.seeded or decision.verdict is Verdict.REJECTED:
+        return
+    found = {measurement.name: measurement for measurement in decision.measurements}
+    expected = measured_command(limits, found, since_sent(link, terms)) or ()
+    last = in_force(link, terms)
+    if last is not None and len(last.command) == len(limits.low) == len(decision.previous_command):
+        left, surely = (left_alone(last, decision, terms, surely=sure) for sure in (False, True))
+        measured = measured_command(limits, found)
+        kept = kept_of(limits, last.command, measured) if measured else ()
+        if not any(left) or (kept == decision.previous_command and not any(surely)):
+            expected = kept
+        elif not all(surely):
+            # Whether a driver had taken over by then is known to within a moment.
+            gone = [
+                certain or (maybe and previous != was)
+                for certain, maybe, previous, was in zip(
+                    surely, left, decision.previous_command, last.command, strict=True
+                )
+            ]
+            there = known_since(link, terms)
+            expected = beside(limits, last.command, there, gone, to_stop=False)
+    if not same_numbers(expected, decision.previous_command):
+        yield Mismatch(
+            'previous_command',
+            f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
+            vector(decision.previous_command),
+        )
+
+
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+def _measurement_age(link: Link) -> Found:
+    decision = link.decision
+    for i, measurement in enumerate(decision.measurements):
+        if not measurement.received_steady:
+            continue
+        bounds = _age_bounds(decision, measurement, known(link.terms))
+        if bounds is not None:
+            why = f's since {measurement.name!r} came and was captured'
+            yield from outside(f'measurements[{i}].age', measurement.age, *bounds, why)
+
+
+def _age_bounds(
+    decision: GateDecision, measurement: Measurement, terms: Terms
+) -> tuple[float, float] | None:
+    """Return between what the age of a measurement must lie; None if nothing tells."""
+    ends = [at for at in (decision.decided, decision.commanded) if at is not None]
+    if not ends:
+        return None
+    if terms.contract.pacing is Pacing.LOCKSTEP:
+        # Only simulated time ages what was measured, and that may go on until the command is out.
+        ages = [age_of(measurement.captured, at) for at in ends]
+        known_ones = [age for age in ages if age is not None]
+        return (min(known_ones), max(known_ones)) if known_ones else None
+    if decision.decided is not None:
+        age = _worse_age(measurement, decision.decided)
+        return age, age
+    # The timer decides before the command is out, and does not say when.
+    age = _worse_age(measurement, ends[0])
+    return age - terms.contract.safety.gate_period - BEFORE_COMMAND, age
+
+
+def _worse_age(measurement: Measurement, now: ClockReading) -> float:
+    """Return the age by arrival or by capture, whichever is worse."""
+    age = (now.steady - measurement.received_steady) / NANOSECONDS
+    captured = measurement.captured
+    if captured is not None and captured.host == now.ros.host:
+        since = age_of(captured, now)
+        age = age if since is None else max(age, abs(since))
+    return age
+
+
+@of_decision(catalogue.MEASUREMENTS_AS_CONTRACT, contract=True)
+def _measurements_as_contract(link: Link) -> Found:
+    contract, decision = known(link.terms).contract, link.decision
+    sizes = {name: need.size for name, need in known(link.terms).limits.needs.items()}
+    if contract.safety.operator is not None:
+        sizes[OPERATOR] = contract.command_size + 1  # and the switch
+    of_fields = {f'{ALIVE}.{field.name}': field.size for field in contract.fields}
+    found = {measurement.name: measurement for measurement in decision.measurements}
+    if set(found) != set(sizes) or len(found) != len(decision.measurements):
+        actual = ', '.join(measurement.name for measurement in decision.measurements)
+        yield Mismatch('measurements', ', '.join(sorted(sizes)), actual or 'none')
+        return
+    before = {} if link.before is None else {m.name: m for m in link.before.measurements}
+    for name, measurement in found.items():
+        size = sizes[name]
+        if len(measurement.values) != size:
+            # What was not measured is kept as it came, to be seen.
+            size = of_fields.get(name, size) if unusable(measurement, contract) else size
+        if measurement.values and len(measurement.values) != size:
+            yield Mismatch(
+                f'measurements.{name}.values', f'{size} values', str(len(measurement.values))
+            )
+        if name in before:
+            place = f'measurements.{name}.topic'
+            yield from unlike(place, before[name].topic, measurement.topic, 'as before')

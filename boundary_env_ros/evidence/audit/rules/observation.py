@@ -1,0 +1,117 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of what the policy saw."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
+from boundary_env_ros.core.contract.sources import Picture
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import (
+    declared,
+    Found,
+    known,
+    Mismatch,
+    number,
+    of_step,
+    outside,
+    Scene,
+    unlike,
+    vector,
+    views,
+)
+
+
+@of_step(catalogue.FIELDS_AS_CONTRACT, contract=True)
+def _fields_as_contract(scene: Scene) -> Found:
+    contract = known(scene.terms).contract
+    for view, fields, _ in views(scene):
+        specs = contract.state if view == 'state' else contract.observation
+        expected, actual = ([item.name for item in items] for items in (specs, fields))
+        if actual != expected:
+            names = f'the fields {", ".join(expected) or "none"}'
+            yield Mismatch(view, names, ', '.join(actual) or 'none')
+    goes_on = scene.now.kind is Kind.STEP and not scene.ended
+    for place, spec, field, _ in declared(scene):
+        yield from unlike(f'{place}.frame_id', spec.frame, field.frame_id)
+        if field.confidence is not None:
+            yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
+        yield from _wrong_image(place, spec, field)
+        yield from _wrong_values(place, spec, field, goes_on=goes_on)
+
+
+def _wrong_values(place: str, spec: FieldSpec, field: ObservationField, *, goes_on: bool) -> Found:
+    """Yield where the values of a field have not the number, type and bounds of the contract."""
+    size = 0 if spec.is_image else math.prod(spec.shape)
+    if field.status is not FieldStatus.MISSING and len(field.values) != size:
+        yield Mismatch(f'{place}.values', f'{size} values', f'{len(field.values)}')
+    whole = np.dtype(spec.dtype).kind in 'iub'
+    at_bound = False
+    # The values of an image are in its message.
+    lows, highs = ((), ()) if spec.is_image else (spec.low, spec.high)
+    for i, (value, low, high) in enumerate(zip(field.values, lows, highs, strict=False)):
+        at_bound = at_bound or value in (low, high)
+        if not low <= value <= high:
+            expected = f'between {number(low)} and {number(high)}'
+            yield Mismatch(f'{place}.values[{i}]', expected, number(value))
+        if not math.isfinite(value) or (whole and not value.is_integer()):
+            yield Mismatch(f'{place}.values[{i}]', f'type {spec.dtype}', number(value))
+    if field.clipped and (
+        not at_bound or (spec.out_of_bounds is OutOfBounds.TRUNCATE and goes_on)
+    ):
+        expected = 'no clipping, or an ending' if at_bound else 'a value at a bound'
+        yield Mismatch(f'{place}.clipped', expected, f'clipped {vector(field.values)}')
+
+
+def _wrong_image(place: str, spec: FieldSpec, field: ObservationField) -> Found:
+    """Yield where a reference to an image is not to one of the contract."""
+    image = field.image
+    if not spec.is_image and image is not None:
+        yield Mismatch(f'{place}.image', 'no image', 'one')
+    elif image is not None:
+        height, width = spec.shape[:2]
+        expected = f'{width}x{height} {encoding_of(spec)}'
+        yield from unlike(
+            f'{place}.image', expected, f'{image.width}x{image.height} {image.encoding}'
+        )
+        if len(image.sha256) != 32 or not any(image.sha256):
+            yield Mismatch(f'{place}.image.sha256', 'the hash of the image', image.sha256.hex())
+        if field.captured is not None:
+            yield from unlike(
+                f'{place}.image.stamp', field.captured.nanoseconds, int(image.stamp), 'as captured'
+            )
+
+
+def encoding_of(spec: FieldSpec) -> str:
+    """Return what the reference to an image of a field names as its encoding."""
+    source = spec.source
+    return (source.compressed or source.encoding) if isinstance(source, Picture) else ''
+
+
+@of_step(catalogue.TRUTH_WITHHELD, contract=True)
+def _truth_withheld(scene: Scene) -> Found:
+    contract = known(scene.terms).contract
+    hidden = {spec.name for spec in contract.privileged}
+    topics = {spec.topic for spec in contract.privileged if spec.topic}
+    topics -= {spec.topic for spec in (*contract.observation, *contract.state)}
+    for view in ('before', 'after', 'state'):
+        for field in getattr(scene.now, view):
+            source = field.source
+            if field.name in hidden or any(
+                source == topic or source.endswith(f'/{topic}') for topic in topics
+            ):
+                expected = 'nothing that only the evaluator may see'
+                yield Mismatch(f'{view}.{field.name}', expected, f'{field.name!r} from {source!r}')
+
+
+@of_step(catalogue.CLOCKS_AGREE)
+def _age_not_negative(scene: Scene) -> Found:
+    for field in scene.now.after:
+        if field.age is not None and field.age < 0:
+            yield Mismatch(f'after.{field.name}.age', 'at least 0 s', number(field.age))

@@ -1,0 +1,173 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about when it happened, and how long each stage took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.evidence.audit.rules import catalogue
+from boundary_env_ros.evidence.audit.rules.base import (
+    close,
+    Found,
+    known,
+    Mismatch,
+    number,
+    of_step,
+    Scene,
+    unlike,
+)
+from boundary_env_ros.evidence.audit.rules.imported import never
+
+#: The instants of a step that its own processes took, in the order in which they happen.
+IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
+
+#: Seconds that one pair of readings of the two clocks may lie apart because the process was
+#: interrupted between them.
+READING = 0.02
+
+
+@of_step(catalogue.STEP_CONSISTENT, imports=never)
+def _instants_present(scene: Scene) -> Found:
+    now, answer = scene.now, scene.answer
+    if now.kind is not Kind.STEP or answer is None or not answer.published:
+        return
+    found = {name: getattr(now, name) for name in ('captured', *IN_ORDER)}
+    for name in ('capture', 'transport', 'inference', 'gate'):
+        found[f'latency.{name}.duration'] = getattr(now.latency, name).duration
+    for name, value in found.items():
+        if value is None:
+            yield Mismatch(name, 'an instant or a duration', 'unknown')
+
+
+@of_step(catalogue.STEP_CONSISTENT)
+def _stages_recomputed(scene: Scene) -> Found:
+    now = scene.now
+    instants = {name: getattr(now, name) for name in ('captured', *IN_ORDER, 'actuated')}
+    budget = {} if scene.terms is None else scene.terms.contract.latency_budget
+    expected = measure(**instants, budget=budget, offsets=now.clock_offsets)
+    for name in STAGES:
+        ours: LatencyStage = getattr(expected, name)
+        theirs: LatencyStage = getattr(now.latency, name)
+        for part in ('duration', 'clock_offset', 'uncertainty'):
+            one, other = getattr(ours, part), getattr(theirs, part)
+            if one is None or other is None or not close(one, other):
+                yield from unlike(f'latency.{name}.{part}', one, other, 's, from the instants')
+        if scene.terms is not None and now.kind is Kind.STEP:
+            yield from unlike(f'latency.{name}.budget', ours.budget, theirs.budget)
+
+
+@of_step(catalogue.INSTANTS_IN_ORDER)
+def _instants_in_order(scene: Scene) -> Found:
+    for (first, start), (second, end) in pairwise(_of_step(scene.now)):
+        seconds = elapsed(start, end)
+        if seconds is not None and seconds < 0:
+            yield Mismatch(second, f'not before {first!r}', f'{number(-seconds)} s before it')
+
+
+@of_step(catalogue.EXECUTION_MEASURED)
+def _actuated_after_commanded(scene: Scene) -> Found:
+    now = scene.now
+    if now.actuated is None:
+        return
+    if now.commanded is None:
+        yield Mismatch('actuated', 'nothing without a command', 'an instant')
+        return
+    start = now.commanded.ros
+    if start.clock is now.actuated.clock and start.host == now.actuated.host:
+        passed = now.actuated.nanoseconds - start.nanoseconds
+        if passed < 0:
+            yield Mismatch(
+                'actuated', 'not before `commanded`', f'{number(-passed / 1e9)} s before it'
+            )
+    if not now.actuated_source:
+        yield Mismatch('actuated_source', 'a topic', 'nothing')
+    if now.actuated_quantum is None or now.actuated_quantum < 0:
+        yield Mismatch('actuated_quantum', 'at least 0 s', number(now.actuated_quantum))
+
+
+def _of_step(now: Transition) -> list[tuple[str, ClockReading]]:
+    """Return the known instants of a step itself, in the order in which they happen."""
+    found = ((name, getattr(now, name)) for name in (*IN_ORDER, 'closed'))
+    return [(name, instant) for name, instant in found if instant is not None]
+
+
+def _instants(now: Transition) -> Iterator[tuple[str, ClockReading]]:
+    yield from _of_step(now)
+    for i, decision in enumerate(now.decisions):
+        for name in ('received', 'commanded'):
+            if (instant := getattr(decision, name)) is not None:
+                yield f'decisions[{i}].{name}', instant
+
+
+def _stamps(now: Transition) -> Iterator[tuple[str, Stamp | None]]:
+    for name in ('captured', 'actuated', 'measured_at'):
+        yield name, getattr(now, name)
+    for field in now.after:
+        yield f'after.{field.name}.captured', field.captured
+    for i, decision in enumerate(now.decisions):
+        for found in decision.measurements:
+            yield f'decisions[{i}].{found.name}.captured', found.captured
+
+
+@of_step(catalogue.INSTANTS_IN_ORDER)
+def _one_clock(scene: Scene) -> Found:
+    now, expected = scene.now, scene.first.closed.ros.clock
+    if scene.terms is not None:
+        expected = Clock.ROS if scene.terms.contract.sim_time else Clock.SYSTEM
+    stamps = [(*item, expected) for item in _stamps(now)]
+    for place, instant in _instants(now):
+        stamps.append((f'{place}.ros', instant.ros, expected))
+        if instant.steady <= 0:
+            yield Mismatch(f'{place}.steady', 'a steady reading', str(instant.steady))
+    for field in now.after:
+        for name in ('published', 'arrived'):
+            stamps.append((f'after.{field.name}.{name}', getattr(field, name), Clock.SYSTEM))
+    for place, stamp, clock in stamps:
+        if stamp is not None:
+            yield from unlike(f'{place}.clock', clock, stamp.clock)
+
+
+@of_step(catalogue.CLOCKS_AGREE, imports=never)
+def _clocks_agree(scene: Scene) -> Found:
+    for (_, start), (name, end) in pairwise(_of_step(scene.now)):
+        one, other = start.ros, end.ros
+        if one.clock is not Clock.SYSTEM or other.clock is not one.clock or one.host != other.host:
+            continue
+        difference = ((other.nanoseconds - one.nanoseconds) - (end.steady - start.steady)) / 1e9
+        if abs(difference) > READING:
+            yield Mismatch(
+                name,
+                f'clocks that differ by less than {READING} s since the instant before',
+                f'{number(difference)} s',
+            )
+
+
+@of_step(catalogue.STEPS_IN_ORDER, contract=True)
+def _period_kept(scene: Scene) -> Found:
+    now, earlier, contract = scene.now, scene.earlier, known(scene.terms).contract
+    if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
+        return
+    period = contract.period
+    if contract.pacing is Pacing.LOCKSTEP:
+        if now.cause:
+            return  # What ends an episode from outside waits for no advance.
+        passed = (now.closed.ros.nanoseconds - earlier.closed.ros.nanoseconds) / NANOSECONDS
+        expected = period
+    else:
+        late, before = now.tick_error, earlier.tick_error
+        steady = elapsed(earlier.closed, now.closed)
+        if late is None or before is None or steady is None:
+            return
+        # A tick that was missed altogether is not made up for.
+        passed, ticks = steady, max(1, round(before / period) + 1)
+        expected = ticks * period + late - before
+    if abs(passed - expected) > period / 4.0:
+        yield Mismatch(
+            'closed', f'{number(expected)} s after the step before', f'{number(passed)} s'
+        )

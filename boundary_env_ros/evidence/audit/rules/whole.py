@@ -1,0 +1,129 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules about the record as a whole, which the auditor applies itself."""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.evidence.audit.rules.base import (
+    Found,
+    Mismatch,
+    same,
+    Terms,
+    unlike,
+    vector,
+)
+
+#: Steps in which a value must be the same, each time another one, to be no coincidence.
+COINCIDENCES = 3
+
+#: Names of the evaluator's field and of the observation's, with the places in them.
+Pair = tuple[str, int, str, int]
+
+
+def leaking(
+    record: PrivilegedObservation, step: Transition, seen: dict[Pair, tuple[float, int]]
+) -> Found:
+    """
+    Yield the values of the evaluator that the policy saw from elsewhere, in step after step.
+
+    Parameters
+    ----------
+    record, step
+        The evaluator's record of a step, and the step.
+    seen
+        Last common value of each pair of places, and how many there were; kept up to date.
+
+    """
+    values = {
+        (field.name, i): value
+        for field in record.fields
+        for i, value in enumerate(field.values)
+        # A number that many things could be: 0, 1, a count, a bound.
+        if not float(value * 8.0).is_integer()
+    }
+    sources = {field.name: field.source for field in record.fields}
+    for field in step.after:
+        if field.clipped:
+            continue
+        places = {value: i for i, value in enumerate(field.values)}
+        for (name, i), value in values.items():
+            place = places.get(value)
+            if place is None or sources[name] == field.source:
+                continue
+            pair = (name, i, field.name, place)
+            last, count = seen.get(pair, (None, 0))
+            if last == value:
+                continue
+            seen[pair] = (value, count + 1)
+            if count + 1 == COINCIDENCES:
+                yield Mismatch(
+                    f'after.{field.name}.values[{place}]',
+                    'nothing that only the evaluator may see',
+                    f'{name}[{i}] of {sources[name]}, bit by bit, in {count + 1} steps',
+                )
+
+
+def wrong_evaluator(record: PrivilegedObservation, terms: Terms) -> Found:
+    """Yield where a record of the evaluator is not of the contract."""
+    expected = tuple(spec.name for spec in terms.contract.privileged)
+    actual = tuple(found.name for found in record.fields)
+    if actual != expected:
+        yield Mismatch(
+            'evaluator.fields', ', '.join(expected) or 'none', ', '.join(actual) or 'none'
+        )
+    yield from unlike('evaluator.id.digest', terms.digest, record.id.digest)
+
+
+def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:
+    """Yield where late evidence contradicts the decision and the step that it is for."""
+    if step.actuated is not None and step.answer is decision:
+        yield Mismatch(
+            'actuated',
+            'unknown when the step was closed',
+            'known in the step, and late evidence besides',
+        )
+    stamp, start = evidence.actuated, evidence.commanded.ros
+    same_clock = (stamp.clock, stamp.host) == (start.clock, start.host)
+    if evidence.commanded != decision.commanded or (
+        same_clock and stamp.nanoseconds < start.nanoseconds
+    ):
+        yield Mismatch(
+            'actuated',
+            'an instant after `commanded` of the decision',
+            f'{(stamp.nanoseconds - start.nanoseconds) / 1e9:.6g} s after it',
+        )
+
+
+def wrong_ending(status: EpisodeStatus, last: Transition) -> Found:
+    """Yield where the ending that was announced is not the one of the last step."""
+    if last.id.episode_id != status.id.episode_id or not status.state.over:
+        return
+    if not (last.terminated or last.truncated):
+        return
+    announced = (status.state is EpisodeState.TERMINATED, status.cause, status.declared_by)
+    if status.cause == last.cause == causes.ENVIRONMENT_LOST and last.truncated:
+        # An environment that hung and woke up says so itself, after the recorder has.
+        announced = (*announced[:2], last.declared_by)
+    if announced != (last.terminated, last.cause, last.declared_by):
+        yield Mismatch(
+            'cause',
+            f'{status.state.name.lower()} by {status.declared_by!r} for '
+            f'{status.cause!r}, as it was announced',
+            f'{"terminated" if last.terminated else "truncated"} by '
+            f'{last.declared_by!r} for {last.cause!r}',
+        )
+
+
+def wrong_decision(carried: GateDecision, sent: GateDecision) -> Found:
+    """Yield where a decision that a step carries is not the one that the gate published."""
+    if not same(carried, sent):
+        yield Mismatch(
+            f'decision {carried.sequence}',
+            f'{sent.verdict.name} {vector(sent.command)}, as published',
+            f'{carried.verdict.name} {vector(carried.command)}'
+            + (' with other inputs' if carried.command == sent.command else ''),
+        )

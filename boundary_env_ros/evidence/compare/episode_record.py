@@ -1,0 +1,130 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""One episode while it is read: what comparing needs of it, without images."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.gate.decision import Trigger
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
+from boundary_env_ros.core.imported import is_import
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
+from boundary_env_ros.evidence.episodes import Episode, Step
+
+
+@dataclass(slots=True)
+class FieldTrack:
+    """
+    One field, observation by observation.
+
+    Attributes
+    ----------
+    values
+        Empty where there was none.
+    ages
+        Known ages, s.
+
+    """
+
+    values: list[Vector] = field(default_factory=list)
+    ages: list[float] = field(default_factory=list)
+    stale: int = 0
+    missing: int = 0
+    clipped: int = 0
+
+    def add(self, found: ObservationField) -> None:
+        """Take the field of the next observation."""
+        there = found.status is not FieldStatus.MISSING
+        self.values.append(found.values if there else ())
+        self.stale += found.status is FieldStatus.STALE
+        self.missing += not there
+        self.clipped += found.clipped
+        if found.age is not None:
+            self.ages.append(found.age)
+
+
+@dataclass(slots=True)
+class EpisodeRecord:
+    """
+    What is kept of a running episode.
+
+    Attributes
+    ----------
+    episode
+        The episode.
+    imported
+        Whether it was made from a bag: no gate decided in it, and nobody knows its seed.
+    closed
+        When each observation was frozen, ns of the ROS clock; the first is that of the reset.
+    commands
+        When each command was published, ns likewise, and its values.
+    measured
+        When the robot was measured, ns likewise, and what.
+    answers
+        Of each step whose action was executed, its number and its command.
+    seen
+        Numbers of the steps whose execution was seen in the feedback.
+
+    """
+
+    episode: Episode
+    imported: bool = False
+    closed: list[int] = field(default_factory=list)
+    commands: list[tuple[int, Vector]] = field(default_factory=list)
+    measured: list[tuple[int, Vector]] = field(default_factory=list)
+    answers: list[tuple[int, Vector]] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+    fields: dict[str, FieldTrack] = field(default_factory=dict)
+    truth: dict[str, FieldTrack] = field(default_factory=dict)
+    stages: dict[str, list[float]] = field(default_factory=lambda: {s: [] for s in STAGES})
+    rates: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    terms: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def reset(self) -> ResetRecord | None:
+        """Return what its reset did; None if the record does not have it."""
+        return self.episode.first.reset
+
+    def add(self, step: Step) -> None:
+        """Take its next step."""
+        now = step.transition
+        self.closed.append(now.closed.ros.nanoseconds)
+        self.imported = self.imported or is_import(now)
+        for found in (*now.after, *now.state):
+            self.fields.setdefault(found.name, FieldTrack()).add(found)
+        for found in step.truth.fields if step.truth else ():
+            self.truth.setdefault(found.name, FieldTrack()).add(found)
+        for term in now.reward_terms:
+            self.terms[term.name] = self.terms.get(term.name, 0.0) + term.value
+        if now.kind is Kind.RESET:
+            return
+        if now.measured_at is not None and now.measured_action:
+            self.measured.append((now.measured_at.nanoseconds, now.measured_action))
+        if now.actuated is not None or step.late is not None:
+            self.seen.add(now.id.step)
+        for name in STAGES:
+            duration = step.stage(name).duration
+            if duration is not None:
+                self.stages[name].append(duration)
+        self._rate(now)
+
+    def _rate(self, now: Transition) -> None:
+        answer = now.answer
+        if answer is not None and answer.published:
+            self.answers.append((now.id.step, answer.command))
+        self.rates['clipped'] += answer is not None and answer.clipped
+        self.rates['intervened'] += any(map(intervenes, now.decisions))
+        self.rates['by_hand'] += any(
+            d.trigger is Trigger.OPERATOR and d.published for d in now.decisions
+        )
+        self.rates['overruns'] += now.overrun
+        self.reasons.update({r.reason.name.lower() for d in now.decisions for r in d.rules})
+        for decision in now.decisions:
+            if decision.published and decision.commanded is not None:
+                self.commands.append((decision.commanded.ros.nanoseconds, decision.command))

@@ -1,0 +1,240 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""From the record of an episode to the numbers that it is compared in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+import math
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
+from boundary_env_ros.evidence.compare.quantities import (
+    labels_of,
+    section_of,
+    turning,
+    Values,
+)
+from boundary_env_ros.evidence.compare.response import identify
+from boundary_env_ros.evidence.episodes import LATE_STAGES
+
+Array = npt.NDArray[np.float64]
+
+#: Of normal noise: its standard deviation, over the median of second differences' size.
+_ROBUST = 1.4826 / math.sqrt(6.0)
+
+#: Scatter below this share of the values is that of rounding.
+_ROUNDING = 1e-12
+
+
+def features(record: EpisodeRecord, contract: Contract) -> Values:
+    """Return the numbers of one episode, but for those that need another world."""
+    return {
+        **dict(_reset(record, contract)),
+        **dict(_fields(record, contract)),
+        **dict(_latency(record, contract)),
+        **dict(_rates(record)),
+        **dict(_outcome(record, contract)),
+        **_response(record, contract),
+    }
+
+
+def matrix(values: Sequence[Vector], size: int) -> Array:
+    """Return vectors as rows, shape (n, size); NaN where one is missing or not finite."""
+    rows = np.full((len(values), size), np.nan)
+    for row, value in zip(rows, values, strict=True):
+        if len(value) == size:
+            row[:] = value
+    rows[~np.isfinite(rows)] = np.nan
+    return rows
+
+
+def wrapped(angles: Array) -> Array:
+    """Return angles in [-pi, pi)."""
+    return np.asarray((angles + math.pi) % (2.0 * math.pi) - math.pi)
+
+
+def achieved_of(record: EpisodeRecord) -> dict[str, tuple[float, str]]:
+    """Return each number that the reset achieved, with its unit, by label."""
+    found = {}
+    for item in record.reset.achieved if record.reset else ():
+        for index, value in enumerate(item.values):
+            unit = item.unit[index] if index < len(item.unit) else ''
+            found[f'{item.name}[{index}]'] = (value, unit)
+    return found
+
+
+def _reset(record: EpisodeRecord, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
+    reset = record.reset
+    if reset is None:
+        return
+    yield (
+        'reset.sampled',
+        {f'{s.name}[{i}]': value for s in reset.sampled for i, value in enumerate(s.values)},
+    )
+    sampled = by_name(reset.sampled)
+    error = {}
+    for item in reset.achieved:
+        for index, (value, target) in enumerate(
+            zip(item.values, sampled.get(item.name, ()), strict=False)
+        ):
+            off = value - target
+            turns = index < len(item.unit) and item.unit[index] == 'rad'
+            error[f'{item.name}[{index}]'] = math.remainder(off, math.tau) if turns else off
+    yield 'reset.error', error
+    if reset.duration is not None and contract.pacing is not Pacing.LOCKSTEP:
+        # In lockstep it is the time that computing took.
+        yield 'reset.duration', {'duration': reset.duration}
+
+
+def _fields(
+    record: EpisodeRecord, contract: Contract
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    for spec in contract.fields:
+        track = record.fields.get(spec.name) or record.truth.get(spec.name)
+        if track is None or not track.values:
+            continue
+        start = f'{section_of(contract, spec)}.{spec.name}'
+        labels = labels_of(spec)
+        if labels:
+            for name, numbers in _figures(track, spec).items():
+                yield f'{start}.{name}', dict(zip(labels, map(float, numbers), strict=True))
+        if spec.topic:
+            if track.ages:
+                yield f'{start}.age', {'age': float(np.mean(track.ages))}
+            count = len(track.values)
+            yield (
+                f'{start}.doubtful',
+                {
+                    'stale': track.stale / count,
+                    'missing': track.missing / count,
+                    'clipped': track.clipped / count,
+                },
+            )
+
+
+def _figures(track: FieldTrack, spec: FieldSpec) -> dict[str, Array]:
+    values = matrix(track.values, spec.size)
+    first = values[0]
+    turns = np.array(turning(spec))
+    with warnings.catch_warnings():
+        warnings.simplefilter('ignore', RuntimeWarning)  # of columns without any value
+        centre = np.nanmean(values, axis=0)
+        if turns.any():
+            around = np.arctan2(
+                np.nanmean(np.sin(values), axis=0), np.nanmean(np.cos(values), axis=0)
+            )
+            centre = np.where(turns, around, centre)
+            values = np.where(turns, centre + wrapped(values - centre), values)
+        spread = np.nanstd(values, axis=0)
+        bends = np.diff(values, n=2, axis=0)
+        bends = np.where(turns, wrapped(bends), bends)
+        noise = _ROBUST * np.nanmedian(np.abs(bends), axis=0)
+        # The order of a sum gives what is constant a spread.
+        least = _ROUNDING * np.nanmax(np.abs(values), axis=0)
+    spread, noise = (np.where(scatter <= least, 0.0, scatter) for scatter in (spread, noise))
+    return {'level': centre, 'spread': spread, 'noise': noise, 'at_reset': first}
+
+
+def _latency(
+    record: EpisodeRecord, contract: Contract
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    missed, expected = _unseen(record, contract)
+    if expected:
+        yield 'latency.unseen', {'actuation': missed / expected}
+    for stage, durations in record.stages.items():
+        if stage in LATE_STAGES:
+            # What was not seen took longer than what was: left out, it would make a slow robot
+            # look quick.
+            known = np.array([*durations, *[math.inf] * missed])
+            middle = float(np.quantile(known, 0.5, method='higher')) if len(known) else math.inf
+            if math.isfinite(middle):
+                yield f'latency.{stage}', {'median': middle}
+        elif durations:
+            median, high = np.quantile(durations, [0.5, 0.9])
+            yield f'latency.{stage}', {'median': float(median), 'p90': float(high)}
+
+
+def _unseen(record: EpisodeRecord, contract: Contract) -> tuple[int, int]:
+    """
+    Return how many executions were not seen that should have been, and how many should.
+
+    They should where the command changed by more than the contract's threshold of evidence.
+    """
+    threshold = np.array([t for group in contract.action for t in group.feedback.threshold])
+    before = np.zeros(0)
+    expected = missed = 0
+    for step, command in record.answers:
+        now = np.array(command)
+        if len(before) == len(now) == len(threshold) and (np.abs(now - before) > threshold).any():
+            expected += 1
+            missed += step not in record.seen
+        before = now
+    return missed, expected
+
+
+def _rates(record: EpisodeRecord) -> Iterator[tuple[str, Mapping[str, float]]]:
+    # Where no gate was, nothing is known of what it would have done.
+    steps = record.episode.steps
+    if steps and not record.imported:
+        for name in ('clipped', 'intervened', 'by_hand', 'overruns'):
+            yield f'rates.{name}', {name: record.rates[name] / steps}
+        yield 'rates.reasons', {n: count / steps for n, count in record.reasons.items()}
+
+
+def _outcome(
+    record: EpisodeRecord, contract: Contract
+) -> Iterator[tuple[str, Mapping[str, float]]]:
+    episode = record.episode
+    yield 'outcome.endings', {episode.cause: 1.0}
+    yield 'outcome.length', {'length': episode.steps * contract.period}
+    if not episode.judged:
+        return
+    success = float(episode.cause == SUCCESS and not episode.truncated)
+    yield 'outcome.success', {'success': success}
+    if not episode.truncated:
+        yield 'outcome.success_of_terminated', {'success': success}
+    yield 'outcome.return', {'return': episode.total}
+    yield 'outcome.reward_terms', record.terms
+
+
+def _response(record: EpisodeRecord, contract: Contract) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    labels = contract.command_dimensions
+    commands = [(at, c) for at, c in record.commands if len(c) == len(labels)]
+    measured = [(at, m) for at, m in record.measured if len(m) == len(labels)]
+    if not commands or not measured:
+        return found
+    begin = commands[0][0]
+    commanded_at, measured_at = (
+        np.array([(at - begin) / NANOSECONDS for at, _ in series])
+        for series in (commands, measured)
+    )
+    commanded, answers = (
+        matrix([values for _, values in series], len(labels)) for series in (commands, measured)
+    )
+    rest = contract.flat('safe')
+    threshold = tuple(t for group in contract.action for t in group.feedback.threshold)
+    for index, label in enumerate(labels):
+        start = rest[index] if index < len(rest) else math.nan
+        response = identify(
+            commanded_at,
+            commanded[:, index],
+            measured_at,
+            answers[:, index],
+            period=contract.period,
+            start=start if math.isfinite(start) else float(answers[0, index]),
+            excitation=threshold[index] if index < len(threshold) else 1e-6,
+        )
+        if response is not None:
+            for name in ('delay', 'settling', 'gain', 'residual'):
+                found.setdefault(f'response.{name}', {})[label] = getattr(response, name)
+    return found

@@ -1,0 +1,188 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a comparison is called in words, on the terminal and on its page."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+import math
+import textwrap
+
+from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.evidence.compare.comparison import (
+    Comparison,
+    Quantity,
+    SideSummary,
+)
+from boundary_env_ros.terminal import table
+
+#: Differences that are told one by one, and quantities of each.
+_TOLD, _QUANTITIES = 15, 3
+
+#: Columns that sentences are wrapped to.
+_WIDTH = 100
+
+_UNIT_OF_TEST = 'an episode is one observation, however many steps it has'
+
+
+def format_comparison(comparison: Comparison) -> str:
+    """Return a comparison as text for a terminal."""
+    return '\n'.join(_wrapped(line) for line in _lines(comparison))
+
+
+def verdict(comparison: Comparison) -> str:
+    """Return what came out, as a sentence."""
+    if not comparison.comparable:
+        return 'Not comparable.'
+    changed = comparison.contracts.meaning is not Meaning.COSMETIC
+    also = ' The contracts differ as well.' if changed else ''
+    count = len(comparison.differences)
+    if not count:
+        return f'No difference beyond chance.{also}'
+    return f'{count} difference{"s" if count > 1 else ""} beyond chance.{also}'
+
+
+def method(comparison: Comparison) -> str:
+    """Return how it was tested, as a sentence."""
+    if not comparison.findings:
+        return 'Nothing was tested.'
+    how = 'pairs of episodes turned round' if comparison.paired else 'episodes dealt anew'
+    return (
+        f'{len(comparison.findings)} tests by permutation ({how}), corrected for their number '
+        f'(Holm): the chance of any false alarm is at most {comparison.alpha:g}. '
+        f'The unit is the episode: {_UNIT_OF_TEST}. With so many episodes the smallest p that one '
+        f'test can reach is {comparison.least:.2g}; the first needs '
+        f'{comparison.alpha / len(comparison.findings):.2g}. What differs by less than '
+        f'{comparison.relevance:g} of what the contract lets it reach does not count.'
+    )
+
+
+def identity(side: SideSummary) -> str:
+    """Return what a side is, without its name."""
+    clients = ', '.join(name or '(unnamed)' for name in side.clients)
+    return f'{side.contract}, {side.pacing}, {side.episodes} episodes, {side.steps} steps' + (
+        f', by {clients}' if clients else ''
+    )
+
+
+def contract_line(comparison: Comparison) -> str:
+    """Return what the contracts have to do with each other, as a sentence."""
+    changes = comparison.contracts.changes
+    if comparison.contracts.before == comparison.contracts.after:
+        return f'The same ({comparison.contracts.before[:19]}).'
+    return (
+        f'{len(changes)} change{"s" if len(changes) != 1 else ""}, the gravest '
+        f'{comparison.contracts.meaning.name.lower()}.'
+    )
+
+
+def numbers(quantity: Quantity) -> tuple[str, str, str, str, str]:
+    """Return A, B, difference with interval, size and p of a quantity."""
+    interval = ''
+    if math.isfinite(quantity.low) and math.isfinite(quantity.high):
+        interval = f' [{short(quantity.low)}, {short(quantity.high)}]'
+    unit = f' {quantity.unit}' if quantity.unit else ''
+    size = '' if math.isnan(quantity.size) else f'{quantity.size:+.1f}'
+    return (
+        short(quantity.first),
+        short(quantity.second) + unit,
+        f'{quantity.difference:+.3g}{interval}',
+        size.replace('inf', '\N{INFINITY}'),
+        probability(quantity.p),
+    )
+
+
+def probability(p: float) -> str:
+    """Return a probability."""
+    if math.isnan(p):
+        return '-'
+    return '< 0.001' if p < 0.001 else f'{p:.3f}'
+
+
+def short(value: float) -> str:
+    """Return a number in few digits."""
+    return '-' if not math.isfinite(value) else f'{value:.4g}'
+
+
+def _lines(comparison: Comparison) -> Iterator[str]:
+    for letter, side in (('A', comparison.a), ('B', comparison.b)):
+        yield f'{letter}  {side.name}: {identity(side)}'
+    yield ''
+    yield f'Contracts: {contract_line(comparison)}'
+    for change in comparison.contracts.changes:
+        meaning = change.meaning.name.lower()
+        yield f'  {meaning:<12} {change.path}: {change.before} -> {change.after}'
+        yield f'  {"":<12} {change.why}'
+    for sentence in comparison.privileged:
+        yield f'  PRIVILEGED   {sentence}'
+    for obstacle in comparison.obstacles:
+        yield f'NOT COMPARABLE: {obstacle}'
+    yield ''
+    for name, attribute in (
+        ('Success, a truncation counted as failure', 'success'),
+        ('Success, of those that terminated', 'success_of_terminated'),
+    ):
+        values = [getattr(side, attribute) for side in (comparison.a, comparison.b)]
+        yield f'{name}: A {values[0]}, B {values[1]}'
+    for letter, side in (('A', comparison.a), ('B', comparison.b)):
+        endings = ', '.join(f'{cause} {count}' for cause, count in side.endings.items())
+        yield f'Endings of {letter}: {endings or "none"}'
+    yield ''
+    yield verdict(comparison)
+    yield from _differences(comparison)
+    yield ''
+    yield method(comparison)
+    yield f'Open loop: {comparison.open_loop}'
+    same = [f.name for f in comparison.findings if not f.beyond_chance]
+    same = [name for name in same if name not in {f.name for f in comparison.too_weak}]
+    if same:
+        sure = 'No difference beyond chance' if comparison.comparable else 'Not shown to differ'
+        yield f'{sure}: {", ".join(same)}'
+    yield from remarks(comparison)
+    for note in comparison.notes:
+        yield f'Note: {note}'
+
+
+def remarks(comparison: Comparison) -> Iterator[str]:
+    """Yield what could not be shown, or not be tested."""
+    small = tuple(f for f in comparison.findings if f.beyond_chance and not f.differs)
+    for what, few in (
+        ('Beyond chance, but too small to count', small),
+        ('Too few episodes have a value to show a difference', comparison.too_weak),
+    ):
+        if few:
+            yield f'{what}: {", ".join(f.name for f in few)}'
+    untested: defaultdict[str, list[str]] = defaultdict(list)
+    for name, why in comparison.untested.items():
+        untested[why.rstrip('.')].append(name)
+    for why, names in untested.items():
+        yield f'Not tested, {why}: {", ".join(names)}'
+
+
+def _wrapped(line: str) -> str:
+    # Tables and lists begin with a space and stay as they are.
+    if line.startswith(' '):
+        return line
+    return textwrap.fill(
+        line, _WIDTH, subsequent_indent='  ', break_on_hyphens=False, break_long_words=False
+    )
+
+
+def _differences(comparison: Comparison) -> Iterator[str]:
+    rows = []
+    for finding in comparison.differences[:_TOLD]:
+        for place, quantity in enumerate(finding.shown[:_QUANTITIES]):
+            more = len(finding.shown) - _QUANTITIES
+            label = quantity.label
+            if place == _QUANTITIES - 1 and more > 0:
+                label = f'{label} (and {more} more)'
+            rows.append((finding.name if not place else '', label, *numbers(quantity)))
+    if not rows:
+        return
+    rows.insert(0, ('', '', 'A', 'B', 'difference [interval]', 'd', 'p'))
+    yield ''
+    yield from table(rows, indent=2)
+    hidden = len(comparison.differences) - _TOLD
+    if hidden > 0:
+        yield f'  and {hidden} more, on the page (-o) and in --json'

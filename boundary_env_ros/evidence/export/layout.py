@@ -1,0 +1,328 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What every exported data set carries beside observation, action and reward, column by column.
+
+The formats differ in where they put a column; what it means, its type and its unit stand here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros import __version__
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.imported import imported_from
+from boundary_env_ros.core.sources.images import Image
+from boundary_env_ros.core.timebase import ClockReading, Stamp
+from boundary_env_ros.evidence.export.episodes import Head, Sight, Step
+
+Array = npt.NDArray[Any]
+
+#: Dtype of a column of text.
+TEXT = 'string'
+
+#: Nanoseconds of an instant that is not known; no clock shows them.
+UNKNOWN_TIME = -1
+
+NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """
+    One column.
+
+    Attributes
+    ----------
+    name, text
+        Name, and what it means.
+    dtype, shape
+        NumPy type, or ``string``; shape of one value, empty: a scalar.
+    names, unit
+        Name and unit of each element; empty if that says nothing.
+
+    """
+
+    name: str
+    dtype: str
+    text: str
+    shape: tuple[int, ...] = ()
+    names: tuple[str, ...] = ()
+    unit: tuple[str, ...] = ()
+
+    @property
+    def fill(self) -> Any:
+        """Return what stands where there is no value."""
+        if self.dtype == TEXT:
+            return ''
+        if self.name.startswith('time_'):
+            return UNKNOWN_TIME
+        if np.dtype(self.dtype).kind == 'f':
+            return np.full(self.shape, np.nan, self.dtype)[()]
+        return np.zeros(self.shape, self.dtype)[()]
+
+
+def _time(instant: ClockReading | Stamp | None) -> int:
+    if instant is None:
+        return UNKNOWN_TIME
+    return instant.ros.nanoseconds if isinstance(instant, ClockReading) else instant.nanoseconds
+
+
+#: Instants of a step, and what happened then.
+_TIMES: Mapping[str, str] = {
+    'captured': 'the sensor captured what the action answers (the field of the reaction time)',
+    'observed': 'the observation was frozen',
+    'delivered': 'the policy had it',
+    'requested': 'the policy sent its action',
+    'received': 'the gate had it',
+    'commanded': 'the gate sent the command',
+    'actuated': 'first evidence that the robot executed it',
+    'measured': 'the measured action was captured',
+    'closed': 'the step was closed',
+}
+#: Stages of the action, and what each is.
+_ACTIONS: Mapping[str, str] = {
+    'requested': 'asked for by the policy, action space; NaN: nothing was',
+    'admitted': 'left of it by the gate, action space; NaN: nothing was',
+    'commanded': 'sent to the robot in answer to it, command space; NaN: nothing was',
+    'measured': 'what the robot did, command space; NaN: not measured',
+}
+_FLAGS: Mapping[str, tuple[str, str, Callable[[Step], Any]]] = {
+    'action_origin': (
+        'int64',
+        'source of the applied action: 0 unknown, 1 admitted, 2 last command of the step, 3 held',
+        lambda step: int(step.origin),
+    ),
+    'verdict': (
+        'int64',
+        'of the gate: 0 none, 1 admitted, 2 limited, 3 held, 4 stopped, 5 rejected',
+        lambda step: int(step.transition.verdict or 0),
+    ),
+    'intervention': (
+        'bool',
+        'a command of an operator went through the gate',
+        lambda step: step.intervened,
+    ),
+    'overrun': (
+        'bool',
+        'the tick came before an action did',
+        lambda step: step.transition.overrun,
+    ),
+    'terminated': ('bool', 'the task ended the episode', lambda step: step.terminated),
+    'truncated': (
+        'bool',
+        'something outside the task ended the episode',
+        lambda step: step.truncated,
+    ),
+    'success': ('bool', 'it ended with the cause success', lambda step: step.cause == SUCCESS),
+    'cause': (TEXT, 'why the episode ended; empty while it runs', lambda step: step.cause),
+    'declared_by': (TEXT, 'who says so', lambda step: step.declared_by),
+    'step': ('int64', 'number of the step in the record', lambda step: step.transition.id.step),
+    'reward': ('float64', 'reward of the step', lambda step: step.transition.reward),
+}
+
+
+class Layout:
+    """
+    The columns that follow from a contract.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    images
+        Image fields whose pixels the data set has.
+
+    Attributes
+    ----------
+    numbers, images
+        Fields of the observation: those of numbers, and those of pixels.
+    of_step, of_sight
+        Columns of each step, and of each observation.
+
+    """
+
+    def __init__(self, contract: Contract, images: tuple[FieldSpec, ...]) -> None:
+        self.contract = contract
+        self.numbers = tuple(spec for spec in contract.observation if not spec.is_image)
+        self.images = images
+        self.of_step = tuple(self._step_columns())
+        self.of_sight = tuple(self._sight_columns())
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Return all columns."""
+        return (*self.of_step, *self.of_sight)
+
+    def _step_columns(self) -> Iterator[Column]:
+        contract = self.contract
+        for stage, text in _ACTIONS.items():
+            commanded = stage in ('commanded', 'measured')
+            yield Column(
+                name=f'action_{stage}',
+                dtype='float64',
+                text=text,
+                shape=(contract.command_size if commanded else contract.action_size,),
+                names=contract.command_dimensions if commanded else self.action_names,
+                unit=contract.command_unit if commanded else (),
+            )
+        for name, (dtype, text, _) in _FLAGS.items():
+            yield Column(name=name, dtype=dtype, text=text)
+        for name, what in _TIMES.items():
+            text = f'when {what}, ns on the ROS clock; {UNKNOWN_TIME}: unknown'
+            yield Column(name=f'time_{name}', dtype='int64', text=text, unit=('ns',))
+
+    def _sight_columns(self) -> Iterator[Column]:
+        for spec in (*self.numbers, *self.images):
+            yield Column(
+                name=f'status_{spec.name}',
+                dtype='int64',
+                text=f'of {spec.name}: 1 fresh, 2 stale, 3 missing',
+            )
+            yield Column(
+                name=f'time_captured_{spec.name}',
+                dtype='int64',
+                text=f'when {spec.name} was captured, ns; {UNKNOWN_TIME}: unknown',
+                unit=('ns',),
+            )
+        for spec in self.images:
+            yield Column(
+                name=f'pixels_{spec.name}',
+                dtype='bool',
+                text=f'the pixels of {spec.name} are in the record; black where they are not',
+            )
+
+    @property
+    def description(self) -> str:
+        """Return what the data set is, as a sentence or two."""
+        return (
+            f'Contract {self.contract.name} {self.contract.version}, exported by boundary_env_ros '
+            f'{__version__}. The action is the one that was applied.'
+        )
+
+    # Values --------------------------------------------------------------------------------------
+
+    def step_values(self, step: Step) -> dict[str, Any]:
+        """Return the columns of a step."""
+        now = step.transition
+        times = {name: getattr(now, name, None) for name in _TIMES}
+        times |= {'actuated': step.actuated, 'measured': now.measured_at}
+        actions = {f'action_{stage}': getattr(now, f'{stage}_action') for stage in _ACTIONS}
+        fills = {column.name: column.fill for column in self.of_step}
+        return {
+            **{
+                name: np.asarray(action, 'float64') if action else fills[name]
+                for name, action in actions.items()
+            },
+            **{name: value(step) for name, (_, _, value) in _FLAGS.items()},
+            **{f'time_{name}': _time(instant) for name, instant in times.items()},
+        }
+
+    def sight_values(self, sight: Sight) -> dict[str, Any]:
+        """Return the columns of an observation."""
+        fields = {found.name: found for found in sight.fields}
+        values: dict[str, Any] = {}
+        for spec in (*self.numbers, *self.images):
+            found = fields.get(spec.name)
+            values[f'status_{spec.name}'] = 3 if found is None else int(found.status)
+            values[f'time_captured_{spec.name}'] = _time(None if found is None else found.captured)
+        for spec in self.images:
+            values[f'pixels_{spec.name}'] = spec.name in sight.images
+        return values
+
+    def observation(self, sight: Sight) -> dict[str, Array]:
+        """Return the numbers of an observation, by field, shape and dtype of the contract."""
+        fields = {found.name: found for found in sight.fields}
+        return {spec.name: _numbers(spec, fields.get(spec.name)) for spec in self.numbers}
+
+    def pixels(self, sight: Sight) -> dict[str, Image]:
+        """Return the images of an observation, by field; black where the record has no pixels."""
+        return {
+            spec.name: sight.images.get(spec.name, np.zeros(spec.shape, spec.dtype))
+            for spec in self.images
+        }
+
+    # Actions -------------------------------------------------------------------------------------
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """Return a name for each dimension of the action."""
+        return tuple(name for group in self.contract.action for name in names_of(group))
+
+    @property
+    def action_is_numbers(self) -> bool:
+        """Return whether the whole action is numbers within bounds, no choices."""
+        return all(group.kind in NUMBERS for group in self.contract.action)
+
+
+def names_of(group: ActionSpec) -> tuple[str, ...]:
+    """Return a name for each dimension of the action of a group."""
+    if group.kind is ActionKind.DISCRETE:
+        return (group.name,)
+    return tuple(group.dimensions[: group.action_size])
+
+
+def choices(action: Vector) -> Array:
+    """Return an action of choices as indices; -1 where none of them is known."""
+    found = np.asarray(action, 'float64')
+    return np.where(np.isfinite(found), found, -1).astype('int64')
+
+
+def _numbers(spec: FieldSpec, found: ObservationField | None) -> Array:
+    if found is not None and found.values:
+        return np.asarray(found.values, spec.dtype).reshape(spec.shape)
+    missing = np.nan if np.dtype(spec.dtype).kind == 'f' else 0
+    return np.full(spec.shape, missing, spec.dtype)
+
+
+_ABOUT: Mapping[str, tuple[str, str]] = {
+    'episode_id': (TEXT, 'its id in the record'),
+    'agent': (TEXT, 'its agent'),
+    'imported': (TEXT, 'bag that it was made from afterwards; empty if it was recorded'),
+    'seed': ('uint64', 'seed of its reset; not known if it was imported'),
+    'contract': (TEXT, 'name of the contract'),
+    'contract_version': (TEXT, 'version of the contract'),
+    'contract_digest': (TEXT, 'digest of the contract'),
+    'software_version': (TEXT, 'version of the environment'),
+    'reset_options': (TEXT, 'options of its reset, JSON'),
+    'terminated': ('bool', 'the task ended it'),
+    'truncated': ('bool', 'something outside the task ended it'),
+    'success': ('bool', 'it ended with the cause success'),
+    'cause': (TEXT, 'why it ended; empty if the record breaks off in it'),
+    'declared_by': (TEXT, 'who says so; `export` if the record breaks off in it'),
+    'label': (TEXT, 'what people made of it: success, failure, unclear; empty: no label'),
+}
+
+#: What is said of a whole episode.
+ABOUT = tuple(Column(name=name, dtype=kind, text=text) for name, (kind, text) in _ABOUT.items())
+
+
+def about(head: Head, last: Step) -> dict[str, str | int | bool]:
+    """Return what is said of a whole episode: a value for each of :data:`ABOUT`."""
+    first = head.first
+    return {
+        'episode_id': first.id.episode_id,
+        'agent': first.id.agent,
+        'imported': imported_from(first),
+        'seed': first.seed,
+        'contract': first.contract,
+        'contract_version': first.contract_version,
+        'contract_digest': first.id.digest,
+        'software_version': first.software_version,
+        'reset_options': '' if head.reset is None else head.reset.options,
+        'terminated': last.terminated,
+        'truncated': last.truncated,
+        'success': last.cause == SUCCESS,
+        'cause': last.cause,
+        'declared_by': last.declared_by,
+        'label': head.labelled,
+    }

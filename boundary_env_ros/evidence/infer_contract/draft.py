@@ -1,0 +1,281 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a contract, drafted from what was seen of a robot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+import math
+import re
+
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.infer_contract.commands import (
+    chosen,
+    group_draft,
+    GroupDraft,
+    is_command,
+    write_group,
+)
+from boundary_env_ros.evidence.infer_contract.field_draft import (
+    FieldDraft,
+    max_age,
+    relative,
+    write_field,
+)
+from boundary_env_ros.evidence.infer_contract.fields import field_drafts, Unfit
+from boundary_env_ros.evidence.infer_contract.survey import Survey, TopicSurvey
+from boundary_env_ros.evidence.infer_contract.writing import (
+    DECIDE,
+    decide,
+    GUESS,
+    guess,
+    nice,
+    Page,
+)
+
+_CLOCK = 'rosgraph_msgs/msg/Clock'
+_BOOL = 'std_msgs/msg/Bool'
+_SCAN = 'sensor_msgs/msg/LaserScan'
+_STOP = re.compile(r'e_?stop|emergency')
+_TRUTH = re.compile(r'ground_?truth|(^|[/_])(truth|gt)([/_]|$)|true_pose')
+#: Topics of ROS itself.
+_ROS = re.compile(r'/(rosout|parameter_events|robot_description)$|/_')
+_OURS = 'boundary_env_ros/'
+
+#: About how many keys and values fit into a file, and how many a field has besides its bounds.
+_ROOM, _SIZE = 5000, 20
+
+#: Periods that a guess is rounded to, s, and the one where there is nothing to guess from.
+_PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2), 0.1
+_HEAD = """\
+It is a draft: a form to be filled in by somebody who knows the robot. What stands behind {guess}
+was made from what was seen; behind {decide} stands what only a person can know. Its limits are
+narrow and its rates slow on purpose. Go through it from top to bottom, delete each mark when you
+agree, then: boundary-env contract check FILE. Every key is explained in doc/contract.md."""
+
+
+def is_own(name: str, type_name: str) -> bool:
+    """Return whether a topic is of ROS itself or of the boundary, so that no draft is about it."""
+    return type_name.startswith(_OURS) or _ROS.search(name) is not None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What the draft is made of."""
+
+    observation: tuple[FieldDraft, ...]
+    evaluator: tuple[FieldDraft, ...]
+    action: tuple[GroupDraft, ...]
+    emergency_stop: str
+    sim_time: bool
+    left_out: tuple[tuple[TopicSurvey, str], ...]
+
+
+def draft(survey: Survey) -> str:
+    """
+    Return the text of a draft.
+
+    What it guesses is marked ``GUESS``, what only a person can know ``DECIDE``; of that it leaves
+    blank what nothing was seen of, and the parser asks for it. The same survey always makes the
+    same text.
+
+    Raises
+    ------
+    RecordError
+        If nothing that was seen makes an observation.
+
+    """
+    parts = _parts(survey)
+    if not parts.observation:
+        why = ''.join(f'\n  {topic.name} ({topic.type}): {text}' for topic, text in parts.left_out)
+        raise RecordError(
+            f'{survey.source} has no topic that an observation can be made of'
+            f'{"" if why else ": there is no topic of a robot"}.{why}\n'
+            'Look at the robot while its sensors run.'
+        )
+    page = Page()
+    _write_head(page, survey)
+    period = _write_name(page, parts)
+    page.blank()
+    page.section('observation', comment='what the policy sees, in this order')
+    for field in parts.observation:
+        write_field(page, field)
+    if parts.evaluator:
+        page.blank()
+        page.section('privileged', comment=guess('by their names; the policy never sees them'))
+        for field in parts.evaluator:
+            write_field(page, field, evaluator=True)
+    page.blank()
+    page.section(
+        'action',
+        comment=''
+        if parts.action
+        else decide('no topic that was heard commands the robot; a group for each that does'),
+    )
+    for group in parts.action:
+        write_group(page, group, period)
+    page.blank()
+    _write_safety(page, parts, period)
+    page.blank()
+    _write_rest(page, parts)
+    _write_left_out(page, parts)
+    return page.text()
+
+
+# What it is made of ------------------------------------------------------------------------------
+
+
+def _parts(survey: Survey) -> _Parts:
+    topics = sorted(
+        (topic for topic in survey.topics if not is_own(topic.name, topic.type)),
+        key=lambda topic: (topic.name, topic.type),
+    )
+    clocks = [topic for topic in topics if topic.type == _CLOCK]
+    stops = [t for t in topics if t.type == _BOOL and _STOP.search(t.name.lower())]
+    rest = [topic for topic in topics if topic not in clocks and topic not in stops]
+    commands = [topic for topic in rest if is_command(topic)]
+    sensors = [topic for topic in rest if topic not in commands]
+    # What only the evaluator may know is no feedback for the gate.
+    heard = [topic for topic in sensors if not _is_truth(topic)]
+    left_out: list[tuple[TopicSurvey, str]] = []
+    wanted, others = chosen(commands)
+    left_out += [
+        (topic, 'it seems to be another input of what drives the robot') for topic in others
+    ]
+    action: list[GroupDraft] = []
+    for topic in wanted:
+        try:
+            action.append(_named(group_draft(topic, heard), action))
+        except Unfit as error:
+            left_out.append((topic, f'it seems to command the robot, but {error}'))
+    taken: set[str] = set()
+    room = _ROOM
+    fields: dict[bool, list[FieldDraft]] = {True: [], False: []}
+    for topic in sensors:
+        try:
+            made = field_drafts(topic, taken)
+            size = sum(_SIZE + 4 * len(field.low) for field in made)
+            if size > room:
+                raise Unfit('there are more topics than fit into one contract; write it by hand')
+            room -= size
+            fields[_is_truth(topic)] += made
+        except Unfit as error:
+            left_out.append((topic, str(error)))
+    return _Parts(
+        observation=tuple(fields[False]),
+        evaluator=tuple(fields[True]),
+        action=tuple(action),
+        emergency_stop=relative(stops[0].name) if stops else '',
+        sim_time=bool(clocks),
+        left_out=(*left_out, *((topic, 'another emergency stop') for topic in stops[1:])),
+    )
+
+
+def _is_truth(topic: TopicSurvey) -> bool:
+    return _TRUTH.search(topic.name.lower()) is not None
+
+
+def _named(group: GroupDraft, others: Sequence[GroupDraft]) -> GroupDraft:
+    """Return a group with a name of its own."""
+    names = {other.name for other in others}
+    name, number = group.name, 2
+    while name in names:
+        name, number = f'{group.name}_{number}', number + 1
+    return replace(group, name=name)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+
+def _write_head(page: Page, survey: Survey) -> None:
+    seen = [topic for topic in survey.topics if topic.messages]
+    count = sum(topic.messages for topic in seen)
+    page.note(
+        f'The boundary of a robot, drafted from {survey.source}: '
+        f'{_count(count, "message")} on {_count(len(seen), "topic")} in {survey.seconds:.3g} s.'
+    )
+    page.note(_HEAD.format(guess=GUESS, decide=DECIDE))
+    for note in survey.notes:
+        page.note(note)
+
+
+def _count(number: int, noun: str) -> str:
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
+def _write_name(page: Page, parts: _Parts) -> float:
+    page.key('contract', 'draft', comment=decide('a name for this boundary'))
+    page.key('version', '0.1.0')
+    rates = [group.topic.rate for group in parts.action if group.topic.rate]
+    if rates:
+        period = min(_PERIODS, key=lambda each: abs(math.log(each * max(rates))))
+        page.key('period', period, comment=guess(f's, commands came at {max(rates):.3g} Hz'))
+    else:
+        period = _PERIOD
+        page.key('period', period, comment=decide('s, one step'))
+    if parts.sim_time:
+        page.key('clock', 'sim', comment=guess('somebody publishes a clock'))
+    else:
+        page.key('clock', 'ros', comment=guess('nobody publishes a clock'))
+    page.key('pacing', 'realtime')
+    page.key('agents', ('robot',), comment=decide('a name for the robot'))
+    return period
+
+
+def _write_safety(page: Page, parts: _Parts, period: float) -> None:
+    feedback = {group.feedback.topic for group in parts.action}
+    topics = {field.topic.name: field.topic for field in parts.observation}
+    rates = [t.rate for name, t in topics.items() if name in feedback and t.rate]
+    silence = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
+    ages = [max_age(t)[0] for t in topics.values() if t.stamped and t.rate is not None]
+    old = nice(2.0 * period + max(ages, default=0.0))
+    page.section(
+        'safety', comment='seconds, on the steady clock; the others follow from the period'
+    )
+    page.key('robot_timeout', silence, 1, guess('four periods of what tells what it did'))
+    page.key('sensor_timeout', silence, 1, guess('the same'))
+    page.key('max_action_age', old, 1, guess('the greatest max_age, and two periods'))
+    if parts.emergency_stop:
+        page.key('emergency_stop', parts.emergency_stop, 1, guess('by its type and name'))
+    else:
+        page.note(decide('`emergency_stop: TOPIC` (std_msgs/msg/Bool), if there is one'), 1)
+    scans = sorted(t.name for t in topics.values() if t.type == _SCAN)
+    if scans:
+        page.note(
+            decide(f'{scans[0]} could keep it from obstacles: see `obstacle` in doc/contract.md'),
+            1,
+        )
+
+
+def _write_rest(page: Page, parts: _Parts) -> None:
+    first = next((f.name for f in parts.observation if f.topic.stamped), '')
+    if first:
+        page.section('latency_budget')
+        page.key('of', first, 1, guess('the first field that says when it was captured'))
+        page.blank()
+    page.note(
+        decide(
+            '`task`, which gives reward and success: see doc/tasks.md. Without one the reward is '
+            '0, and episodes end by the time limit, a stop, or a loss.'
+        )
+    )
+    page.blank()
+    page.section('episode')
+    page.key('time_limit', 30.0, 1, decide('s'))
+    if parts.emergency_stop:
+        page.raw('on_stop: {emergency_stop: operator_stop}', 1)
+    page.section('reset', 1, decide('what is done between episodes'))
+    page.key('deadline', 120.0, 2, decide('s'))
+    page.key('settle', 0.5, 2, decide('s'))
+    page.section('procedure', 2)
+    page.raw("- {confirm: 'Bring the robot to its start and step back.', deadline: 120.0}", 3)
+
+
+def _write_left_out(page: Page, parts: _Parts) -> None:
+    if not parts.left_out:
+        return
+    page.blank()
+    page.note('Left out:')
+    for topic, why in sorted(parts.left_out, key=lambda item: item[0].name):
+        page.note(f'{topic.name} ({topic.type}): {why}')

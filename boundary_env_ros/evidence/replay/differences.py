@@ -1,0 +1,169 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Where two records of one thing differ first, by the path of the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.evidence.audit.rules.base import close, number, vector
+
+#: What of a decision is decided again, what it follows from first.
+OF_DECISION = (
+    'requested_action',
+    'previous_command',
+    'previous_rate',
+    'previous_acceleration',
+    'seeded',
+    'overruns',
+    'recent_commands',
+    'verdict',
+    'requested_command',
+    'admitted_action',
+    'command',
+    'rules',
+)
+
+#: What of a step is closed again, what it follows from first.
+OF_STEP = (
+    'before',
+    'after',
+    'state',
+    'decision',
+    'requested_action',
+    'admitted_action',
+    'commanded_action',
+    'verdict',
+    'overrun',
+    'held_by',
+    'reward_terms',
+    'reward',
+    'terminated',
+    'truncated',
+    'cause',
+    'declared_by',
+)
+
+#: What of a field of an observation is frozen again.
+_OF_FIELD = ('name', 'status', 'values', 'clipped', 'age')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldDifference:
+    """
+    Where a record and what was computed again differ first.
+
+    Attributes
+    ----------
+    field
+        Path of the field, for example ``rules[0].reason``.
+    recorded, recomputed
+        What stands there, in words.
+
+    """
+
+    field: str
+    recorded: str
+    recomputed: str
+
+
+def first_difference(
+    recorded: object, again: object, names: Sequence[str]
+) -> FieldDifference | None:
+    """
+    Return where two records differ first; None if they do not.
+
+    Numbers are alike within rounding: relative to the greater of them and 1, a billionth.
+
+    Parameters
+    ----------
+    recorded, again
+        Two records of one kind.
+    names
+        Fields to compare, in the order of the search.
+
+    """
+    for name in names:
+        found = _compare(name, getattr(recorded, name), getattr(again, name))
+        if found is not None:
+            return found
+    return None
+
+
+def format_value(value: object) -> str:
+    """Return a value of a record in words."""
+    if isinstance(value, Enum):
+        return value.name
+    if value is None:
+        return 'unknown'
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, tuple):
+        if all(isinstance(item, float) for item in value):
+            return vector(value)
+        return ', '.join(map(format_value, value)) or 'nothing'
+    if is_dataclass(value):
+        named: Mapping[str, Any] = {f.name: getattr(value, f.name) for f in fields(value)}
+        rule, reason = named.get('rule'), named.get('reason')
+        if rule is not None and isinstance(reason, Enum):
+            return f'{rule} ({reason.name.lower()})'
+        name = named.get('name')
+        if name is not None:
+            return str(name)
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def decided(decision: GateDecision | None) -> str:
+    """Return a decision in words: verdict, and why."""
+    if decision is None:
+        return 'no decision'
+    why = ', '.join(dict.fromkeys(r.reason.name.lower() for r in decision.rules))
+    return decision.verdict.name + (f' ({why})' if why else '')
+
+
+def _compare(path: str, recorded: object, again: object) -> FieldDifference | None:
+    if recorded is again or recorded == again:
+        return None
+    if isinstance(recorded, float) and isinstance(again, float):
+        alike = close(recorded, again)
+        return None if alike else _difference(path, recorded, again)
+    if isinstance(recorded, tuple) and isinstance(again, tuple):
+        return _compare_items(path, recorded, again)
+    if is_dataclass(recorded) and type(recorded) is type(again):
+        names = [f.name for f in fields(recorded)]
+        if {'status', 'clipped'} <= set(names):
+            names = list(_OF_FIELD)
+        for name in names:
+            found = _compare(f'{path}.{name}', getattr(recorded, name), getattr(again, name))
+            if found is not None:
+                return found
+        return None
+    return _difference(path, recorded, again)
+
+
+def _compare_items(
+    path: str, recorded: tuple[object, ...], again: tuple[object, ...]
+) -> FieldDifference | None:
+    if len(recorded) != len(again):
+        return _difference(path, recorded, again)
+    for index, (one, other) in enumerate(zip(recorded, again, strict=True)):
+        name = getattr(one, 'name', None)
+        named = isinstance(name, str) and name == getattr(other, 'name', None)
+        found = _compare(f'{path}.{name}' if named else f'{path}[{index}]', one, other)
+        if found is not None:
+            if isinstance(one, float):
+                return _difference(path, recorded, again)  # a vector is read as a whole
+            return found
+    return None
+
+
+def _difference(path: str, recorded: object, again: object) -> FieldDifference:
+    return FieldDifference(
+        field=path, recorded=format_value(recorded), recomputed=format_value(again)
+    )

@@ -1,0 +1,407 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+A record run again, piece by piece in its order: gate, environment and task on what was recorded.
+
+It streams: of each agent the decisions of a few steps are kept, and a line for each episode.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.observation_buffer import ANSWERABLE
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.replay import Replay
+from boundary_env_ros.core.sources.inputs import gate_inputs
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import BoundaryError, PolicyFailed, WRONG_INPUT
+from boundary_env_ros.evidence.audit.memory import key_of
+from boundary_env_ros.evidence.replay.differences import (
+    FieldDifference,
+    first_difference,
+    OF_DECISION,
+    OF_STEP,
+)
+from boundary_env_ros.evidence.replay.report import (
+    Difference,
+    differing,
+    EpisodeVerdict,
+)
+from boundary_env_ros.evidence.replay.steps import StepsAgain
+from boundary_env_ros.storage.records import Entry
+
+#: Decisions that wait for the step that carries them; more, and they are run without it.
+_WAITING = 1024
+
+#: What is compared of what would have been.
+_OF_OTHER_DECISION = ('verdict', 'command')
+_OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'cause', 'declared_by')
+
+#: Answers the observation that a step was closed with, and that the recorder had at a log time
+#: (ns): the actions that a policy predicts from there on, one a step; none if it cannot be asked.
+Propose = Callable[[Transition, int], tuple[Vector, ...]]
+
+Key = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Agent:
+    """What is remembered of one agent."""
+
+    gate: Replay
+    steps: StepsAgain
+    waiting: OrderedDict[Key, GateDecision] = field(default_factory=OrderedDict)
+    done: OrderedDict[Key, GateDecision | None] = field(default_factory=OrderedDict)
+    last: GateDecision | None = None
+    late: Replay | None = None
+    answers: OrderedDict[tuple[str, int], tuple[Vector, ...]] = field(default_factory=OrderedDict)
+    now: EpisodeVerdict | None = None
+    before: EpisodeVerdict | None = None
+    episode_id: str = ''
+    over: bool = False
+    status: EpisodeStatus | None = None
+
+
+class Rerun:
+    """
+    Takes a record piece by piece and runs it again.
+
+    Parameters
+    ----------
+    contract, task
+        Under which contract, and its task.
+    digest
+        The digest that the record was made under.
+    counterfactual
+        Whether something else is asked than what was recorded: then what the gate would have sent
+        before is what it goes on from, and only what it would have decided is compared.
+    propose
+        Another policy, asked for every observation instead of the recorded requests.
+    only
+        Number of the one episode to run, from 1; None: all.
+
+    """
+
+    def __init__(
+        self,
+        contract: Contract,
+        task: Task,
+        *,
+        digest: str,
+        counterfactual: bool = False,
+        propose: Propose | None = None,
+        only: int | None = None,
+    ) -> None:
+        self._contract, self._task, self._digest = contract, task, digest
+        self._other = counterfactual or propose is not None
+        self._propose, self._only = propose, only
+        self._agents: dict[str, _Agent] = {}
+        self._whose: dict[str, str] = {}
+        self._episodes: list[EpisodeVerdict] = []
+        self._begun = 0
+
+    @property
+    def begun(self) -> int:
+        """Number of episodes that the record has so far, those that are not run included."""
+        return self._begun
+
+    def add(self, entry: Entry) -> None:
+        """Run the next piece of the record again; of a kind that says nothing, pass over it."""
+        record = entry.record
+        if isinstance(record, Transition):
+            self._transition(entry, record)
+        elif isinstance(record, GateDecision):
+            self._sent(entry.topic, record)
+        elif isinstance(record, EpisodeStatus):
+            self._agent(record.id.agent).status = record
+
+    def finish(self) -> tuple[EpisodeVerdict, ...]:
+        """Return the episodes, once the record is at its end."""
+        for agent in self._agents.values():
+            self._flush(agent)
+            self._close(agent)
+        return tuple(self._episodes)
+
+    def _agent(self, name: str) -> _Agent:
+        agent = self._agents.get(name)
+        if agent is None:
+            agent = self._agents[name] = _Agent(
+                gate=self._new_gate(name), steps=StepsAgain(self._contract, self._task, name)
+            )
+        return agent
+
+    def _new_gate(self, name: str) -> Replay:
+        return Replay(
+            self._contract,
+            digest=self._digest,
+            agent=name,
+            topics={
+                item.name: self._contract.topic_of(name, item.topic)
+                for item in gate_inputs(self._contract)
+            },
+        )
+
+    # Decisions -----------------------------------------------------------------------------------
+
+    def _sent(self, topic: str, then: GateDecision) -> None:
+        """Take a decision from the gate's own topic; it waits for the step that carries it."""
+        if then.verdict is not Verdict.REJECTED:
+            # What was rejected goes by the name that its request gave itself.
+            self._whose[topic] = then.id.agent
+        agent = self._agent(self._whose.get(topic, then.id.agent))
+        key = key_of(then)
+        if key in agent.done:
+            self._compare(agent, then, agent.done[key])
+            return
+        agent.waiting[key] = then
+        if len(agent.waiting) > _WAITING:
+            self._decide(agent, agent.waiting.popitem(last=False)[1])
+
+    def _flush(self, agent: _Agent) -> None:
+        while agent.waiting:
+            self._decide(agent, agent.waiting.popitem(last=False)[1])
+
+    def _carried(self, agent: _Agent, then: Transition) -> tuple[GateDecision, ...]:
+        """Return what becomes of the decisions that a step carries."""
+        again = []
+        carried = {key_of(decision) for decision in then.decisions}
+        for decision in then.decisions:
+            key = key_of(decision)
+            if key not in agent.done:
+                while key in agent.waiting:
+                    found, waited = agent.waiting.popitem(last=False)
+                    current = then.id.episode_id if found in carried else ''
+                    self._decide(agent, waited, current)
+                if key not in agent.done:
+                    self._decide(agent, decision, then.id.episode_id)
+            else:
+                self._compare(agent, decision, agent.done[key])
+            result = agent.done[key]
+            if result is not None:
+                again.append(result)
+        return tuple(again)
+
+    def _decide(self, agent: _Agent, then: GateDecision, current: str = '') -> None:
+        """Let the gate decide again."""
+        gate = self._gate(agent, then)
+        again: GateDecision | None = then
+        episode = self._of(agent, then)
+        try:
+            again = gate.again(
+                then,
+                self._requested(agent, then),
+                current=current,
+                begun=agent.steps.begun == (current or then.id.episode_id),
+            )
+        except (BoundaryError, *WRONG_INPUT) as error:
+            if isinstance(error, PolicyFailed):
+                raise
+            gate.adopt(then)
+            if episode is not None:
+                episode.skipped(f'a decision: {type(error).__name__}: {error}')
+        else:
+            if then.trigger is Trigger.PROBE:
+                again = then
+                gate.adopt(then)
+                if episode is not None:
+                    episode.skipped("a decision of the probe of a driver's timeout", owed=False)
+            elif episode is not None:
+                if gate.missing and gate is agent.gate:
+                    episode.skipped('a decision that the record does not have', gate.missing)
+                episode.decided(then, again)
+                if self._compare(agent, then, again) and not self._other:
+                    gate.adopt(then)
+        agent.done[key_of(then)] = again
+        if len(agent.done) > _WAITING:
+            agent.done.popitem(last=False)
+
+    def _gate(self, agent: _Agent, then: GateDecision) -> Replay:
+        """Return the gate that is to decide: another one, if this decision is not its next."""
+        last = agent.last
+        if last is None or then.sequence > last.sequence:
+            agent.last = then
+            return agent.gate
+        if _steady(then) > _steady(last):
+            # The gate was started anew, and counts from the beginning.
+            agent.gate, agent.last = self._new_gate(then.id.agent), then
+            return agent.gate
+        # The recorder had it after others that it precedes: what came before is as recorded.
+        if agent.late is None:
+            agent.late = self._new_gate(then.id.agent)
+        return agent.late
+
+    def _of(self, agent: _Agent, then: GateDecision) -> EpisodeVerdict | None:
+        """Return the episode that a decision counts for; None if that is not run."""
+        if agent.over:
+            return None
+        before = agent.before
+        if before is not None and then.id.episode_id == before.episode_id:
+            return None if before.after_ending else before
+        now = agent.now
+        if now is None or self._only is None or then.verdict is Verdict.REJECTED:
+            return now
+        return now if then.id.episode_id in ('', now.episode_id) else None
+
+    def _requested(self, agent: _Agent, then: GateDecision) -> ActionRequest | None:
+        """Return the request with what another policy asks for; None: as it was."""
+        request = then.request
+        if self._propose is None or then.trigger is not Trigger.REQUEST or request is None:
+            return None
+        rows = agent.answers.get((request.id.episode_id, request.observed_step), ())
+        if not rows:
+            if agent.now is not None:
+                agent.now.skipped('a request to which the policy has no answer')
+            return None
+        if len(rows) < request.horizon:
+            raise PolicyFailed(
+                'Too few actions in the chunk of the policy (expected as many as the recorded '
+                f'ones have, {request.horizon}, got {len(rows)}). The record does not say what '
+                'it would have been asked in between.'
+            )
+        action = tuple(value for row in rows[: request.horizon] for value in row)
+        return replace(request, action=action)
+
+    def _compare(self, agent: _Agent, then: GateDecision, again: GateDecision | None) -> bool:
+        """Note where a decision came out as another; return whether it did."""
+        episode = self._of(agent, then)
+        if again is None:
+            first: FieldDifference | None = FieldDifference(
+                field='verdict', recorded=then.verdict.name, recomputed='no decision'
+            )
+        else:
+            names = _OF_OTHER_DECISION if self._other else OF_DECISION
+            first = first_difference(then, again, names)
+        if first is None or episode is None:
+            return first is not None
+        episode.decisions_unlike += 1
+        for reason in _why(then, again):
+            episode.by_reason[reason] += 1
+        contract = self._contract
+        episode.differs(
+            differing(then, again, first, contract.command_dimensions, contract.command_unit)
+        )
+        return True
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _transition(self, entry: Entry, then: Transition) -> None:
+        agent = self._agent(then.id.agent)
+        if then.kind is Kind.RESET or agent.episode_id != then.id.episode_id:
+            self._begin(agent, then)
+        episode = agent.now
+        if episode is None or agent.over:
+            self._finish_before(agent)
+            agent.waiting.clear()
+            if episode is not None:
+                episode.after_ending += 1
+                _end(episode, then)
+            return
+        decisions = self._carried(agent, then)
+        again = self._step(agent, episode, then, decisions)
+        running = not then.terminated and not then.truncated
+        if self._propose is not None and running and not agent.over:
+            rows = self._propose(again or then, entry.log_time)
+            agent.answers[(then.id.episode_id, then.id.step)] = rows
+            if len(agent.answers) > ANSWERABLE:
+                agent.answers.popitem(last=False)
+
+    def _finish_before(self, agent: _Agent) -> None:
+        """Let the gate decide what it still said of an episode that was run."""
+        if agent.before is not None and not agent.over:
+            for decision in agent.waiting.values():
+                if decision.id.episode_id == agent.before.episode_id:
+                    self._decide(agent, decision)
+
+    def _begin(self, agent: _Agent, then: Transition) -> None:
+        self._close(agent)
+        self._begun += 1
+        agent.over, agent.episode_id = False, then.id.episode_id
+        agent.before, agent.now = agent.now, None
+        if self._only in (None, self._begun):
+            agent.now = EpisodeVerdict(
+                number=self._begun,
+                agent=then.id.agent,
+                episode_id=then.id.episode_id,
+                seed=then.seed,
+            )
+            self._episodes.append(agent.now)
+
+    def _close(self, agent: _Agent) -> None:
+        """Say of an episode without an ending who declared one, if somebody did."""
+        episode, status = agent.now, agent.status
+        if episode is None or status is None or episode.ending or not status.cause:
+            return
+        if status.id.episode_id == episode.episode_id:
+            why = f'its ending, {status.cause}, declared by {status.declared_by}'
+            episode.skipped(why, owed=False)
+
+    def _step(
+        self,
+        agent: _Agent,
+        episode: EpisodeVerdict,
+        then: Transition,
+        decisions: tuple[GateDecision, ...],
+    ) -> Transition | None:
+        closed = agent.steps.again(then, decisions)
+        _end(episode, then)
+        if not episode.client:
+            asked = (d.request.client for d in then.decisions if d.request is not None)
+            episode.client = next(asked, '')
+        again = closed.transition
+        if again is None:
+            episode.skipped(f'a step: {closed.why}')
+            return None
+        episode.steps += 1
+        episode.reward += then.reward
+        episode.reward_again += again.reward
+        if again.terminated or again.truncated:
+            episode.ending_again, episode.ended_again_at = again.cause, again.id.step
+            agent.over = self._other and not (then.terminated or then.truncated)
+        first = self._difference(then, again)
+        if first is not None:
+            episode.steps_unlike += 1
+            episode.differs(Difference(step=then.id.step, sequence=None, first=first))
+        return again
+
+    def _difference(self, then: Transition, again: Transition) -> FieldDifference | None:
+        if self._other:
+            return first_difference(then, again, _OF_OTHER_STEP)
+        if then.id.digest != self._digest:
+            return FieldDifference(
+                field='id.digest', recorded=then.id.digest, recomputed=self._digest
+            )
+        if then.kind is Kind.RESET and then.reset is not None and again.reset is not None:
+            found = first_difference(
+                then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
+            )
+            if found is not None:
+                return replace(found, field=f'reset.{found.field}')
+        return first_difference(then, again, OF_STEP)
+
+
+def _end(episode: EpisodeVerdict, then: Transition) -> None:
+    if then.terminated or then.truncated:
+        episode.ending, episode.ended_at = then.cause, then.id.step
+
+
+def _steady(decision: GateDecision) -> int:
+    instant = decision.commanded or decision.received
+    return 0 if instant is None else instant.steady
+
+
+def _why(then: GateDecision, again: GateDecision | None) -> tuple[str, ...]:
+    """Return what changed in the reasons; where nothing did, the command before was another."""
+    if again is None:
+        return ('no decision',)
+    was = {result.reason.name.lower(): None for result in then.rules}
+    now = {result.reason.name.lower(): None for result in again.rules}
+    new = [reason for reason in now if reason not in was]
+    gone = [f'no {reason}' for reason in was if reason not in now]
+    return (*new, *gone) or ('as recorded, from another command',)

@@ -1,0 +1,307 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What one step shows that may be wrong: anomalies, each kind with a weight.
+
+An anomaly is a reason to look, never a verdict: that is what the audit is for. The weights stand
+in one table, :data:`KINDS`, and in ``doc/report.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+import math
+
+from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.explain import came, sentence, worst_of
+from boundary_env_ros.core.imported import is_unknown
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.transition import Kind, Transition
+
+#: Least difference between requested and admitted action, as a share of the range, that counts.
+LARGE = 0.25
+
+#: Least difference between commanded and measured action, as a share of the range, that counts.
+FAR = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnomalyKind:
+    """
+    A kind of anomaly.
+
+    Attributes
+    ----------
+    weight
+        How suspicious one step with it is, from 0 to 100.
+    sentence
+        What it is.
+
+    """
+
+    weight: float
+    sentence: str
+
+
+#: Every kind of anomaly, the most suspicious first.
+KINDS: Mapping[str, AnomalyKind] = {
+    name: AnomalyKind(weight=weight, sentence=sentence)
+    for name, weight, sentence in (
+        ('emergency_stop', 100, 'the emergency stop was pressed'),
+        ('foreign_publisher', 95, 'somebody else published on a command topic'),
+        ('machinery_lost', 90, 'the episode ended because a part of the boundary failed'),
+        (
+            'not_finite',
+            88,
+            'a reward, an observation or a request held a number that is not finite',
+        ),
+        (
+            'impossible_time',
+            85,
+            (
+                'a value was captured after it was used, a stage took less than no time, '
+                'or a clock jumped'
+            ),
+        ),
+        ('gap', 80, 'steps are missing in the record'),
+        ('silence', 75, 'the gate stopped because somebody was silent, late or blind'),
+        ('stopped', 70, 'the gate stopped the robot'),
+        ('rejected', 65, 'the gate rejected an action'),
+        ('judged_otherwise', 60, 'people say otherwise than the environment'),
+        ('takeover', 50, 'a person had the robot'),
+        ('missing', 45, 'a field of the observation had never come'),
+        ('overrun', 40, 'the tick came before an action'),
+        ('held', 38, 'the gate repeated the last command'),
+        ('stale', 35, 'a field of the observation was too old'),
+        ('bad_ending', 30, 'the episode ended in anything but success'),
+        ('changed', 28, 'the admitted action lies far from the requested one'),
+        ('not_followed', 24, 'the robot did something far from the command'),
+        ('over_budget', 18, 'a stage took longer than its budget'),
+        ('out_of_range', 15, 'a value of the observation lay outside its bounds'),
+    )
+}
+
+_SILENCE = frozenset(
+    {
+        Reason.SENSOR_INVALID,
+        Reason.OBSERVATION_TIMEOUT,
+        Reason.COMMAND_TIMEOUT,
+        Reason.ENVIRONMENT_TIMEOUT,
+        Reason.LATENCY_BUDGET,
+        Reason.GATE_LATE,
+        Reason.DEACTIVATED,
+    }
+)
+#: A stop that is declared for the end of every episode, or that merely goes on.
+_EXPECTED = frozenset({Reason.EPISODE_OVER, Reason.STILL_STOPPED, Reason.PROBE})
+_MACHINERY = frozenset(
+    {
+        causes.ENVIRONMENT_LOST,
+        causes.RESET_FAILED,
+        causes.SIMULATION_FAILED,
+        causes.TASK_FAILED,
+        causes.ROBOT_LOST,
+        causes.GATE_LOST,
+        causes.RECORDER_LOST,
+        causes.SENSOR_LOST,
+        causes.POLICY_LOST,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anomaly:
+    """
+    One anomaly in one step.
+
+    Attributes
+    ----------
+    kind
+        A key of :data:`KINDS`.
+    why
+        What was seen, with its numbers.
+    extent
+        How much of it, 1 for the weight of the kind as it stands.
+
+    """
+
+    kind: str
+    why: str
+    extent: float = 1.0
+
+    @property
+    def weight(self) -> float:
+        """Return how suspicious it is."""
+        return KINDS[self.kind].weight * self.extent
+
+
+def anomalies_of(now: Transition, contract: Contract | None = None) -> tuple[Anomaly, ...]:
+    """
+    Return the anomalies that one step shows by itself, each kind at most once.
+
+    Parameters
+    ----------
+    now
+        The step.
+    contract
+        For the ranges and names of the action; without it differences are no anomaly.
+
+    """
+    best: dict[str, Anomaly] = {}
+    for anomaly in _anomalies(now, contract):
+        if anomaly.kind not in best or anomaly.weight > best[anomaly.kind].weight:
+            best[anomaly.kind] = anomaly
+    return tuple(sorted(best.values(), key=lambda anomaly: -anomaly.weight))
+
+
+def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
+    for decision in now.decisions:
+        yield from _anomalies_of_decision(decision, contract)
+    yield from _anomalies_of_fields(now)
+    yield from _anomalies_of_time(now)
+    # What an import could not judge is unknown, and wrong nowhere.
+    if not math.isfinite(now.reward) and not is_unknown(now, 'reward'):
+        yield Anomaly(kind='not_finite', why=f'the reward is {now.reward:g}')
+    if now.overrun:
+        yield Anomaly(kind='overrun', why=f'no action in time, held by the {now.held_by or "?"}')
+    if now.cause in _MACHINERY:
+        yield Anomaly(kind='machinery_lost', why=_ended(now, contract))
+    elif now.cause and (now.truncated or now.cause != causes.SUCCESS):
+        # A time limit is the mildest of them.
+        extent = 0.5 if now.cause == causes.TIME_LIMIT else 1.0
+        yield Anomaly(kind='bad_ending', why=_ended(now, contract), extent=extent)
+    if contract is not None and now.kind is Kind.STEP:
+        yield from _differences(now, contract)
+
+
+def _ended(now: Transition, contract: Contract | None) -> str:
+    how = 'truncated' if now.truncated else 'terminated'
+    why = over_time(now.cause, contract)
+    told = f'ended: {now.cause} ({how}), declared by {now.declared_by or "nobody"}'
+    return f'{told}: {why}' if why else told
+
+
+def over_time(cause: str, contract: Contract | None) -> str:
+    """Return why an episode ended by its time limit, as the environment says it; else empty."""
+    if cause != causes.TIME_LIMIT or contract is None:
+        return ''
+    return f'{contract.episode.time_limit:g} s are over'
+
+
+def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) -> Iterator[Anomaly]:
+    names = contract.command_dimensions if contract else ()
+    for result, others in worst_of(decision.rules):
+        kind = _kind_of(decision, result)
+        if kind:
+            yield Anomaly(
+                kind=kind, why=sentence(result, names, others, came(result, decision, contract))
+            )
+    if decision.foreign_publishers > 0:
+        yield Anomaly(
+            kind='foreign_publisher',
+            why=f'{decision.foreign_publishers} other publishers of commands',
+        )
+    if decision.verdict is Verdict.REJECTED and not decision.rules:
+        yield Anomaly(kind='rejected', why='rejected without a reason')
+    if decision.trigger is Trigger.OPERATOR and decision.published:
+        yield Anomaly(kind='takeover', why='a command of an operator went out')
+
+
+def _kind_of(decision: GateDecision, result: RuleResult) -> str:
+    if result.reason is Reason.EMERGENCY_STOP:
+        return 'emergency_stop'
+    if result.reason is Reason.FOREIGN_PUBLISHER:
+        return 'foreign_publisher'
+    if result.reason is Reason.CLOCK:
+        return 'impossible_time'
+    if result.reason is Reason.NOT_FINITE:
+        return 'not_finite'
+    if result.reason in _EXPECTED:
+        return ''
+    if result.outcome is Verdict.REJECTED:
+        return 'rejected'
+    if result.outcome is Verdict.STOPPED:
+        return 'silence' if result.reason in _SILENCE else 'stopped'
+    # Between two requests the gate's timer repeats the command by design.
+    if result.outcome is Verdict.HELD and decision.verdict is Verdict.HELD:
+        return 'held' if result.reason is Reason.COMMAND_LATE else ''
+    return ''
+
+
+def _anomalies_of_fields(now: Transition) -> Iterator[Anomaly]:
+    for found in now.after:
+        if found.status is FieldStatus.MISSING:
+            yield Anomaly(kind='missing', why=f'{found.name} has never come')
+        elif found.status is FieldStatus.STALE:
+            age = '' if found.age is None else f', {found.age:.3g} s old'
+            yield Anomaly(kind='stale', why=f'{found.name} is stale{age}')
+        if found.age is not None and found.age < 0.0:
+            yield Anomaly(
+                kind='impossible_time',
+                why=f'{found.name} was captured {-found.age:.3g} s after it was observed',
+            )
+        if not all(map(math.isfinite, found.values)):
+            yield Anomaly(kind='not_finite', why=f'{found.name} holds a number that is not finite')
+        if found.clipped:
+            yield Anomaly(kind='out_of_range', why=f'{found.name} was brought inside its bounds')
+
+
+def _anomalies_of_time(now: Transition) -> Iterator[Anomaly]:
+    for name in STAGES:
+        stage = getattr(now.latency, name)
+        if stage.duration is None:
+            continue
+        if stage.duration < 0.0:
+            yield Anomaly(
+                kind='impossible_time', why=f'{name} took {1000 * stage.duration:.3g} ms'
+            )
+        elif stage.over_budget:
+            ratio = stage.duration / stage.budget if stage.budget else 2.0
+            yield Anomaly(
+                kind='over_budget',
+                why=f'{name} took {1000 * stage.duration:.3g} ms, '
+                f'budget {1000 * stage.budget:.3g} ms',
+                # Twice the budget is the weight as it stands; more than four times is no more.
+                extent=min(ratio, 4.0) / 2.0,
+            )
+
+
+def _differences(now: Transition, contract: Contract) -> Iterator[Anomaly]:
+    # An action that is a choice or a difference has no distance in the range of the command.
+    direct = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
+    low, high = contract.flat('low'), contract.flat('high')
+    for kind, least, one, other in (
+        ('changed', LARGE, now.requested_action, now.admitted_action),
+        ('not_followed', FAR, now.commanded_action, now.measured_action),
+    ):
+        found = _greatest_share(one, other, low, high) if direct or kind != 'changed' else None
+        if found is not None and found[1] >= least:
+            index, share = found
+            words = ('requested', 'admitted') if kind == 'changed' else ('commanded', 'measured')
+            yield Anomaly(
+                kind=kind,
+                why=f'{contract.command_dimensions[index]}: {words[0]} {one[index]:.4g}, '
+                f'{words[1]} {other[index]:.4g} {contract.command_unit[index]}'.rstrip(),
+                extent=min(0.5 + share, 2.0),
+            )
+
+
+def _greatest_share(
+    one: Vector, other: Vector, low: Vector, high: Vector
+) -> tuple[int, float] | None:
+    """Return the dimension that differs most, and by which share of its range."""
+    if not len(one) == len(other) == len(low) == len(high) or not one:
+        return None
+    shares = [
+        abs(a - b) / (top - bottom)
+        if top > bottom and math.isfinite(a) and math.isfinite(b)
+        else 0.0
+        for a, b, bottom, top in zip(one, other, low, high, strict=True)
+    ]
+    index = max(range(len(shares)), key=shares.__getitem__)
+    return index, shares[index]

@@ -1,0 +1,412 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run as values, and how they are told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+import math
+
+from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.evidence.plain import fields_of
+from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
+from boundary_env_ros.terminal import table
+
+
+@dataclass(slots=True)
+class StageSummary:
+    """
+    One stage of the latency.
+
+    Attributes
+    ----------
+    quantiles
+        Seconds, of the steps that know it.
+    budget
+        Seconds that the contract allows; None if it says nothing.
+    over
+        Steps that took longer.
+
+    """
+
+    budget: float | None = None
+    quantiles: Quantiles = field(default_factory=Quantiles)
+    over: int = 0
+
+    def add(self, stage: LatencyStage) -> None:
+        """Take the stage of one step."""
+        if stage.duration is not None:
+            self.quantiles.add(stage.duration)
+            self.over += stage.over_budget
+
+    @property
+    def known(self) -> int:
+        """Return how many steps know it."""
+        return self.quantiles.count
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as plain data; the quantiles are right to within 0.5 %."""
+        return {
+            'known': self.known,
+            'p50': self.quantiles.at(0.5),
+            'p99': self.quantiles.at(0.99),
+            'greatest': self.quantiles.greatest if self.known else None,
+            'budget': self.budget,
+            'over': self.over,
+        }
+
+
+@dataclass(slots=True)
+class Difference:
+    """
+    How far two stages of the action lie apart, in one dimension.
+
+    Attributes
+    ----------
+    steps
+        Steps that know both.
+    differing
+        Steps in which they are not equal.
+    total, greatest
+        Sum of the absolute differences, and the greatest one, in the unit of the dimension.
+
+    """
+
+    steps: int = 0
+    differing: int = 0
+    total: float = 0.0
+    greatest: float = 0.0
+
+    def add(self, one: float, other: float) -> None:
+        """Take the values of one step."""
+        if not (math.isfinite(one) and math.isfinite(other)):
+            return
+        apart = abs(one - other)
+        self.steps += 1
+        self.differing += apart > 0.0
+        self.total += apart
+        self.greatest = max(self.greatest, apart)
+
+    @property
+    def mean(self) -> float | None:
+        """Return the mean of them; None if no step knows both."""
+        return self.total / self.steps if self.steps else None
+
+    def to_json(self) -> dict[str, float | None]:
+        """Return it as plain data."""
+        return {
+            'steps': self.steps,
+            'differing': self.differing,
+            'mean': self.mean,
+            'greatest': self.greatest if self.steps else None,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Takeover:
+    """
+    One time that a person had the robot.
+
+    Attributes
+    ----------
+    topic
+        Where his commands came from.
+    episode_id, first_step, last_step
+        When, as far as the steps of the policy tell.
+    commands
+        How many of his commands went out.
+    dimensions
+        Those in which he asked for anything else than the policy did.
+
+    """
+
+    topic: str
+    episode_id: str
+    first_step: int
+    last_step: int
+    commands: int
+    dimensions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """
+    One episode of which people say otherwise than the environment, or than each other.
+
+    Attributes
+    ----------
+    ending, success
+        Cause of its ending, and whether the environment counts it a success.
+    labels
+        The latest word of each: who, what, and why.
+
+    """
+
+    episode_id: str
+    ending: str
+    success: bool
+    labels: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class ClientSummary:
+    """
+    What one client did.
+
+    Attributes
+    ----------
+    client
+        Name that it gave in its requests; empty if it never sent one.
+    episodes, unfinished, steps
+        Episodes with an ending, episodes without one (which are in no rate), and steps.
+    endings
+        Number of endings by cause.
+    success
+        Proportion of successes among all ended episodes: a truncation counts as failure. One that
+        was imported, and that its task could not judge, is in no rate of success.
+    success_of_terminated, truncated
+        Proportion of successes among the terminated episodes only, and the number that were
+        truncated, apart.
+    total_return, total_length
+        Sum of the rewards, and of the steps, of the ended episodes; the return is NaN if a reward
+        is unknown.
+    imported, unjudged
+        Steps that nobody recorded: they were made from a bag without a gate; and those of them
+        that the task could not judge.
+    clipped
+        Steps whose action was limited by its bounds, of those that a gate decided.
+    intervened
+        Steps in which the gate did anything but admit, of the same.
+    by_hand, takeovers
+        Steps in which a command of an operator went out, and the times that one took over, as far
+        as they are remembered.
+    taken_over
+        How many times one took over.
+    labelled, success_by_labels
+        Ended episodes that people have labelled, and the proportion of successes among those on
+        which all who are decided agree.
+    disagreements
+        Where they say otherwise than the environment, or than each other.
+    stops
+        How often the gate began to stop the robot, by reason.
+    overruns
+        Ticks that came before an action.
+    verdicts, reasons
+        Steps by verdict (``NONE``: no decision came), and rule results by reason.
+    stages
+        Latency, by stage.
+    stale, missing
+        Observations in which a field was too old, or had never come, by field.
+    differences
+        By pair of stages of the action, then by dimension.
+
+    """
+
+    client: str
+    episodes: int = 0
+    unfinished: int = 0
+    steps: int = 0
+    endings: Counter[str] = field(default_factory=Counter)
+    success: Proportion = field(default_factory=Proportion)
+    success_of_terminated: Proportion = field(default_factory=Proportion)
+    truncated: int = 0
+    total_return: float = 0.0
+    total_length: int = 0
+    imported: int = 0
+    unjudged: int = 0
+    clipped: Proportion = field(default_factory=Proportion)
+    intervened: Proportion = field(default_factory=Proportion)
+    by_hand: Proportion = field(default_factory=Proportion)
+    taken_over: int = 0
+    takeovers: list[Takeover] = field(default_factory=list)
+    labelled: int = 0
+    success_by_labels: Proportion = field(default_factory=Proportion)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    stops: Counter[str] = field(default_factory=Counter)
+    overruns: Proportion = field(default_factory=Proportion)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+    stages: Mapping[str, StageSummary] = field(default_factory=dict)
+    stale: Counter[str] = field(default_factory=Counter)
+    missing: Counter[str] = field(default_factory=Counter)
+    differences: dict[str, dict[str, Difference]] = field(default_factory=dict)
+
+    @property
+    def mean_return(self) -> float | None:
+        """Return the mean sum of rewards of the ended episodes; None if one is unknown."""
+        known = self.episodes and not math.isnan(self.total_return)
+        return self.total_return / self.episodes if known else None
+
+    @property
+    def mean_length(self) -> float | None:
+        """Return the mean number of steps of the ended episodes."""
+        return self.total_length / self.episodes if self.episodes else None
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as plain data."""
+        means = {'mean_return': self.mean_return, 'mean_length': self.mean_length}
+        return fields_of(self, without=('total_return', 'total_length')) | means
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """
+    The figures of a run.
+
+    Attributes
+    ----------
+    contract, digest, software_version
+        What the run was made under and with.
+    clients
+        Apart for each client, in the order of their first episode.
+
+    """
+
+    contract: str
+    digest: str
+    software_version: str
+    clients: tuple[ClientSummary, ...]
+
+    def __str__(self) -> str:
+        return '\n'.join(_lines(self))
+
+    def to_json(self) -> dict[str, object]:
+        """Return the summary as plain data; a proportion has its interval beside it."""
+        return fields_of(self)
+
+
+# As a table --------------------------------------------------------------------------------------
+
+#: Clients that are shown side by side.
+_ABREAST = 3
+
+
+def _lines(summary: Summary) -> Iterator[str]:
+    if not summary.clients:
+        yield 'No transitions, so no figures.'
+        return
+    yield (
+        f'{summary.contract}, {summary.digest[:19]}..., software {summary.software_version}. '
+        'In brackets: how many of how many; 95 % interval in %.'
+    )
+    for start in range(0, len(summary.clients), _ABREAST):
+        clients = summary.clients[start : start + _ABREAST]
+        yield ''
+        yield from table((label, *cells) for label, cells in _rows(clients))
+    yield from _takeovers(summary.clients)
+    yield from _disagreements(summary.clients)
+
+
+def _takeovers(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
+    """Yield who took over from whom, when, and in which dimensions."""
+    for client in clients:
+        if not client.taken_over:
+            continue
+        yield ''
+        yield f'Taken over from {client.client or "(no request)"}, {client.taken_over} times:'
+        for one in client.takeovers:
+            yield (
+                f'  {one.topic}, episode {one.episode_id[:8]}, steps {one.first_step} to '
+                f'{one.last_step}: {one.commands} commands, '
+                f'{", ".join(one.dimensions) or "all of them as the policy asked"}'
+            )
+        if client.taken_over > len(client.takeovers):
+            yield f'  and {client.taken_over - len(client.takeovers)} more'
+
+
+def _disagreements(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
+    """Yield the episodes of which people say otherwise, beside what the environment says."""
+    for client in clients:
+        if not client.disagreements:
+            continue
+        yield ''
+        yield (
+            f'Judged otherwise by people, {len(client.disagreements)} episodes of '
+            f'{client.client or "(no request)"}:'
+        )
+        for one in client.disagreements:
+            yield f'  episode {one.episode_id[:8]}, {one.ending}: {"; ".join(one.labels)}'
+
+
+def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]:
+    """Yield label and cells of each row."""
+    yield '', [c.client or '(no request)' for c in clients]
+    yield 'episodes', [str(c.episodes) for c in clients]
+    for cause in _union(c.endings for c in clients):
+        yield f'  {cause}', [str(c.endings.get(cause, '-')) for c in clients]
+    if any(c.unfinished for c in clients):
+        yield '  unfinished, in no rate', [str(c.unfinished) for c in clients]
+    yield 'success, a truncation as failure', [str(c.success) for c in clients]
+    yield 'success of the terminated', [str(c.success_of_terminated) for c in clients]
+    yield '  truncated, apart', [str(c.truncated) for c in clients]
+    if any(c.labelled for c in clients):
+        yield 'labelled by people', [str(c.labelled) for c in clients]
+        yield '  success, by their labels', [str(c.success_by_labels) for c in clients]
+        yield '  judged otherwise', [str(len(c.disagreements)) for c in clients]
+    yield 'return, mean', [_short(c.mean_return) for c in clients]
+    yield 'steps of an episode, mean', [_short(c.mean_length) for c in clients]
+    if any(c.imported for c in clients):
+        yield 'steps imported from a bag, no gate', [f'{c.imported} of {c.steps}' for c in clients]
+    if any(c.unjudged for c in clients):
+        yield '  which the task could not judge', [f'{c.unjudged}' for c in clients]
+    yield 'steps clipped to the bounds', [str(c.clipped) for c in clients]
+    yield 'steps with an intervention', [str(c.intervened) for c in clients]
+    if any(c.taken_over for c in clients):
+        yield 'steps by the hand of an operator', [str(c.by_hand) for c in clients]
+        yield '  takeovers', [str(c.taken_over) for c in clients]
+    for index, reason in enumerate(_union(c.stops for c in clients)):
+        if not index:
+            yield 'stops of the gate, by reason', [''] * len(clients)
+        label = reason.lower().replace('_', ' ')
+        yield f'  {label}', [str(c.stops.get(reason, '-')) for c in clients]
+    yield 'overruns of the period', [str(c.overruns) for c in clients]
+    for name in _union(c.stale for c in clients):
+        if any(c.stale.get(name) or c.missing.get(name) for c in clients):
+            counts = [f'{c.stale.get(name, 0)}, {c.missing.get(name, 0)}' for c in clients]
+            yield f'{name} too old, or missing', counts
+    yield 'latency p50 / p99, ms (steps)', [''] * len(clients)
+    for stage in STAGES:
+        yield f'  {_stage_label(stage, clients)}', [_stage(c, stage) for c in clients]
+    yield 'difference, mean / greatest', [''] * len(clients)
+    for pair in _union(c.differences for c in clients):
+        for dimension in _union(c.differences.get(pair, {}) for c in clients):
+            cells = [_difference(c, pair, dimension) for c in clients]
+            yield f'  {pair}, {dimension}', cells
+
+
+def _union(mappings: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for mapping in mappings for name in mapping))
+
+
+def _short(value: float | None) -> str:
+    return '-' if value is None else f'{value:.3g}'
+
+
+def _stage_label(stage: str, clients: tuple[ClientSummary, ...]) -> str:
+    budget = clients[0].stages[stage].budget
+    return stage if budget is None else f'{stage}, budget {1000 * budget:g}'
+
+
+def _stage(client: ClientSummary, stage: str) -> str:
+    found = client.stages[stage]
+    p50, p99 = found.quantiles.at(0.5), found.quantiles.at(0.99)
+    if p50 is None or p99 is None:
+        return 'unknown'
+    over = f', {found.over} over' if found.over else ''
+    return f'{_milliseconds(p50)} / {_milliseconds(p99)} ({found.known}{over})'
+
+
+def _milliseconds(seconds: float) -> str:
+    milliseconds = 1000 * seconds
+    return f'{milliseconds:.0f}' if abs(milliseconds) >= 100 else f'{milliseconds:.3g}'
+
+
+def _difference(client: ClientSummary, pair: str, dimension: str) -> str:
+    found = client.differences.get(pair, {}).get(dimension)
+    if found is None or found.mean is None:
+        return 'unknown'
+    if not found.differing:
+        return f'none in {found.steps} steps'
+    return f'{_short(found.mean)} / {_short(found.greatest)} ({found.differing} of {found.steps})'

@@ -1,0 +1,241 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of a run, episode by episode and step by step, apart for each client."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.episode_label import (
+    agreed,
+    EpisodeLabel,
+    Label,
+    latest,
+)
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
+from boundary_env_ros.core.imported import is_import
+from boundary_env_ros.core.intervention import Intervention, InterventionTracker
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Step
+from boundary_env_ros.evidence.summary.figures import (
+    ClientSummary,
+    Difference,
+    Disagreement,
+    StageSummary,
+    Summary,
+    Takeover,
+)
+
+#: Stages of the action that are held against each other.
+PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
+
+#: Those of an imported step, whose action was worked out from the command.
+OF_IMPORT = PAIRS[-1:]
+
+#: Takeovers of one client that are told one by one; those after them are only counted.
+TAKEOVERS = 32
+
+#: Ended episodes that are remembered for the labels on them.
+ENDED = 65_536
+
+#: Verdict of a step without a decision.
+NONE = 'NONE'
+
+
+def summarise(
+    records: Iterable[object],
+    contract: Contract | None = None,
+) -> Summary:
+    """
+    Summarise a record, in memory that does not grow with it.
+
+    Parameters
+    ----------
+    records
+        In the order in which they were recorded.
+    contract
+        For budgets and names of the dimensions.
+
+    """
+    episodes, summariser = Episodes(records), Summariser(contract)
+    for step in episodes:
+        summariser.add(step)
+    return summariser.summary(episodes.labels)
+
+
+class Summariser:
+    """
+    Takes the steps of a record; :func:`summarise` for one that is read for its figures alone.
+
+    Parameters
+    ----------
+    contract
+        For budgets and names of the dimensions.
+
+    """
+
+    def __init__(self, contract: Contract | None = None) -> None:
+        self._contract = contract
+        self._budget = dict(contract.latency_budget) if contract else {}
+        self._clients: dict[str, ClientSummary] = {}
+        self._first: Transition | None = None
+        self._hands: dict[str, InterventionTracker] = {}
+        self._taken: dict[str, list[Intervention]] = {}
+        self._dimensions = [
+            f'{name} ({unit})'
+            for group in (contract.action if contract else ())
+            for name, unit in zip(group.dimensions, group.unit, strict=True)
+        ]
+        self._stopping: dict[str, frozenset[str]] = {}
+        self._ended: OrderedDict[Key, tuple[ClientSummary, str, bool | None]] = OrderedDict()
+
+    def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
+        """Return the figures, with what people said of the episodes."""
+        for key, (client, cause, success) in self._ended.items():
+            if key in labels:
+                _judge(client, key[1], cause, success, labels[key])
+        for name, taken in self._taken.items():
+            self._clients[name].takeovers = [
+                Takeover(
+                    topic=hand.topic,
+                    episode_id=hand.episode_id,
+                    first_step=hand.first_step,
+                    last_step=hand.last_step,
+                    commands=hand.commands,
+                    dimensions=tuple(map(self._dimension, sorted(hand.dimensions))),
+                )
+                for hand in taken
+            ]
+        first = self._first
+        return Summary(
+            contract=f'{first.contract} {first.contract_version}' if first else '',
+            digest=first.id.digest if first else '',
+            software_version=first.software_version if first else '',
+            clients=tuple(self._clients.values()),
+        )
+
+    def add(self, step: Step) -> None:
+        """Take the next step."""
+        now, episode = step.transition, step.episode
+        self._first = self._first or now
+        client = self._clients.get(episode.client)
+        if client is None:
+            client = self._clients[episode.client] = ClientSummary(
+                client=episode.client,
+                stages={name: StageSummary(self._budget.get(name)) for name in STAGES},
+            )
+        if now is episode.first:
+            self._stopping[now.id.agent] = frozenset()
+        self._step(client, step)
+        if step.last:
+            self._end(client, episode)
+
+    def _end(self, client: ClientSummary, episode: Episode) -> None:
+        if not episode.cause:
+            client.unfinished += 1
+            return
+        client.episodes += 1
+        client.endings[episode.cause] += 1
+        client.truncated += episode.truncated
+        success = None
+        if episode.judged:
+            success = episode.cause == SUCCESS and not episode.truncated
+            client.success.add(success)
+            if not episode.truncated:
+                client.success_of_terminated.add(success)
+        self._ended[episode.key] = (client, episode.cause, success)
+        if len(self._ended) > ENDED:
+            self._ended.popitem(last=False)
+        client.total_return += episode.total
+        client.total_length += episode.steps
+
+    # Steps ---------------------------------------------------------------------------------------
+
+    def _step(self, client: ClientSummary, step: Step) -> None:
+        now, episode = step.transition, step.episode
+        for found in now.after:
+            client.stale[found.name] += found.status is FieldStatus.STALE
+            client.missing[found.name] += found.status is FieldStatus.MISSING
+        if now.kind is not Kind.STEP:
+            return
+        client.steps += 1
+        client.verdicts[now.verdict.name if now.verdict else NONE] += 1
+        client.overruns.add(now.overrun)
+        imported = is_import(now)
+        client.imported += imported
+        client.unjudged += is_unjudged(now)
+        if not imported:
+            answer = now.answer
+            client.clipped.add(answer is not None and answer.clipped)
+            client.intervened.add(any(map(intervenes, now.decisions)))
+        by_hand = (d.trigger is Trigger.OPERATOR and d.published for d in now.decisions)
+        client.by_hand.add(any(by_hand))
+        hands = self._hands.setdefault(now.id.agent, InterventionTracker(self._contract))
+        for hand in hands.follow(now):
+            client.taken_over += 1
+            taken = self._taken.setdefault(episode.client, [])
+            if len(taken) < TAKEOVERS:
+                taken.append(hand)  # it grows while he has it
+        for decision in now.decisions:
+            self._stops(client, now.id.agent, decision)
+            client.reasons.update(result.reason.name for result in decision.rules)
+        for one, other in OF_IMPORT if imported else PAIRS:
+            a, b = getattr(now, f'{one}_action'), getattr(now, f'{other}_action')
+            if len(a) == len(b):
+                for i, (left, right) in enumerate(zip(a, b, strict=True)):
+                    dimensions = client.differences.setdefault(f'{one} - {other}', {})
+                    dimensions.setdefault(self._dimension(i), Difference()).add(left, right)
+        for name in STAGES:
+            client.stages[name].add(step.stage(name, self._budget))
+
+    def _stops(self, client: ClientSummary, agent: str, decision: GateDecision) -> None:
+        """Count a stop once for each of its reasons, when it begins."""
+        if decision.verdict is Verdict.REJECTED:
+            return  # it changes nothing of what the robot does
+        reasons = frozenset(
+            result.reason.name
+            for result in decision.rules
+            if result.outcome is Verdict.STOPPED and result.reason is not Reason.STILL_STOPPED
+        )
+        client.stops.update(sorted(reasons - self._stopping[agent]))
+        if reasons or decision.verdict is not Verdict.STOPPED:
+            self._stopping[agent] = reasons
+
+    def _dimension(self, index: int) -> str:
+        return self._dimensions[index] if index < len(self._dimensions) else str(index)
+
+
+def _label_text(label: EpisodeLabel) -> str:
+    note = f' ({label.note})' if label.note else ''
+    return f'{label.label.name.lower()} by {label.user}{note}'
+
+
+def _judge(
+    client: ClientSummary,
+    episode_id: str,
+    cause: str,
+    success: bool | None,
+    labels: Sequence[EpisodeLabel],
+) -> None:
+    """Hold what people say of an ended episode beside what the environment says."""
+    decided = {m.label for m in latest(labels)} - {Label.UNCLEAR}
+    client.labelled += 1
+    if len(decided) == 1:
+        client.success_by_labels.add(agreed(labels) is Label.SUCCESS)
+    if success is None:
+        return  # nobody is disagreed with
+    if decided - {Label.SUCCESS if success else Label.FAILURE}:
+        client.disagreements.append(
+            Disagreement(
+                episode_id=episode_id,
+                ending=cause,
+                success=success,
+                labels=tuple(map(_label_text, latest(labels))),
+            )
+        )

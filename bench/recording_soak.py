@@ -153,7 +153,7 @@ class Sender:
             )
             now = clock.now()
             last = step == STEPS - 1
-            ending = {'cause': 'success', 'declared_by': 'soak'} if last else {}
+            ending = {'ending': 'success', 'declared_by': 'soak'} if last else {}
             if step == 0 or last or now.steady / 1e9 > told + 0.1:
                 told = now.steady / 1e9
                 state = EpisodeState.TERMINATED if last else EpisodeState.RUNNING

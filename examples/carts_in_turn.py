@@ -26,11 +26,11 @@ with tempfile.TemporaryDirectory() as folder:
     carts = env(file, world='embedded')
 
 carts.reset(seed=1, options={'scenario': 'apart'})
-causes = {}
+endings = {}
 for agent in carts.agent_iter():
     seen, reward, terminated, truncated, info = carts.last()
     if terminated or truncated:
-        causes[agent] = info['cause']
+        endings[agent] = info['ending']
         carts.step(None)
         continue
     x, y, yaw = map(float, seen['pose'])
@@ -38,5 +38,5 @@ for agent in carts.agent_iter():
     carts.step([0.4, 1.0 * ((goal_y - y) - yaw * (goal_x - x))])
     print(info['step'] + 1, agent, carts.infos[agent]['verdict'])
 carts.close()
-print(causes)
-print(*set(causes.values()))
+print(endings)
+print(*set(endings.values()))

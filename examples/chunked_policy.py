@@ -61,7 +61,7 @@ def main(world_name='embedded'):
     world.close()
     print(f'{result.steps} steps, {len(result.inferences)} inferences, {result.requests} requests')
     print(f'{result.skipped} predicted actions left out, {result.chunks_late} chunks late')
-    print(result.cause)
+    print(result.ending)
 
 
 if __name__ == '__main__':

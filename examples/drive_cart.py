@@ -13,5 +13,5 @@ terminated = truncated = False
 while not (terminated or truncated):
     observation, reward, terminated, truncated, info = env.step(policy(observation))
     print(info['step'], info['verdict'], *info['reasons'])
-print(info['cause'])
+print(info['ending'])
 env.close()

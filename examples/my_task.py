@@ -5,7 +5,7 @@
 from pathlib import Path
 import unittest
 
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
@@ -44,14 +44,14 @@ class StopOnLine:
         return {'goal': (self._line, 0.0)}
 
     def judge(self, step):
-        """Return reward and ending of one step; `cause` is empty while the task goes on."""
+        """Return reward and ending of one step; `ending` is empty while the task goes on."""
         before, after = (abs(view['pose'][0] - self._line) for view in (step.before, step.after))
         terms = (
             RewardTerm(name='progress', value=before - after),
             RewardTerm(name='time', value=-0.1 * step.period),
         )
         still = abs(step.after['velocity'][0]) < 0.05
-        return Outcome(terms=terms, cause=SUCCESS if after <= self._width and still else '')
+        return Outcome(terms=terms, ending=SUCCESS if after <= self._width and still else '')
 
 
 class TestStopOnLine(TaskTests, unittest.TestCase):

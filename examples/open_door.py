@@ -16,7 +16,7 @@ def main() -> None:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         (opened,) = observation['handle_yaw']
         print(info['step'], info['verdict'], f'{opened:.2f} rad, reward {reward:.2f}')
-    print(info['cause'])
+    print(info['ending'])
     env.close()
 
 

@@ -94,7 +94,7 @@ def main() -> None:
     while not (terminated or truncated):
         observation, reward, terminated, truncated, info = env.step(swing_up(observation))
         print(info['step'], info['verdict'], f'{observation["pendulum"][0]:+.2f}, {reward:.2f}')
-    print(info['cause'])
+    print(info['ending'])
     env.close()
 
 

@@ -72,4 +72,4 @@ with tempfile.TemporaryDirectory() as folder:
         ]
     )
     main(['episodes', 'list', folder])
-print(info['cause'])
+print(info['ending'])

@@ -99,7 +99,7 @@ def train(steps: int, carts: int, contract: str) -> PPO:
 
 
 def drive(model: PPO, env: gymnasium.Env[Any, Any], episodes: int) -> Counter[str]:
-    """Drive some episodes without exploration, and return their endings by cause."""
+    """Drive some episodes without exploration, and return the number of each ending."""
     endings: Counter[str] = Counter()
     for number in range(episodes):
         observation, info = env.reset(seed=FIRST_SEED + number)
@@ -107,7 +107,7 @@ def drive(model: PPO, env: gymnasium.Env[Any, Any], episodes: int) -> Counter[st
         while not (terminated or truncated):
             action, _ = model.predict(observation, deterministic=True)
             observation, _, terminated, truncated, info = env.step(action)
-        endings[info['cause']] += 1
+        endings[info['ending']] += 1
     return endings
 
 

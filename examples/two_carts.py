@@ -32,13 +32,13 @@ given = parser.parse_args()
 
 env = parallel_env(given.contract, world=given.world, pacing='lockstep')
 observations, infos = env.reset(seed=1, options={'scenario': 'aisle'})
-causes = {}
+endings = {}
 while env.agents:
     actions = {agent: keep_right(agent, observations[agent]) for agent in env.agents}
     observations, rewards, terminations, truncations, infos = env.step(actions)
     for agent, info in infos.items():
         print(info['step'], agent, info['verdict'], *info['reasons'])
-        causes[agent] = info['cause']
+        endings[agent] = info['ending']
 env.close()
-print(causes)
-print(*set(causes.values()))
+print(endings)
+print(*set(endings.values()))

@@ -205,7 +205,7 @@ def import_(
     )
     with counting('messages') as progress:
         imported = import_bag(path, output, loaded, options, progress=progress)
-    endings = ', '.join(f'{count} {cause}' for cause, count in sorted(imported.endings.items()))
+    endings = ', '.join(f'{count} {ending}' for ending, count in sorted(imported.endings.items()))
     print(f'{imported.messages:>8} messages of the contract')
     print(f'{sum(imported.endings.values()):>8} episodes: {endings}')
     print(f'{imported.transitions:>8} transitions')

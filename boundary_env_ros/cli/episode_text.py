@@ -52,7 +52,7 @@ def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, boo
     yield 'STEPS', lambda f: str(f.row.step_count), True
     yield 'RETURN', lambda f: _return(f.row), True
     yield 'STATE', lambda f: _state(f.row), False
-    yield 'CAUSE', lambda f: f.row.cause or '-', False
+    yield 'ENDING', lambda f: f.row.ending or '-', False
     if any(row.interventions for row in rows):
         yield 'BY HAND', lambda f: str(f.row.interventions or '-'), True
     if any(row.labels for row in rows):
@@ -74,7 +74,7 @@ def _count(episodes: Sequence[EpisodeRow]) -> str:
     """Return success both ways, as everywhere."""
     ended = [row for row in episodes if row.done]
     success = sum(1 for row in ended if row.success)
-    truncated = sum(1 for row in ended if row.ending == 'TRUNCATED')
+    truncated = sum(1 for row in ended if row.ending_kind == 'TRUNCATED')
     words = [f'{len(episodes)} episode{"s" if len(episodes) != 1 else ""}']
     if len(ended) < len(episodes):
         words.append(f'{len(episodes) - len(ended)} without an ending')
@@ -108,7 +108,7 @@ def whole(found: FoundEpisode) -> str:
         'The environment says',
         *_pairs(
             ('state', _state(row)),
-            ('cause', row.cause or '-'),
+            ('ending', row.ending or '-'),
             ('declared by', row.declared_by or '-'),
             ('success', {True: 'yes', False: 'no', None: 'not ended'}[row.success]),
             ('message', row.state.message or '-'),
@@ -140,8 +140,8 @@ def plain(found: FoundEpisode) -> dict[str, object]:
         'created_at': row.created_at,
         'updated_at': row.updated_at,
         'done': row.done,
+        'ending_kind': row.ending_kind,
         'ending': row.ending,
-        'cause': row.cause,
         'declared_by': row.declared_by,
         'success': row.success,
         'step_count': row.step_count,
@@ -171,7 +171,7 @@ def _return(row: EpisodeRow) -> str:
 
 
 def _state(row: EpisodeRow) -> str:
-    return (row.ending or row.state.state.name).lower()
+    return (row.ending_kind or row.state.state.name).lower()
 
 
 def _labelled(row: EpisodeRow) -> str:

@@ -68,7 +68,7 @@ def episodes() -> None:
     type=PathType(),
 )  # fmt: skip
 @json_option
-@option('--cause', group=_WHICH, multiple=True, metavar='NAME', help='ended by it; repeatable')
+@option('--ending', group=_WHICH, multiple=True, metavar='NAME', help='ended by it; repeatable')
 @option('--done/--running', group=_WHICH, default=None, help='have ended, or have not')
 @option(
     '--success/--failure',
@@ -90,7 +90,7 @@ def episodes() -> None:
 def list_(
     paths: tuple[Path, ...],
     as_json: bool,
-    cause: tuple[str, ...],
+    ending: tuple[str, ...],
     done: bool | None,
     success: bool | None,
     labelled: bool,
@@ -107,7 +107,7 @@ def list_(
 
       boundary-env episodes list runs/demo-20261122-024000
       boundary-env episodes list runs/ --failure --since 2d
-      boundary-env episodes list runs/ --cause safety_stop --json
+      boundary-env episodes list runs/ --ending safety_stop --json
 
     Exit codes:
       0  done, also if no episode matches
@@ -117,7 +117,7 @@ def list_(
     from boundary_env_ros.storage.episode_search import EpisodeFilter
 
     wanted = EpisodeFilter(
-        causes=cause,
+        endings=ending,
         done=done,
         success=success,
         environment=environment,
@@ -238,7 +238,7 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
             )
             store.label(record, now=now)
             print(
-                f'{row.episode_id[:SHORT]} of {row.agent} ({row.cause or "no ending yet"}): '
+                f'{row.episode_id[:SHORT]} of {row.agent} ({row.ending or "no ending yet"}): '
                 f'{label} by {record.user}'
             )
     return DONE

@@ -21,7 +21,7 @@ LEFT = 'left'
 
 def line_of(result: EpisodeResult) -> str:
     """Return an episode in one line."""
-    ending = f'{_kind(result):<10} {result.cause}' if result.cause else f'left: {result.left}'
+    ended = f'{_kind(result):<10} {result.ending}' if result.ending else f'left: {result.left}'
     late = ''.join(
         f'  {name} {count}'
         for name, count in (
@@ -33,7 +33,7 @@ def line_of(result: EpisodeResult) -> str:
     )
     return (
         f'seed {result.seed:<6} {result.steps:>4} steps  return {result.total:+8.2f}  '
-        f'{ending:<24}{late}'
+        f'{ended:<24}{late}'
     ).rstrip()
 
 
@@ -53,7 +53,7 @@ def figures(results: Sequence[EpisodeResult]) -> dict[str, Any]:
         'episodes': len(results),
         'success': _proportion(succeeded, len(ended)),
         'success_of_terminated': _proportion(succeeded, finished),
-        'endings': dict(Counter(result.cause or LEFT for result in results).most_common()),
+        'endings': dict(Counter(result.ending or LEFT for result in results).most_common()),
         'mean_return': float(np.mean([r.total for r in ended])) if ended else None,
         'mean_steps': float(np.mean([r.steps for r in ended])) if ended else None,
         'steps': steps,
@@ -99,7 +99,7 @@ def table(results: Sequence[EpisodeResult]) -> str:
         ('episodes', str(found['episodes'])),
         ('success, a truncation counted as failure', _told(found['success'])),
         ('success, of those that terminated', _told(found['success_of_terminated'])),
-        *((f'  ended by {cause}', str(count)) for cause, count in found['endings'].items()),
+        *((f'  ended by {ending}', str(count)) for ending, count in found['endings'].items()),
         ('mean return', _number(found['mean_return'])),
         ('mean steps', _number(found['mean_steps'])),
         ('steps with an intervention of the gate', _told(found['steps_with_an_intervention'])),

@@ -91,7 +91,7 @@ class Transition:
     reward_terms: tuple[RewardTerm, ...] = ()
     terminated: bool = False
     truncated: bool = False
-    cause: str = ''
+    ending: str = ''
     declared_by: str = ''
     captured: Stamp | None = None
     observed: ClockReading | None = None

@@ -28,7 +28,7 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.contract.problem_text import Path, printable
 from boundary_env_ros.core.contract.safety import Obstacle, Operator, Safety, Workspace
 from boundary_env_ros.core.contract.sources import value_names
-from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.storage.contract_tables import meanings_of
 
@@ -75,7 +75,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
         ),
         'the ending': (
             f'The process `environment` declares it, after {contract.max_steps} steps at the '
-            f'latest, with one cause: of several at one instant, the first of `endings`. {judge} '
+            f'latest, with one name: of several at one instant, the first of `endings`. {judge} '
             f'When the environment is silent for {silent} s, the recorder declares '
             f'{ENVIRONMENT_LOST}.'
         ),

@@ -23,7 +23,7 @@ Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
 #: Stands for what is not there; None is a value of its own.
 _ABSENT = object()
 _ORDER = 'Numbers stand in other places: a policy or record of the one does not fit the other.'
-_PRECEDENCE = 'Of several causes at one instant, another one is the cause.'
+_PRECEDENCE = 'Of several endings at one instant, another one counts.'
 _GONE = 'What records were judged by is missing.'
 #: Read by the gate alone.
 _OF_THE_GATE = (Workspace, Operator)

@@ -58,7 +58,7 @@ class Episode:
         Its first transition that the record has.
     client
         Who acted in it; empty if nobody is named.
-    cause, truncated, declared_by
+    ending, truncated, declared_by
         Its ending, as its last step has it or somebody else announced it; empty without one.
     judged
         Whether every step of it has a reward; an import may lack what its task needs.
@@ -72,7 +72,7 @@ class Episode:
     number: int
     first: Transition
     client: str = ''
-    cause: str = ''
+    ending: str = ''
     truncated: bool = False
     declared_by: str = ''
     judged: bool = True
@@ -88,7 +88,7 @@ class Episode:
     @property
     def how(self) -> str:
         """Return how it ended: ``truncated``, ``terminated``, or nothing."""
-        return ('truncated' if self.truncated else 'terminated') if self.cause else ''
+        return ('truncated' if self.truncated else 'terminated') if self.ending else ''
 
     def add(self, now: Transition) -> None:
         """Take its next transition."""
@@ -98,15 +98,15 @@ class Episode:
         self.steps += now.kind is Kind.STEP
         self.total += now.reward
         self.judged = self.judged and not is_unjudged(now)
-        if now.cause and not self.cause:
-            self.cause, self.truncated = now.cause, now.truncated
+        if now.ending and not self.ending:
+            self.ending, self.truncated = now.ending, now.truncated
             self.declared_by = now.declared_by
 
     def close(self) -> None:
         """Take the ending that was announced, where no step has one."""
         status = self.status
-        if status is not None and not self.cause:
-            self.cause, self.declared_by = status.cause, status.declared_by
+        if status is not None and not self.ending:
+            self.ending, self.declared_by = status.ending, status.declared_by
             self.truncated = status.state is EpisodeState.TRUNCATED
 
 

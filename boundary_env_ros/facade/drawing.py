@@ -168,10 +168,10 @@ class Drawing:
             page.text(x, y, 'observation', 12, _DIM)
             room = (HEIGHT - 50 - y - 18) / len(self._others)
             self._fields(page, values, x, y + 18, right, min(60.0, max(24.0, room)))
-        if transition.cause:
+        if transition.ending:
             colour = _GOAL if transition.terminated else _VERDICTS[Verdict.LIMITED]
             kind = 'terminated' if transition.terminated else 'truncated'
-            page.badge(x, HEIGHT - 44, f'{transition.cause} ({kind})', colour)
+            page.badge(x, HEIGHT - 44, f'{transition.ending} ({kind})', colour)
 
     def _actions(
         self, page: _Page, transition: Transition, x: float, y: float, right: float

@@ -21,7 +21,7 @@ import numpy as np
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import ABANDONED
+from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest

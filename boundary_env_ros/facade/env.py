@@ -199,7 +199,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
         The gate admits, limits, holds, stops or rejects it; ``info`` says which, and why. After
         ``terminated`` (the task ended) or ``truncated`` (something else ended it;
-        ``info['cause']``) the robot is being stopped; call ``reset``.
+        ``info['ending']``) the robot is being stopped; call ``reset``.
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         if transition.terminated and transition.truncated:
             raise LinkError(
                 'The episode is both terminated and truncated, in step '
-                f'{transition.id.step} ({transition.cause}). The world {self._world_name!r} or '
+                f'{transition.id.step} ({transition.ending}). The world {self._world_name!r} or '
                 'its environment is at fault.'
             )
         observation = self._observed(*results)

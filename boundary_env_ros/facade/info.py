@@ -64,7 +64,7 @@ def step_info(
     overrun, missed
         Whether no action came in time, and the steps that were closed without one since the last
         call, as ``(step, reward)``; the reward of the step has theirs in it.
-    cause, declared_by, message
+    ending, declared_by, message
         Of the ending; empty strings while the episode runs. The message is one sentence, such as
         which sensor was lost; a stop of the gate is told by ``reasons``.
     unresolved_images
@@ -103,7 +103,7 @@ def step_info(
         'latency': {stage: getattr(transition.latency, stage).duration for stage in STAGES},
         'overrun': transition.overrun,
         'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
-        'cause': transition.cause,
+        'ending': transition.ending,
         'declared_by': transition.declared_by,
         'message': _message(transition),
         'unresolved_images': list(delivery.unresolved),
@@ -150,7 +150,7 @@ def outcome_of(
 
 def _message(transition: Transition) -> str:
     """Return what is said of the ending; empty if there is none."""
-    key = f'cause:{transition.cause}'
+    key = f'ending:{transition.ending}'
     return next((item.value for item in transition.diagnostics if item.key == key), '')
 
 

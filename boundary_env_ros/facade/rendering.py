@@ -120,10 +120,10 @@ def as_text(contract: Contract, transition: Transition) -> str:
         lines += [f'  {"":{width}}  {reason}' for reason in reasons_of(contract, transition)]
         terms = ' '.join(f'{term.name} {term.value:+.4g}' for term in transition.reward_terms)
         lines.append(f'  {"reward":{width}}  {transition.reward:+.4g}   {terms}'.rstrip())
-    if transition.cause:
+    if transition.ending:
         flag = 'terminated' if transition.terminated else 'truncated'
         lines.append(
-            f'  {"ending":{width}}  {transition.cause} ({flag}), declared by '
+            f'  {"ending":{width}}  {transition.ending} ({flag}), declared by '
             f'{transition.declared_by}'
         )
     return '\n'.join(lines)

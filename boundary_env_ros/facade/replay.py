@@ -165,7 +165,7 @@ class AgentReplay:
         if reset.truncated:
             raise ResetFailed(
                 f'The recorded reset of the episode {episode.index} in '
-                f'{self._path} failed ({reset.cause}). Continue with the next one.'
+                f'{self._path} failed ({reset.ending}). Continue with the next one.'
             )
         images, unresolved = self._images(episode.entry)
         self._last = reset

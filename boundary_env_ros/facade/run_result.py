@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 
 #: Why an episode was left that somebody broke off.
 INTERRUPTED = 'interrupted'
@@ -26,7 +26,7 @@ class EpisodeResult:
         How many were closed.
     total
         The sum of all rewards.
-    cause, declared_by, terminated, truncated
+    ending, declared_by, terminated, truncated
         How it ended; empty if it was left before its end.
     left
         Why it was left, in words; empty if it ended.
@@ -54,7 +54,7 @@ class EpisodeResult:
     episode_id: str = ''
     steps: int = 0
     total: float = 0.0
-    cause: str = ''
+    ending: str = ''
     declared_by: str = ''
     terminated: bool = False
     truncated: bool = False
@@ -73,4 +73,4 @@ class EpisodeResult:
     @property
     def success(self) -> bool:
         """Whether the task was done."""
-        return self.cause == SUCCESS
+        return self.ending == SUCCESS

@@ -316,7 +316,7 @@ class Runner:
         result.verdicts[transition.verdict.name if transition.verdict else 'NONE'] += 1
         result.intervened += any(map(intervenes, transition.decisions))
         if _over(delivery):
-            result.cause, result.declared_by = transition.cause, transition.declared_by
+            result.ending, result.declared_by = transition.ending, transition.declared_by
             result.terminated, result.truncated = transition.terminated, transition.truncated
         self._told(result)
         return delivery

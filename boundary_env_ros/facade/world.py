@@ -155,7 +155,7 @@ def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
         The last result of each agent.
 
     """
-    running = {agent: d.transition for agent, d in last.items() if not d.transition.cause}
+    running = {agent: d.transition for agent, d in last.items() if not d.transition.ending}
     if not contract.agent_order:
         return tuple(running)
     # All that run are in the same step; over ROS one of them may have told more than another.

@@ -14,7 +14,7 @@ from rclpy.duration import Duration
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.causes import OPERATOR_STOP
+from boundary_env_ros.core.environment.endings import OPERATOR_STOP
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.service_requests import options_text, seed_of
@@ -267,7 +267,7 @@ class AgentClient:
         deadline = self._deadline
         transition, delivered = self._reset_transition(deadline)
         if transition.truncated:
-            raise ResetFailed(self._ending_message() or f'The reset failed: {transition.cause}.')
+            raise ResetFailed(self._ending_message() or f'The reset failed: {transition.ending}.')
         self._wait(
             lambda: (
                 self._gate is not None
@@ -304,7 +304,7 @@ class AgentClient:
         return (
             last is not None
             and last.id.episode_id == self._episode_id
-            and (last.cause, last.declared_by) == (OPERATOR_STOP, 'environment')
+            and (last.ending, last.declared_by) == (OPERATOR_STOP, 'environment')
         )
 
     def _missing(self) -> list[str]:
@@ -569,10 +569,10 @@ class AgentClient:
             episode is not None
             and episode.id.episode_id == self._episode_id
             and episode.state is EpisodeState.TRUNCATED
-            and episode.cause == 'environment_lost'
+            and episode.ending == 'environment_lost'
         ):
             return (
-                f'The environment is lost: {episode.declared_by} declared {episode.cause}. '
+                f'The environment is lost: {episode.declared_by} declared {episode.ending}. '
                 f'{episode.message}'
             )
         return ''
@@ -649,7 +649,7 @@ class AgentClient:
             digest=self._digest,
             episode_id=self._episode_id,
             client=self.client,
-            cause='abandoned',
+            ending='abandoned',
             message='the client closed',
         )
         wait = spinning(lambda: self._own.spin(_SLICE))

@@ -207,11 +207,11 @@ class AgentEnvironment:
     def _log(self, transition: Transition) -> None:
         whose = f' of {self.agent}' if self._several else ''
         episode = f'{transition.id.episode_id[:8]}{whose}'
-        if transition.cause:
+        if transition.ending:
             message = self.environment.message
             self._node.get_logger().info(
                 f'episode {episode} ended after {transition.id.step} steps: '
-                f'{transition.cause}, declared by {transition.declared_by}'
+                f'{transition.ending}, declared by {transition.declared_by}'
                 f'{": " if message else ""}{message}'
             )
         elif transition.reset is not None:
@@ -258,25 +258,25 @@ class AgentEnvironment:
     def _on_end(self, request: Any, response: Any) -> Any:
         environment, now = self.environment, self._node.clock.now()
         status = environment.status(now)
-        causes = self._node.contract.episode.endings
+        endings = self._node.contract.episode.endings
         runs = environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if not runs or request.episode_id != status.id.episode_id:
             response.result.code = msg.Result.UNKNOWN_EPISODE
             running = f'{status.id.episode_id}, which runs' if runs else 'none, since none runs'
-            ended = f' ({status.cause} ended it)' if status.cause and not runs else ''
+            ended = f' ({status.ending} ended it)' if status.ending and not runs else ''
             response.result.message = (
                 f'The episode cannot be ended (expected {running}, '
                 f'got {request.episode_id}{ended}).'
             )
-        elif request.cause not in causes:
+        elif request.ending not in endings:
             response.result.code = msg.Result.INVALID_ARGUMENT
             response.result.message = (
-                f'Unknown cause (expected {", ".join(causes)}, got {request.cause!r}).'
+                f'Unknown ending (expected {", ".join(endings)}, got {request.ending!r}).'
             )
         else:
             who = request.client or 'client'
             self.look()
-            self.carry(environment.end(request.cause, who, request.message, now))
+            self.carry(environment.end(request.ending, who, request.message, now))
         return response
 
     def _on_confirm(self, request: Any, response: Any) -> Any:

@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.space_fields import (
     fields_of,
     observation_schema,
 )
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.events import Events, Happenings
 from boundary_env_ros.core.environment.observation import Observation
@@ -269,12 +269,12 @@ class AgentServices:
             closed = tuple(result.transition for result in results)
         except PeerLost:
             with self._lock:
-                self._session.over(episode_id, causes.ENVIRONMENT_LOST)
+                self._session.over(episode_id, endings.ENVIRONMENT_LOST)
             raise
         self._note(closed[-1])
-        if closed[-1].cause:
+        if closed[-1].ending:
             with self._lock:
-                self._session.over(episode_id, closed[-1].cause)
+                self._session.over(episode_id, closed[-1].ending)
         return closed
 
     def _step(self, request: Any) -> Any:
@@ -288,7 +288,7 @@ class AgentServices:
         return srv.Step.Response(
             observation=_observation(closed[-1]),
             transitions=[to_msg(each, each.closed) for each in closed],
-            done=bool(closed[-1].cause),
+            done=bool(closed[-1].ending),
         )
 
     def _batch_step(self, request: Any) -> Any:
@@ -307,14 +307,14 @@ class AgentServices:
                     result = _result(error)
                     break
                 completed += 1
-                if closed[-1].cause:
+                if closed[-1].ending:
                     break
         return srv.BatchStep.Response(
             result=result,
             completed=completed,
             observation=_observation(closed[-1]),
             transitions=[to_msg(each, each.closed) for each in closed],
-            done=bool(closed[-1].cause),
+            done=bool(closed[-1].ending),
         )
 
     def _observe(self, request: Any) -> Any:
@@ -378,7 +378,7 @@ class AgentServices:
         if abandon:
             world.abandon()
             with self._lock:
-                self._session.over(request.episode_id, causes.ABANDONED)
+                self._session.over(request.episode_id, endings.ABANDONED)
         return srv.Close.Response()
 
     def _refuse_inactive(self, agent: str) -> None:

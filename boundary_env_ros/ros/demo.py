@@ -116,7 +116,7 @@ def _drive(
     seed: int,
     endings: list[tuple[str, str, str]],
 ) -> None:
-    """Drive all episodes; tell the policy, scenario and cause of each that ended."""
+    """Drive all episodes; tell the policy, scenario and ending of each that ended."""
     for name, scenarios in (
         ('go_to_goal', list(islice(cycle(_SCENARIOS), episodes))),
         ('too_fast', ['clear'] * baseline),
@@ -132,8 +132,8 @@ def _drive(
             for number, scenario in enumerate(scenarios):
                 policy = _policy(name, boundary.contract)
                 head = f'  {number + 1:>2}/{len(scenarios)} {scenario:<8}'
-                cause = _episode(env, boundary, policy, head, scenario, seed + number)
-                endings.append((name, scenario, cause))
+                ending = _episode(env, boundary, policy, head, scenario, seed + number)
+                endings.append((name, scenario, ending))
         finally:
             env.close()
 
@@ -168,7 +168,7 @@ def _episode(
     scenario: str,
     seed: int,
 ) -> str:
-    """Drive one episode, and return the cause of its ending."""
+    """Drive one episode, and return its ending."""
     observation, info = env.reset(seed=seed, options={'scenario': scenario})
     progress = _Progress(head, boundary.contract.max_steps)
     total, limited, overruns = 0.0, 0, 0
@@ -183,14 +183,14 @@ def _episode(
             why = why or f'step {info["step"]}: {" ".join(info["reasons"])}'
         overruns += len(info['missed'])
         progress.show(info['step'])
-    ending = 'terminated' if terminated else 'truncated'
+    kind = 'terminated' if terminated else 'truncated'
     progress.done(
-        f'{info["step"]:>3} steps  return {total:+6.2f}  {ending:<10} {info["cause"]:<12} '
+        f'{info["step"]:>3} steps  return {total:+6.2f}  {kind:<10} {info["ending"]:<12} '
         f'limited {limited:>2}  overruns {overruns}'
     )
     if why:
         print(f'        the first in {why}')
-    return str(info['cause'])
+    return str(info['ending'])
 
 
 class _Progress:
@@ -224,10 +224,10 @@ class _Progress:
 def _as_expected(endings: list[tuple[str, str, str]]) -> list[str]:
     """Return for each policy and scenario how many episodes ended as they were to."""
     rows = []
-    for (policy, scenario), (cause, words) in _EXPECTED.items():
+    for (policy, scenario), (ending, words) in _EXPECTED.items():
         found = [end for name, where, end in endings if (name, where) == (policy, scenario)]
         if found:
-            rows.append((policy, scenario, f'{found.count(cause)} of {len(found)}', words))
+            rows.append((policy, scenario, f'{found.count(ending)} of {len(found)}', words))
     return aligned(rows, indent=2) if rows else []
 
 

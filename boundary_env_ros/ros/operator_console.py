@@ -231,9 +231,9 @@ class _Terminal:
         if seen is None or seen.id.episode_id != episode:
             return  # it ended before we came
         if asked is not None:
-            self._say(f'\nReset of {episode[:8]}: {status.cause}. {status.message}')
+            self._say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
         if self._label and seen.state is EpisodeState.RUNNING:
-            ending = f'{status.cause} ({status.state.name.lower()} after {status.id.step} steps)'
+            ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
             self._ended.append(LabelQuestion(agent, episode, ending))
 
     def _until(self, prompt: str) -> float | None:

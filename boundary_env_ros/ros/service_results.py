@@ -88,9 +88,9 @@ class Stepped:
         return self.transition.truncated
 
     @property
-    def cause(self) -> str:
+    def ending(self) -> str:
         """Why the episode is over; empty while it runs."""
-        return self.transition.cause
+        return self.transition.ending
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -262,8 +262,8 @@ def _of_gate(gate: GateStatus) -> str:
 
 def _of_episode(episode: EpisodeStatus) -> str:
     text = f'{episode.id.episode_id[:8]} {episode.state.name.lower()}, for {episode.client}'
-    if episode.cause:
-        text += f': {episode.cause}, declared by {episode.declared_by}'
+    if episode.ending:
+        text += f': {episode.ending}, declared by {episode.declared_by}'
     return f'{text} ({episode.message})' if episode.message else text
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 import math
 
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import StepId
@@ -38,10 +38,10 @@ class EpisodeRow:
         Name and digest of the contract.
     state
         The last status that was published.
-    done, ending, cause, declared_by
+    done, ending_kind, ending, declared_by
         Whether, how and why it ended, and who said so; empty until then.
     success
-        Whether it ended with the cause ``success``; None until it has ended.
+        Whether its ending is ``success``; None until it has ended.
     step_count
         The last step that was closed.
     rewarded
@@ -65,8 +65,8 @@ class EpisodeRow:
     digest: str
     state: EpisodeStatus
     done: bool = False
+    ending_kind: str = ''
     ending: str = ''
-    cause: str = ''
     declared_by: str = ''
     success: bool | None = None
     step_count: int = 0
@@ -159,12 +159,12 @@ class EpisodeIndex:
             return False
         _check_texts(status, environment)
         done = status.state.over
-        ending = (status.state.name, status.cause, status.declared_by) if done else ('', '', '')
-        if row.done and (row.ending, row.cause, row.declared_by) != ending:
+        ending = (status.state.name, status.ending, status.declared_by) if done else ('', '', '')
+        if row.done and (row.ending_kind, row.ending, row.declared_by) != ending:
             raise EndingStands(
-                f'Expected episode {row.episode_id} to stay {row.ending} '
-                f'({row.cause}, declared by {row.declared_by}), got {status.state.name} '
-                f'({status.cause or "no cause"}, declared by {status.declared_by or "nobody"}). '
+                f'Expected episode {row.episode_id} to stay {row.ending_kind} '
+                f'({row.ending}, declared by {row.declared_by}), got {status.state.name} '
+                f'({status.ending or "no ending"}, declared by {status.declared_by or "nobody"}). '
                 'The first ending stands in the index; the records have all of them.'
             )
         self._put(
@@ -172,8 +172,8 @@ class EpisodeIndex:
                 row,
                 state=status,
                 done=done,
-                ending=ending[0],
-                cause=ending[1],
+                ending_kind=ending[0],
+                ending=ending[1],
                 declared_by=ending[2],
                 success=ending[1] == SUCCESS if done else None,
                 step_count=max(row.step_count, status.id.step),
@@ -249,7 +249,7 @@ def status_of(transition: Transition) -> EpisodeStatus:
         state=state,
         pacing=transition.pacing,
         seed=transition.seed,
-        cause=transition.cause,
+        ending=transition.ending,
         declared_by=transition.declared_by,
         stamp=transition.closed,
     )
@@ -265,7 +265,7 @@ def _check_texts(status: EpisodeStatus, environment: str) -> None:
                 step.agent,
                 step.digest,
                 environment,
-                status.cause,
+                status.ending,
                 status.declared_by,
             )
         ).encode()

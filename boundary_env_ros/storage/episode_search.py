@@ -39,8 +39,8 @@ class EpisodeFilter:
 
     Attributes
     ----------
-    causes
-        Causes of the ending, any of them.
+    endings
+        Endings, any of them.
     done
         Whether it has ended.
     success
@@ -54,7 +54,7 @@ class EpisodeFilter:
 
     """
 
-    causes: tuple[str, ...] = ()
+    endings: tuple[str, ...] = ()
     done: bool | None = None
     success: bool | None = None
     environment: str = ''
@@ -66,7 +66,7 @@ class EpisodeFilter:
     def takes(self, row: EpisodeRow) -> bool:
         """Return whether an episode is one of those."""
         return (
-            (not self.causes or row.cause in self.causes)
+            (not self.endings or row.ending in self.endings)
             and self.done in (None, row.done)
             and self.success in (None, row.success)
             and self.environment in ('', row.environment)

@@ -49,8 +49,8 @@ CREATE TABLE episodes (
     digest      TEXT NOT NULL,      -- and its digest
     state       TEXT NOT NULL,      -- the last EpisodeStatus, JSON
     done        INTEGER NOT NULL,   -- 1 if it has ended
-    ending      TEXT NOT NULL,      -- TERMINATED, TRUNCATED, or empty
-    cause       TEXT NOT NULL,      -- empty until it has ended
+    ending_kind TEXT NOT NULL,      -- TERMINATED, TRUNCATED, or empty
+    ending      TEXT NOT NULL,      -- empty until it has ended
     declared_by TEXT NOT NULL,
     success     INTEGER,            -- NULL until it has ended
     step_count  INTEGER NOT NULL,   -- last step that was closed
@@ -82,7 +82,7 @@ CREATE TABLE labels (
 _COLUMNS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(('episode_id', 'agent', 'environment', 'digest', 'state'), str),
     'done': int,
-    **dict.fromkeys(('ending', 'cause', 'declared_by'), str),
+    **dict.fromkeys(('ending_kind', 'ending', 'declared_by'), str),
     'success': (int, NoneType),
     'step_count': int,
     'return': (int, float, NoneType),

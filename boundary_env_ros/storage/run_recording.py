@@ -19,7 +19,7 @@ import os
 import time
 from typing import TypeGuard, TypeVar
 
-from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.silence import PATIENCE
@@ -304,11 +304,11 @@ class RunRecording:
 
         """
         for watch in self._watches.values():
-            ending = watch.look(now)
-            if ending is not None:
-                self._keep(ending)
+            status = watch.look(now)
+            if status is not None:
+                self._keep(status)
                 self._flush_index()
-                return ending
+                return status
         return None
 
     def label(
@@ -456,7 +456,7 @@ class RunRecording:
         if not self._first_kept:
             self._first_kept = self.run.write_first_transition(transition)
         known = self._episodes.index.row(transition.id)
-        if self._is_mine(known) and transition.truncated and transition.cause == known.cause:
+        if self._is_mine(known) and transition.truncated and transition.ending == known.ending:
             # An environment that hung and woke up says the same; the first word stands.
             transition = replace(transition, declared_by=known.declared_by)
         with self._told_of(transition.id):
@@ -487,7 +487,7 @@ class RunRecording:
     ) -> TypeGuard[EpisodeStatus | EpisodeRow]:
         """Return whether it is an ending that was declared here, for a dead environment."""
         ending = ENVIRONMENT_LOST, self._recorder
-        return told is not None and (told.cause, told.declared_by) == ending
+        return told is not None and (told.ending, told.declared_by) == ending
 
     def _keep(self, status: EpisodeStatus) -> None:
         """Bring the index up to date."""

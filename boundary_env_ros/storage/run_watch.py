@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST
+from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -104,7 +104,7 @@ class EnvironmentWatch:
         return replace(
             status,
             state=EpisodeState.TRUNCATED,
-            cause=ENVIRONMENT_LOST,
+            ending=ENVIRONMENT_LOST,
             declared_by=self._declarer,
             message=(
                 f'The environment has been silent for {silence / NANOSECONDS:.2f} s; '

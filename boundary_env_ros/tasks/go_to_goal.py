@@ -11,7 +11,7 @@ from typing import cast
 import numpy as np
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
@@ -117,7 +117,7 @@ class GoToGoal:
             RewardTerm(name='turning', value=-self._turn_cost * turn * step.period),
             RewardTerm(name='goal', value=1.0 if reached else 0.0),
         )
-        return Outcome(terms=terms, cause=SUCCESS if reached else '')
+        return Outcome(terms=terms, ending=SUCCESS if reached else '')
 
 
 def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:

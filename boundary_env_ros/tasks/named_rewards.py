@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import FAILURE, SUCCESS
+from boundary_env_ros.core.environment.endings import FAILURE, SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
@@ -82,7 +82,7 @@ class NamedRewards:
                 RewardTerm(name=name, value=now - then)
                 for name, now, then in zip(self._rewards, after, before, strict=False)
             ),
-            cause=ended if after[-1] >= _ENDED else '',
+            ending=ended if after[-1] >= _ENDED else '',
         )
 
     def _told(self, values: Mapping[str, Vector]) -> Vector:

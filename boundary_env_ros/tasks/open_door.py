@@ -11,13 +11,13 @@ from typing import cast
 import numpy as np
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 
 EXCESSIVE_FORCE = 'excessive_force'
-"""The cause that the contract declares for a wrist that was pressed too hard."""
+"""The ending that the contract declares for a wrist that was pressed too hard."""
 
 #: Larger than any angle, friction or place, and a number that every float can hold.
 _MOST = 1e9
@@ -141,8 +141,8 @@ class OpenDoor:
             RewardTerm(name='opened', value=1.0 if opened and not forced else 0.0),
         )
         # A door that was torn open is not a door that was opened.
-        cause = EXCESSIVE_FORCE if forced else SUCCESS if opened else ''
-        return Outcome(terms=terms, cause=cause)
+        ending = EXCESSIVE_FORCE if forced else SUCCESS if opened else ''
+        return Outcome(terms=terms, ending=ending)
 
 
 def _check_range(value: object, size: int, where: str) -> tuple[Sequence[float], Sequence[float]]:

@@ -116,7 +116,7 @@ class SwapPlaces:
         cost = self._collision_cost if touched else 0.0
         return Outcome(
             terms=(*outcome.terms, RewardTerm(name=COLLISION, value=-cost)),
-            cause=COLLISION if touched else outcome.cause,
+            ending=COLLISION if touched else outcome.ending,
         )
 
     def _check_agent(self, agent: str) -> None:

@@ -94,9 +94,9 @@ class EnvironmentTests:
 
     # In the right order --------------------------------------------------------------------------
 
-    def test_environment_ends_once_for_one_cause(self) -> None:
+    def test_environment_ends_once_by_one_name(self) -> None:
         """
-        An ending is terminated or truncated, never both, with one cause and one declarer.
+        An ending is terminated or truncated, never both, with one name and one declarer.
 
         It comes at the time limit of the contract at the latest. A step after it raises
         EpisodeEnded, and the next reset begins anew.
@@ -172,7 +172,7 @@ def _told(steps: Sequence[Seen]) -> list[object]:
         'reasons',
         'requested_action',
         'admitted_action',
-        'cause',
+        'ending',
         'status',
     )
     return [

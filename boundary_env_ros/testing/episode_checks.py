@@ -125,7 +125,7 @@ def check_member(observation: object, space: spaces.Space[Any], where: str) -> N
 
 
 def check_ending(seen: Seen, contract: Contract) -> None:
-    """Fail unless an ending has one flag, one cause of the contract, and one declarer."""
+    """Fail unless an ending has one flag, one ending of the contract, and one declarer."""
     where = f'step {seen.info.get("step")}'
     if seen.terminated and seen.truncated:
         fail(
@@ -134,17 +134,17 @@ def check_ending(seen: Seen, contract: Contract) -> None:
             where=where,
             way_out='A learner bootstraps after the one and not after the other.',
         )
-    cause, declarer = seen.info.get('cause'), seen.info.get('declared_by')
+    ending, declarer = seen.info.get('ending'), seen.info.get('declared_by')
     if not seen.ended:
-        if cause or declarer:
-            fail('no cause while the episode runs', f'{cause!r} of {declarer!r}', where=where)
+        if ending or declarer:
+            fail('no ending while the episode runs', f'{ending!r} of {declarer!r}', where=where)
         return
-    ending = contract.episode.endings.get(str(cause))
-    if ending is None:
+    kind = contract.episode.endings.get(str(ending))
+    if kind is None:
         known = ', '.join(contract.episode.endings)
-        fail(f'one cause of the contract ({known})', repr(cause), where=where)
+        fail(f'one ending of the contract ({known})', repr(ending), where=where)
     flag = 'terminated' if seen.terminated else 'truncated'
-    if ending.name.lower() != flag:
-        fail(f'{ending.name.lower()}, which {cause!r} is', flag, where=where)
+    if kind.name.lower() != flag:
+        fail(f'{kind.name.lower()}, which {ending!r} is', flag, where=where)
     if not isinstance(declarer, str) or not declarer:
         fail('whoever declared the ending', repr(declarer), where=f'{where}, declared_by')

@@ -16,7 +16,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, WaitStep
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import TIME_LIMIT
+from boundary_env_ros.core.environment.endings import TIME_LIMIT
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues
@@ -171,15 +171,15 @@ class TaskTests(UnderContract):
                 if not _is_number(term.value):
                     fail('a finite number', repr(term.value), where=f'judge, term {term.name!r}')
 
-    def test_task_ends_for_causes_of_the_contract_alone(self) -> None:
-        """A cause is empty, or one that the contract declares."""
-        causes = self.loaded().contract.episode.endings
+    def test_task_ends_by_endings_of_the_contract_alone(self) -> None:
+        """An ending is empty, or one that the contract declares."""
+        endings = self.loaded().contract.episode.endings
         for view in _views(self, task := self.task()):
-            cause = _judge(task, view).cause
-            if cause and cause not in causes:
+            ending = _judge(task, view).ending
+            if ending and ending not in endings:
                 fail(
-                    f'a cause of the contract ({", ".join(causes)})',
-                    repr(cause),
+                    f'an ending of the contract ({", ".join(endings)})',
+                    repr(ending),
                     where='judge',
                     way_out='Declare it under episode.endings.',
                 )
@@ -188,14 +188,14 @@ class TaskTests(UnderContract):
         """The number of a step alone ends nothing: time limits live in the contract."""
         most = self.loaded().contract.max_steps
         for view in _views(self, task := self.task()):
-            causes = {
-                step: _judge(task, replace(view, step=step)).cause
+            endings = {
+                step: _judge(task, replace(view, step=step)).ending
                 for step in (1, most - 1, most, most + 1, 10 * most)
             }
-            if len(set(causes.values())) > 1 or TIME_LIMIT in causes.values():
+            if len(set(endings.values())) > 1 or TIME_LIMIT in endings.values():
                 fail(
                     'one ending, whatever the number of the step',
-                    causes,
+                    endings,
                     where='judge',
                     way_out='Declare the time limit as episode.time_limit.',
                 )

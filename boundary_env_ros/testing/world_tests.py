@@ -176,7 +176,7 @@ class WorldTests(UnderContract):
             first = _begin(self, world)
             last = _step(world, _action(self))[-1].transition
             if _over(last):
-                fail('an episode of two steps or more', last.cause, where='step')
+                fail('an episode of two steps or more', last.ending, where='step')
             heard: list[int] = []
             asked = StepRequest(
                 action=_action(self),

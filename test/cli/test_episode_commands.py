@@ -63,14 +63,14 @@ def runs(tmp_path: Path) -> Path:
     for name in ('monday', 'tuesday'):
         (tmp_path / name).mkdir()
     with EpisodeStore.create(tmp_path / 'monday' / 'episodes.sqlite') as store:
-        add(store, WON, NOON, 12, state=EpisodeState.TERMINATED, cause='success',
+        add(store, WON, NOON, 12, state=EpisodeState.TERMINATED, ending='success',
             declared_by='environment', message='The goal is reached.')  # fmt: skip
         add(store, LATE, NOON + MINUTE, 40, client='no_op', state=EpisodeState.TRUNCATED,
-            cause='time_limit', declared_by='environment')  # fmt: skip
+            ending='time_limit', declared_by='environment')  # fmt: skip
         add(store, RUNS, NOON + 2 * MINUTE, 3)
     with EpisodeStore.create(tmp_path / 'tuesday' / 'episodes.sqlite') as store:
         add(store, OTHER, NOON + 24 * 60 * MINUTE, 2, environment='door_arm',
-            agent='arm', state=EpisodeState.TRUNCATED, cause='safety_stop',
+            agent='arm', state=EpisodeState.TRUNCATED, ending='safety_stop',
             declared_by='environment')  # fmt: skip
     return tmp_path
 
@@ -96,7 +96,7 @@ def test_one_run_is_a_table_without_columns_that_tell_nothing(runs: Path, capsys
     assert (
         capsys.readouterr().out
         == """\
-EPISODE   BEGUN                CLIENT      STEPS  RETURN  STATE       CAUSE
+EPISODE   BEGUN                CLIENT      STEPS  RETURN  STATE       ENDING
 ────────  ───────────────────  ──────────  ─────  ──────  ──────────  ──────────
 0a000000  2026-11-22 12:00:00  go_to_goal     12   +6.00  terminated  success
 0b000000  2026-11-22 12:01:00  no_op          40  +20.00  truncated   time_limit
@@ -123,7 +123,7 @@ def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) ->
     head, _, *lines = capsys.readouterr().out.splitlines()
     assert head.split() == [
         'EPISODE', 'RUN', 'ENVIRONMENT', 'AGENT', 'BEGUN', 'CLIENT', 'STEPS', 'RETURN', 'STATE',
-        'CAUSE',
+        'ENDING',
     ]  # fmt: skip
     assert [line.split()[:2] for line in lines[:4]] == [
         ['0a000000', 'monday'],
@@ -143,7 +143,7 @@ def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) ->
         (['--failure'], [LATE, OTHER]),
         (['--done'], [WON, LATE, OTHER]),
         (['--running'], [RUNS]),
-        (['--cause', 'time_limit', '--cause', 'safety_stop'], [LATE, OTHER]),
+        (['--ending', 'time_limit', '--ending', 'safety_stop'], [LATE, OTHER]),
         (['--environment', 'door_arm'], [OTHER]),
         (['--agent', 'cart', '--done'], [WON, LATE]),
         (['--client', 'no_op'], [LATE]),
@@ -169,7 +169,7 @@ def test_an_hour_ago_is_an_hour_ago() -> None:
 
 
 def test_nothing_found_is_said(runs: Path, capsys: Output) -> None:
-    assert main(['episodes', 'list', str(runs), '--cause', 'robot_lost']) == 0
+    assert main(['episodes', 'list', str(runs), '--ending', 'robot_lost']) == 0
     assert capsys.readouterr().out == 'No such episode.\n'
 
 

@@ -47,7 +47,7 @@ def test_json_holds_plan_figures_and_episodes(capsys: Output) -> None:
     assert told['contract'] == 'warehouse_cart 1.0.0'
     assert told['plan']['deadline'] == 1e-9
     (episode,) = told['episodes']
-    assert (episode['cause'], episode['steps'], episode['success']) == ('time_limit', 60, False)
+    assert (episode['ending'], episode['steps'], episode['success']) == ('time_limit', 60, False)
     assert told['summary']['endings'] == {'time_limit': 1}
     assert told['summary']['success'] == {
         'count': 0, 'of': 1, 'value': 0.0, 'interval': told['summary']['success']['interval'],
@@ -65,7 +65,7 @@ def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: O
     assert audit_path(place, load('warehouse_cart').contract).counts == report.counts
     with EpisodeStore.open(RunFolder(place).episodes) as store:
         (row,) = store.episodes()
-    assert row.cause == 'success'
+    assert row.ending == 'success'
     capsys.readouterr()
     assert main(['run', '--policy', f'replay:{place}', *CART, '--json']) == 0
     assert json.loads(capsys.readouterr().out)['summary']['endings'] == {'success': 1}
@@ -146,7 +146,7 @@ def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(
     assert main(['run', *words, '--json']) == 1
     told = json.loads(capsys.readouterr().out)
     assert told['failure'].endswith('for close(): RuntimeError: no farewell')
-    assert [episode['cause'] for episode in told['episodes']] == ['time_limit']
+    assert [episode['ending'] for episode in told['episodes']] == ['time_limit']
     assert audit_path(tmp_path / 'run').ok
 
 
@@ -185,5 +185,5 @@ def test_a_signal_ends_the_episode_in_order(
     assert 'left: interrupted' in output
     with EpisodeStore.open(RunFolder(place).episodes) as store:
         (row,) = store.episodes()
-    assert row.cause == 'abandoned'
+    assert row.ending == 'abandoned'
     assert audit_path(place).ok

@@ -56,7 +56,7 @@ def run(tmp_path: Path) -> RunFolder:
     with TransitionJsonl(folder.transitions) as lines:
         for step in steps[:-1]:
             lines.append(step)
-        over = replace(steps[-1], truncated=True, cause=f'task{HOSTILE}', declared_by=HOSTILE)
+        over = replace(steps[-1], truncated=True, ending=f'task{HOSTILE}', declared_by=HOSTILE)
         lines.append(over)
     folder.write_first_transition(steps[0])
     with EpisodeStore.create(folder.episodes) as index:

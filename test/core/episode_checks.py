@@ -21,17 +21,17 @@ def steps(world: EpisodeWorld) -> list[Transition]:
     return [t for t in world.transitions if t.id.episode_id == last and t.kind is Kind.STEP]
 
 
-def check_one_ending(world: EpisodeWorld, cause: str, *, terminated: bool, by: str) -> Transition:
-    """Check that the episode has one ending, one cause and one declarer, told alike everywhere."""
+def check_one_ending(world: EpisodeWorld, ending: str, *, terminated: bool, by: str) -> Transition:
+    """Check that the episode has one ending and one declarer, told alike everywhere."""
     last = steps(world)[-1]
-    assert (last.cause, last.declared_by) == (cause, by)
+    assert (last.ending, last.declared_by) == (ending, by)
     assert (last.terminated, last.truncated) == (terminated, not terminated)
     for before in steps(world)[:-1]:
         assert not before.terminated
         assert not before.truncated
-        assert before.cause == before.declared_by == ''
+        assert before.ending == before.declared_by == ''
     told = world.environment.status(world.now)
-    assert (told.cause, told.declared_by) == (cause, by)
+    assert (told.ending, told.declared_by) == (ending, by)
     assert told.state is (EpisodeState.TERMINATED if terminated else EpisodeState.TRUNCATED)
     assert told.id == last.id
     return last

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
@@ -509,7 +509,7 @@ def test_an_enum_has_the_constants_of_its_message(
     enum: type[IntEnum], message: str, prefix: str
 ) -> None:
     constants = parse_msg(message).constants
-    others = ('TRIGGER_', 'CAUSE_') if not prefix else ()
+    others = ('TRIGGER_', 'ENDING_') if not prefix else ()
     declared = {
         name.removeprefix(prefix): int(value)
         for name, value in constants.items()
@@ -520,14 +520,14 @@ def test_an_enum_has_the_constants_of_its_message(
     assert {member.name: member.value for member in enum} == declared
 
 
-def test_the_built_in_causes_are_the_constants_of_the_message() -> None:
+def test_the_built_in_endings_are_the_constants_of_the_message() -> None:
     constants = parse_msg('EpisodeStatus').constants
-    declared = {value for name, value in constants.items() if name.startswith('CAUSE_')}
-    assert set(causes.BUILT_IN) == declared
+    declared = {value for name, value in constants.items() if name.startswith('ENDING_')}
+    assert set(endings.BUILT_IN) == declared
     assert all(
-        name == f'CAUSE_{value.upper()}'
+        name == f'ENDING_{value.upper()}'
         for name, value in constants.items()
-        if name.startswith('CAUSE_')
+        if name.startswith('ENDING_')
     )
 
 

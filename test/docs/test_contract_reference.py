@@ -10,7 +10,7 @@ from pages import code, first_code, rows, section, text_of
 import pytest
 
 from boundary_env_ros.core.contract import sources as images
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.sources import derived
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.paths import FUNCTIONS
@@ -34,12 +34,12 @@ def test_every_value_of_a_contract_has_its_keys_in_a_table() -> None:
     assert len(listed) >= 150
 
 
-def test_page_has_the_built_in_causes_in_order_of_precedence() -> None:
+def test_page_has_the_built_in_endings_in_order_of_precedence() -> None:
     listed = {
-        code(cells[0])[0]: cells[1] for cells in rows(section(PAGE, 'Causes')) if code(cells[0])
+        code(cells[0])[0]: cells[1] for cells in rows(section(PAGE, 'Endings')) if code(cells[0])
     }
-    assert list(listed) == list(causes.BUILT_IN)
-    assert listed == {name: ending.name.lower() for name, ending in causes.BUILT_IN.items()}
+    assert list(listed) == list(endings.BUILT_IN)
+    assert listed == {name: kind.name.lower() for name, kind in endings.BUILT_IN.items()}
 
 
 def test_page_has_the_functions_of_field_paths() -> None:

@@ -11,7 +11,7 @@ import sys
 from pages import first_code, REPOSITORY, section, text_of
 import pytest
 
-from boundary_env_ros.core.environment.causes import BUILT_IN
+from boundary_env_ros.core.environment.endings import BUILT_IN
 from boundary_env_ros.core.gate.decision import Reason
 
 WHY = text_of('doc/why_it_failed.md')
@@ -33,7 +33,7 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert (tmp_path / 'site' / 'README.html').is_file()
 
 
-def test_every_cause_and_every_reason_has_its_remedy() -> None:
+def test_every_ending_and_every_reason_has_its_remedy() -> None:
     assert set(first_code(section(WHY, 'The episode ended'))) == set(BUILT_IN)
     reasons = set(first_code(section(WHY, 'The robot did not do what was asked')))
     assert reasons == {reason.name for reason in Reason}

@@ -38,7 +38,7 @@ def is_slowed(decision: GateDecision) -> bool:
 
 
 def is_driving(step: Transition) -> bool:
-    return step.id.step > 5 and step.verdict is Verdict.ADMITTED and not step.cause
+    return step.id.step > 5 and step.verdict is Verdict.ADMITTED and not step.ending
 
 
 # What was asked for and commanded ----------------------------------------------------------------

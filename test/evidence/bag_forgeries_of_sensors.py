@@ -39,7 +39,7 @@ def is_slowed(decision: GateDecision) -> bool:
 
 
 def is_driving(step: Transition) -> bool:
-    return step.id.step > 5 and step.verdict is Verdict.ADMITTED and not step.cause
+    return step.id.step > 5 and step.verdict is Verdict.ADMITTED and not step.ending
 
 
 def shifted(forge: Forge, values: tuple[float, ...]) -> tuple[float, ...]:
@@ -131,14 +131,14 @@ def pose_and_reward(forge: Forge) -> None:
 
 def success_made_up(forge: Forge) -> None:
     # The last pose is at the goal: observation, reward, ending and announcement.
-    step = forge.step(lambda s: s.cause == 'safety_stop')
+    step = forge.step(lambda s: s.ending == 'safety_stop')
     (goal,) = (field.values for field in step.after if field.name == 'goal')
     forge.refield(step, 'pose', lambda f: replace(f, values=(*goal, f.values[2])))
     forge.rewarded()
 
     def change(value: Any) -> Any:
-        if isinstance(value, (Transition, EpisodeStatus)) and value.cause == 'safety_stop':
-            ending = {'cause': 'success', 'declared_by': 'task:go_to_goal'}
+        if isinstance(value, (Transition, EpisodeStatus)) and value.ending == 'safety_stop':
+            ending = {'ending': 'success', 'declared_by': 'task:go_to_goal'}
             if isinstance(value, Transition):
                 return replace(value, terminated=True, truncated=False, **ending)
             return replace(value, state=EpisodeState.TERMINATED, **ending)

@@ -178,15 +178,15 @@ def is_rate_limited(step: Transition) -> bool:
 
 
 def is_stopped(step: Transition) -> bool:
-    return step.cause == 'safety_stop'
+    return step.ending == 'safety_stop'
 
 
 def is_success(step: Transition) -> bool:
-    return step.cause == 'success'
+    return step.ending == 'success'
 
 
 def is_time_limit(step: Transition) -> bool:
-    return step.cause == 'time_limit'
+    return step.ending == 'time_limit'
 
 
 def is_overrun(step: Transition) -> bool:

@@ -117,7 +117,7 @@ CASES = (
     Case(
         'a reset that ends',
         'reset-as-contract',
-        at(is_reset, terminated=True, cause='success', declared_by='task:go_to_goal'),
+        at(is_reset, terminated=True, ending='success', declared_by='task:go_to_goal'),
     ),
     Case('an ending is missing', 'episode-ended', forged.drop_ending),
     Case('another seed in a step', 'episode-constant', at(is_admitted, seed=7)),
@@ -138,8 +138,8 @@ CASES = (
     Case('the goal was moved', 'task-recomputed', forged.moved_goal),
     # Endings.
     Case('both flags', 'ending-declared', at(is_time_limit, terminated=True)),
-    Case('no cause', 'ending-declared', at(is_success, cause='')),
-    Case('a cause without ending', 'ending-declared', at(is_admitted, cause='success')),
+    Case('no name', 'ending-declared', at(is_success, ending='')),
+    Case('an ending without flag', 'ending-declared', at(is_admitted, ending='success')),
     Case('no declarer', 'ending-declared', at(is_success, declared_by='')),
     Case('a declarer without ending', 'ending-declared', at(is_admitted, declared_by='me')),
     Case(
@@ -147,24 +147,24 @@ CASES = (
         'ending-declared',
         at(is_time_limit, terminated=True, truncated=False),
     ),
-    Case('an unknown cause', 'ending-declared', at(is_time_limit, cause='boredom')),
-    Case('time limit too early', 'ending-justified', at(is_success, cause='time_limit')),
+    Case('an unknown ending', 'ending-declared', at(is_time_limit, ending='boredom')),
+    Case('time limit too early', 'ending-justified', at(is_success, ending='time_limit')),
     Case('beyond the time limit', 'ending-justified', forged.longer_episode),
     Case(
         'no ending at the limit',
         'ending-justified',
-        at(is_time_limit, truncated=False, cause='', declared_by=''),
+        at(is_time_limit, truncated=False, ending='', declared_by=''),
     ),
     Case('time limit as success', 'task-recomputed', edit(is_time_limit, forged.claim_success)),
     Case(
         'a stop that ends nothing',
         'ending-justified',
-        at(is_stopped, truncated=False, cause='', declared_by=''),
+        at(is_stopped, truncated=False, ending='', declared_by=''),
     ),
     Case(
         'a stop of the gate without one',
         'ending-justified',
-        at(is_time_limit, cause='safety_stop', declared_by='safety_gate'),
+        at(is_time_limit, ending='safety_stop', declared_by='safety_gate'),
     ),
     Case(
         'sensor lost for nothing',

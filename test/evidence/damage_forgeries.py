@@ -98,7 +98,7 @@ def longer_episode(steps: Steps) -> Steps:
     """Let the episode that ran into the time limit seem to go on by one more step."""
     i = find(steps, is_time_limit)
     last = steps[i]
-    quiet = replace(last, truncated=False, cause='', declared_by='')
+    quiet = replace(last, truncated=False, ending='', declared_by='')
     more = replace(
         last,
         id=replace(last.id, step=last.id.step + 1),
@@ -250,7 +250,7 @@ def drive_on(step: Transition) -> Transition:
         step,
         decisions=(*step.decisions[:i], decision, *step.decisions[i + 1 :]),
         truncated=False,
-        cause='',
+        ending='',
         declared_by='',
     )
 
@@ -264,7 +264,7 @@ def claim_success(step: Transition) -> Transition:
         step,
         terminated=True,
         truncated=False,
-        cause='success',
+        ending='success',
         declared_by='task:go_to_goal',
         reward_terms=terms,
         reward=sum(term.value for term in terms),
@@ -315,7 +315,7 @@ def forget_overrun(step: Transition) -> Transition:
 
 
 def sensor_lost_for_nothing(step: Transition) -> Transition:
-    return replace(step, cause='sensor_lost', declared_by='environment')
+    return replace(step, ending='sensor_lost', declared_by='environment')
 
 
 def widen_reset(step: Transition) -> Transition:

@@ -64,8 +64,8 @@ def first(record: list[Piece], cls: type, **wanted: object) -> object:
 def test_record_for_these_tests_shows_what_there_is_to_judge(
     transitions: list[Transition],
 ) -> None:
-    causes = {t.cause for t in transitions}
-    assert {'success', 'time_limit', 'safety_stop'} <= causes
+    endings = {t.ending for t in transitions}
+    assert {'success', 'time_limit', 'safety_stop'} <= endings
     verdicts = {d.verdict for t in transitions for d in t.decisions}
     assert verdicts == set(Verdict)
     assert any(t.overrun for t in transitions)
@@ -106,7 +106,7 @@ def test_honest_lockstep_record_is_clean() -> None:
         bench.episode('goal_seeking', seek_goal, 1, chosen_start(scenario))
     report = audit_all(bench.record, loaded.contract, task)
     assert report.counts == {}, f'\n{report}'
-    assert {t.cause for t in transitions_of(bench.record)} == {
+    assert {t.ending for t in transitions_of(bench.record)} == {
         '',
         'success',
         'safety_stop',
@@ -175,7 +175,7 @@ def test_other_ending_than_was_announced_is_named(
 ) -> None:
     announced = first(record, EpisodeStatus, state=EpisodeState.TRUNCATED)
     assert isinstance(announced, EpisodeStatus)
-    other = replace(announced, cause='operator_stop', declared_by='operator')
+    other = replace(announced, ending='operator_stop', declared_by='operator')
     report = audit_all(changed(record, announced, other), contract, task)
     assert set(report.counts) == {'ending-declared'}, f'\n{report}'
 
@@ -183,7 +183,7 @@ def test_other_ending_than_was_announced_is_named(
 def test_ending_that_another_process_declared_for_a_dead_environment_counts(
     record: list[Piece], contract: Contract, task: Task
 ) -> None:
-    last = [t for t in transitions_of(record) if t.cause][-1]
+    last = [t for t in transitions_of(record) if t.ending][-1]
     status = next(
         p
         for p in reversed(record)
@@ -193,7 +193,7 @@ def test_ending_that_another_process_declared_for_a_dead_environment_counts(
         changed(record, last, None),
         status,
         replace(
-            status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+            status, state=EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'
         ),
     )
     assert audit_all(cut, contract, task).counts == {}
@@ -204,12 +204,12 @@ def test_ending_that_another_process_declared_for_a_dead_environment_counts(
 def test_ending_of_a_dead_environment_counts_when_the_next_episode_was_announced(
     record: list[Piece], contract: Contract, task: Task
 ) -> None:
-    last = next(t for t in transitions_of(record) if t.cause)
+    last = next(t for t in transitions_of(record) if t.ending)
     of_it = [
         p for p in record if isinstance(p, EpisodeStatus) and p.id.episode_id == last.id.episode_id
     ]
     lost = replace(
-        of_it[-1], state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+        of_it[-1], state=EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'
     )
     cut = changed(changed(record, last, None), of_it[-1], lost)
     assert 'episode-ended' not in audit_all(cut, contract, task).counts
@@ -220,7 +220,7 @@ def test_ending_of_a_dead_environment_counts_when_the_next_episode_was_announced
 def test_an_environment_that_woke_up_may_declare_what_the_recorder_has_declared(
     record: list[Piece], contract: Contract, task: Task
 ) -> None:
-    last = [t for t in transitions_of(record) if t.cause][-1]
+    last = [t for t in transitions_of(record) if t.ending][-1]
     status = next(
         p
         for p in reversed(record)
@@ -233,16 +233,16 @@ def test_an_environment_that_woke_up_may_declare_what_the_recorder_has_declared(
             last,
             terminated=False,
             truncated=True,
-            cause='environment_lost',
+            ending='environment_lost',
             declared_by='environment',
         ),
     )
     announced = replace(
-        status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+        status, state=EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'
     )
     agreed = audit_all(changed(said, status, announced), contract, task)
     assert 'ending-declared' not in agreed.counts
-    other = replace(announced, cause='policy_lost')
+    other = replace(announced, ending='policy_lost')
     assert 'ending-declared' in audit_all(changed(said, status, other), contract, task).counts
 
 
@@ -301,11 +301,11 @@ def test_node_with_another_contract_is_named(
 
 def test_unreadable_record_is_named_with_its_place() -> None:
     auditor = Auditor()
-    auditor.unreadable('transitions.jsonl, line 7', "the key 'cause' is missing")
+    auditor.unreadable('transitions.jsonl, line 7', "the key 'ending' is missing")
     report = auditor.report()
     assert set(report.counts) == {'record-complete'}
     assert (
-        "transitions.jsonl, line 7: expected a whole record, got the key 'cause' is missing"
+        "transitions.jsonl, line 7: expected a whole record, got the key 'ending' is missing"
         in (str(report))
     )
 
@@ -331,7 +331,7 @@ def test_record_without_its_last_ending_is_a_warning_only(
 def test_report_names_rule_place_and_way_out(
     transitions: list[Transition], contract: Contract, task: Task
 ) -> None:
-    i = next(i for i, t in enumerate(transitions) if t.cause == 'time_limit')
+    i = next(i for i, t in enumerate(transitions) if t.ending == 'time_limit')
     damaged = [*transitions]
     damaged[i] = replace(damaged[i], terminated=True)
     report = audit(damaged, contract=contract, task=task)

@@ -301,14 +301,14 @@ def test_step_that_was_cut_short_tells_what_it_is_excused_for(tmp_path: Path) ->
     loaded = load('warehouse_cart', Pacing.LOCKSTEP)
     task = make_task(loaded.contract)
     forge = Forge(make_tape(LockstepBench, loaded, task, seed=1), loaded.contract, task)
-    step = forge.step(lambda s: s.cause == 'success')
+    step = forge.step(lambda s: s.ending == 'success')
     before = forge.step(lambda s: s.id == replace(step.id, step=step.id.step - 2))
     (old,) = (field for field in before.after if field.name == 'pose')
     forge.refield(step, 'pose', lambda _: old)
     forge.everywhere(
         lambda v: (
-            replace(v, cause='operator_stop', declared_by='operator')
-            if isinstance(v, Transition) and v.cause == 'success'
+            replace(v, ending='operator_stop', declared_by='operator')
+            if isinstance(v, Transition) and v.ending == 'success'
             else v
         )
     )

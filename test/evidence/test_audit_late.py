@@ -149,7 +149,7 @@ def test_an_environment_that_wakes_up_freezes_what_it_had_heard_before(
     bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
     tape = record_of(bench, loaded)
     *_, last = of(tape, Transition)
-    assert last.cause == 'environment_lost'
+    assert last.ending == 'environment_lost'
     assert last.tick_error > 0.8
     report = audited(tape)
     assert report.counts == {}, f'\n{report}'

@@ -164,14 +164,14 @@ def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(
 def test_line_without_a_key_is_named_and_the_others_are_read(lines: Path) -> None:
     def drop(lines: Lines) -> Lines:
         data = json.loads(lines[7])
-        del data['cause']
+        del data['ending']
         return [*lines[:7], json.dumps(data).encode() + b'\n', *lines[8:]]
 
     edit_lines(lines, drop)
     report = audit_path(lines)
     (finding,) = (f for f in report.findings if f.rule == 'record-complete')
     assert finding.field == 'transitions.jsonl, line 8'
-    assert finding.actual == "the key 'cause' is missing."
+    assert finding.actual == "the key 'ending' is missing."
     assert report.transitions == len(lines.read_bytes().splitlines()) - 1
     assert 'steps-in-order' in report.counts
 
@@ -265,7 +265,7 @@ def test_contract_that_cannot_be_read_is_named(run: RunFolder) -> None:
 def test_damaged_bag_is_named_from_the_folder(
     run: RunFolder, record: list[Piece], loaded: LoadedContract
 ) -> None:
-    ending = next(t for t in transitions_of(record) if t.cause == 'time_limit')
+    ending = next(t for t in transitions_of(record) if t.ending == 'time_limit')
     forged = [replace(p, terminated=True, truncated=False) if p is ending else p for p in record]
     shutil.rmtree(run.bag)
     write_bag(run.bag, [described(loaded), *forged])
@@ -303,11 +303,11 @@ def test_first_transition_that_was_taken_away_is_named(run: RunFolder) -> None:
 @pytest.mark.parametrize(
     'forgery',
     [
-        """UPDATE episodes SET cause = 'success', success = 1, "return" = 99.0""",
+        """UPDATE episodes SET ending = 'success', success = 1, "return" = 99.0""",
         """UPDATE episodes SET "return" = "return" + 1""",
         'UPDATE episodes SET success = 1',
         """UPDATE episodes SET state = replace(state, 'time_limit', 'success')""",
-        "UPDATE episodes SET ending = 'TERMINATED' WHERE ending = 'TRUNCATED'",
+        "UPDATE episodes SET ending_kind = 'TERMINATED' WHERE ending_kind = 'TRUNCATED'",
         'UPDATE episodes SET step_count = 1',
         'UPDATE episodes SET done = 0',
         "UPDATE episodes SET seed = '999'",
@@ -334,7 +334,7 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
     run: RunFolder, record: list[Piece], loaded: LoadedContract
 ) -> None:
     place = next(
-        i for i, p in enumerate(record) if isinstance(p, Transition) and p.cause == 'time_limit'
+        i for i, p in enumerate(record) if isinstance(p, Transition) and p.ending == 'time_limit'
     )
     step = record[place]
     assert isinstance(step, Transition)
@@ -343,7 +343,7 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
         state=EpisodeState.TERMINATED,
         pacing=step.pacing,
         seed=step.seed,
-        cause='success',
+        ending='success',
         declared_by='task:go_to_goal',
         stamp=step.closed,
     )
@@ -371,7 +371,7 @@ def test_environment_that_was_declared_lost_twice_is_so_once_in_the_index(
         step,
         terminated=False,
         truncated=True,
-        cause='environment_lost',
+        ending='environment_lost',
         declared_by='environment',
     )
     declared = replace(

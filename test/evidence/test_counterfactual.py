@@ -172,7 +172,7 @@ def test_a_looser_keep_out_changes_what_was_stopped() -> None:
     recorded, other = contract_with(place), contract_with(place, pit_at(2.0))
     pieces = record_of(recorded, seek_goal, chosen_start('clear'))
     last = max(actions_of(pieces).values(), key=lambda t: t.id.step)
-    assert last.cause == 'safety_stop'
+    assert last.ending == 'safety_stop'
     episode = judged(recorded, other, pieces)
     assert (episode.ending, episode.ended_at) == ('safety_stop', last.id.step)
     assert (episode.ending_again, episode.ended_again_at) == ('', None)

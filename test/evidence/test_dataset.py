@@ -76,7 +76,7 @@ def test_damage_in_a_data_set_is_named(
     tmp_path: Path, kind: str, record: list[Piece], loaded: LoadedContract
 ) -> None:
     damaged = [
-        replace(p, reward=p.reward + 1.0) if isinstance(p, Transition) and p.cause else p
+        replace(p, reward=p.reward + 1.0) if isinstance(p, Transition) and p.ending else p
         for p in record
     ]
     export(tmp_path / 'set', kind, damaged, loaded)

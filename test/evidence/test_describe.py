@@ -194,12 +194,12 @@ def test_topics_are_told_with_what_reads_and_writes_them() -> None:
 
 
 @every_contract
-def test_causes_stand_in_their_precedence_with_what_they_are(contract: Contract) -> None:
+def test_endings_stand_in_their_precedence_with_what_they_are(contract: Contract) -> None:
     episode = next(s for s in describe(contract, '') if s.title == 'episode')
-    causes = contract.episode.endings
+    endings = contract.episode.endings
     words = [tuple(line.split()) for line in episode.lines if len(line.split()) == 2]
-    assert [w for w in words if w[0] in causes] == [
-        (cause, ending.name.lower()) for cause, ending in causes.items()
+    assert [w for w in words if w[0] in endings] == [
+        (ending, kind.name.lower()) for ending, kind in endings.items()
     ]
 
 

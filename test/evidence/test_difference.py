@@ -427,10 +427,10 @@ def test_another_order_of_fields_breaks_and_says_so() -> None:
     assert change.after == '[velocity, scan, front, goal, pose]'
 
 
-def test_another_precedence_of_causes_breaks_and_says_so() -> None:
+def test_another_precedence_of_endings_breaks_and_says_so() -> None:
     cart = by_name('warehouse_cart')
-    causes = dict(reversed(list(cart.episode.endings.items())))
-    other = replace(cart, episode=replace(cart.episode, endings=causes))
+    endings = dict(reversed(list(cart.episode.endings.items())))
+    other = replace(cart, episode=replace(cart.episode, endings=endings))
     [change] = difference(cart, other).changes
     assert (change.path, change.meaning) == ('episode.endings', Meaning.BREAKING)
     assert change.before.startswith('[environment_lost, reset_failed')

@@ -44,7 +44,7 @@ def test_steps_have_what_belongs_to_them(record: list[Piece], contract: Contract
         assert step.transition.actuated is None
     last = [step for step in steps if step.last]
     assert [step.episode.number for step in last] == [1, 2, 3, 4, 5]
-    assert all(step.transition.cause == step.episode.cause for step in last)
+    assert all(step.transition.ending == step.episode.ending for step in last)
     kinds = [{event.kind for event in step.events} for step in last]
     assert all(EventKind.TERMINATION in found for found in kinds)
 
@@ -68,12 +68,12 @@ def test_ending_that_others_declare_may_come_before_or_behind_the_last_step(
     cut = transitions[:5]
     status = next(p for p in record if isinstance(p, EpisodeStatus) and p.id == cut[-1].id)
     lost = replace(
-        status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+        status, state=EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'
     )
     for place in (0, 4, 5):
         (*_, last) = read([*cut[:place], lost, *cut[place:]])
         episode = last.episode
-        assert (episode.cause, episode.how, episode.declared_by) == (
+        assert (episode.ending, episode.how, episode.declared_by) == (
             'environment_lost',
             'truncated',
             'recorder',

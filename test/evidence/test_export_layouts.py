@@ -239,14 +239,14 @@ def test_ending_that_the_recorder_declared_is_that_of_the_last_step(
         id=last.id,
         state=EpisodeState.TRUNCATED,
         pacing=last.pacing,
-        cause='environment_lost',
+        ending='environment_lost',
         declared_by='recorder',
     )
     ended = follow(contract, [*cut, status])[0][-1][-1]
     assert (ended.last, ended.terminated, ended.truncated) == (True, False, True)
-    assert (ended.cause, ended.declared_by) == ('environment_lost', 'recorder')
+    assert (ended.ending, ended.declared_by) == ('environment_lost', 'recorder')
     torn = follow(contract, cut)[0][-1][-1]
-    assert (torn.terminated, torn.truncated, torn.cause) == (False, True, '')
+    assert (torn.terminated, torn.truncated, torn.ending) == (False, True, '')
     assert torn.declared_by == 'export'
 
 
@@ -268,7 +268,7 @@ def test_late_evidence_of_an_actuation_reaches_its_step(
 def test_what_people_made_of_an_episode_goes_with_it(
     record: list[Piece], loaded: LoadedContract, tmp_path: Path
 ) -> None:
-    last = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.cause)
+    last = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.ending)
     label = EpisodeLabel(id=record[last].id, label=Label.FAILURE, user='anna')
     pieces = [*record[: last + 1], label]
     entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(pieces))
@@ -422,8 +422,8 @@ def test_lerobot_episodes_say_how_they_ended(
         begun += len(steps)
         assert row['boundary/seed'] == steps[0].seed
         assert row['boundary/contract_digest'] == steps[0].id.digest
-        assert row['boundary/cause'] == steps[-1].cause
-        assert row['boundary/success'] == (steps[-1].cause == 'success')
+        assert row['boundary/ending'] == steps[-1].ending
+        assert row['boundary/success'] == (steps[-1].ending == 'success')
 
 
 def test_statistics_are_those_of_all_values(
@@ -472,7 +472,7 @@ def test_minari_reads_its_data_set(
         assert episode.terminations.tolist() == [step.terminated for step in steps]
         assert episode.truncations.tolist() == [step.truncated for step in steps]
         assert episode.rewards.tolist() == [step.reward for step in steps]
-        assert episode.infos['cause'][-1].decode() == steps[-1].cause
+        assert episode.infos['ending'][-1].decode() == steps[-1].ending
         times = [-1, *(step.closed.ros.nanoseconds for step in steps)]
         assert episode.infos['time_closed'].tolist() == times
         for i, step in enumerate(steps):

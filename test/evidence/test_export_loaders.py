@@ -98,11 +98,11 @@ def test_lerobot_frames_have_image_state_and_the_actions_that_follow(
     assert dataset[len(steps) - 1]['action_is_pad'].tolist() == [False, True, True]
 
 
-def test_lerobot_episodes_keep_cause_seed_and_digest(run: ExportRun, dataset: Any) -> None:
+def test_lerobot_episodes_keep_ending_seed_and_digest(run: ExportRun, dataset: Any) -> None:
     for index, steps in enumerate(run.episodes):
         said = dataset.meta.episodes[index]
         assert said['length'] == len(steps)
-        assert said['boundary/cause'] == steps[-1].cause
+        assert said['boundary/ending'] == steps[-1].ending
         assert said['boundary/seed'] == steps[-1].seed
         assert said['boundary/contract_digest'] == steps[-1].id.digest
 
@@ -164,7 +164,7 @@ def test_last_step_of_rlds_is_terminal_for_a_termination_only(
         assert [step['is_terminal'] for step in steps][-1] == taken[-1].terminated
         pose = steps[-1]['observation']['pose']
         np.testing.assert_array_equal(pose, np.float32(values_of(taken[-1], 'pose', after=True)))
-        assert said['cause'].decode() == taken[-1].cause
+        assert said['ending'].decode() == taken[-1].ending
         assert said['seed'] == taken[-1].seed
         assert said['contract_digest'].decode() == taken[-1].id.digest
 

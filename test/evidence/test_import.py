@@ -44,7 +44,7 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
-CAUSES = ('success', 'safety_stop', 'operator_stop')
+ENDINGS = ('success', 'safety_stop', 'operator_stop')
 HOST = 'bench'
 
 
@@ -92,7 +92,7 @@ def originals(tape: Tape) -> list[Original]:
     for step in of(tape, Transition):
         episodes.setdefault(step.id.episode_id, []).append(step)
     found = [Original(steps) for steps in episodes.values()]
-    assert [original.steps[-1].cause for original in found] == list(CAUSES)
+    assert [original.steps[-1].ending for original in found] == list(ENDINGS)
     return found
 
 
@@ -140,7 +140,7 @@ def seen(step: Transition) -> list[ObservationField]:
 # The round trip ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('number', range(len(CAUSES)), ids=CAUSES)
+@pytest.mark.parametrize('number', range(len(ENDINGS)), ids=ENDINGS)
 def test_episode_comes_back_from_its_raw_messages(
     tmp_path: Path, bag: Path, loaded: LoadedContract, originals: list[Original], number: int
 ) -> None:
@@ -154,25 +154,25 @@ def test_episode_comes_back_from_its_raw_messages(
         assert new.closed.ros == old.closed.ros
         assert (new.measured_action, new.measured_at) == (old.measured_action, old.measured_at)
         assert new.captured == old.captured
-        if CAUSES[number] != 'success' and new is made[-1]:
+        if ENDINGS[number] != 'success' and new is made[-1]:
             # That the gate braked of itself is not in the bag.
-            assert (new.cause, new.declared_by, new.truncated) == ('abandoned', 'import', True)
+            assert (new.ending, new.declared_by, new.truncated) == ('abandoned', 'import', True)
             continue
         assert new.commanded_action == old.commanded_action
         assert new.admitted_action == old.admitted_action
         assert (new.reward, new.reward_terms) == (old.reward, old.reward_terms)
         assert (new.terminated, new.truncated) == (old.terminated, old.truncated)
-        assert (new.cause, new.declared_by) == (old.cause, old.declared_by)
+        assert (new.ending, new.declared_by) == (old.ending, old.declared_by)
         if new.id.step > 1:  # What the gate began from is not in the bag either.
             assert (new.actuated, new.actuated_quantum) == (old.actuated, old.actuated_quantum)
 
 
 @pytest.mark.parametrize(
-    ('name', 'cause'),
+    ('name', 'ending'),
     [('warehouse_cart', 'abandoned'), ('two_carts', 'abandoned'), ('door_arm', 'excessive_force')],
 )
 def test_record_of_a_lockstep_comes_back_agent_by_agent(
-    tmp_path: Path, name: str, cause: str
+    tmp_path: Path, name: str, ending: str
 ) -> None:
     from world_maker import make_world_tape
 
@@ -202,7 +202,7 @@ def test_record_of_a_lockstep_comes_back_agent_by_agent(
             assert new.measured_action == old.measured_action
             assert (new.reward, new.closed.ros) == (old.reward, old.closed.ros)
             assert all(field.arrived is None for field in new.after)
-        assert after[-1].cause == cause
+        assert after[-1].ending == ending
     assert audit_path(tmp_path / 'run').counts == {}
 
 
@@ -245,7 +245,7 @@ def test_every_storage_makes_the_same_steps(
         assert known(one) == known(other)
         assert all(field.published is None for field in one.after)
         assert one.commanded_action == other.commanded_action
-        assert (one.reward, one.cause) == (other.reward, other.cause)
+        assert (one.reward, one.ending) == (other.reward, other.ending)
 
 
 def stripped(tape: Tape) -> Iterator[Sent]:
@@ -326,7 +326,7 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert all(math.isnan(step.reward) and is_unknown(step, 'reward') for step in steps)
     assert all(is_unknown(step, 'terminated') for step in steps)
     assert not any('terminated' in derived_fields(step) for step in steps)
-    assert steps[-1].cause == 'abandoned'
+    assert steps[-1].ending == 'abandoned'
     assert any('could not be judged by the task' in note for note in imported.notes)
     (client,) = summarise(steps_of(tmp_path / 'run')).clients
     assert (client.mean_return, client.unjudged) == (None, len(steps))
@@ -401,7 +401,7 @@ def test_run_is_read_like_a_recorded_one(
     assert 'Audit of an import' in capsys.readouterr().out
     with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
-        assert (row.step_count, row.cause) == (len(steps_of(run)) - 1, 'success')
+        assert (row.step_count, row.ending) == (len(steps_of(run)) - 1, 'success')
 
 
 def test_nothing_is_told_of_a_reset_that_nobody_recorded(
@@ -448,7 +448,7 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
         ),
         ({'measured_action': (0.5, 0.5)}, {'values-from-sensors'}),
         ({'verdict': Verdict.ADMITTED}, {'step-consistent'}),
-        ({'cause': 'success', 'terminated': True}, {'task-recomputed'}),
+        ({'ending': 'success', 'terminated': True}, {'task-recomputed'}),
     ],
     ids=lambda value: ','.join(value) if isinstance(value, dict) else '',
 )

@@ -35,9 +35,9 @@ def audit_all(pieces: list[Piece | EpisodeLabel], contract: Contract, task: Task
 
 @pytest.fixture(scope='module')
 def endings(record: list[Piece]) -> dict[str, Transition]:
-    """Return the last step of one episode for each cause."""
+    """Return the last step of one episode for each ending."""
     steps = [p for p in record if isinstance(p, Transition)]
-    return {step.cause: step for step in steps if step.terminated or step.truncated}
+    return {step.ending: step for step in steps if step.terminated or step.truncated}
 
 
 def test_marks_change_no_figure_of_the_environment(

@@ -223,7 +223,7 @@ def _previous(step: Transition) -> Transition:
 
 
 def _ending(step: Transition) -> Transition:
-    return replace(step, truncated=True, cause='safety_stop', declared_by='safety_gate')
+    return replace(step, truncated=True, ending='safety_stop', declared_by='safety_gate')
 
 
 def _aged(step: Transition) -> Transition:
@@ -276,8 +276,8 @@ def test_a_difference_is_told_with_place_and_both_values(
 def test_an_ending_that_was_taken_away_is_found(
     loaded: LoadedContract, transitions: list[Transition]
 ) -> None:
-    last = next(t for t in transitions if t.cause == 'success')
-    kept = replace(last, terminated=False, cause='', declared_by='')
+    last = next(t for t in transitions if t.ending == 'success')
+    kept = replace(last, terminated=False, ending='', declared_by='')
     episodes = rerun(loaded, [kept if t is last else t for t in transitions])
     assert episodes[0].first is not None
     assert (episodes[0].first.first.field, episodes[0].first.first.recomputed) == (
@@ -306,7 +306,7 @@ def test_a_reset_that_failed_comes_out_the_same(
     first = transitions[0]
     assert first.reset is not None
     silent = replace(first.reset, achieved=(), confirmed_by='', within_tolerance=False)
-    ended = {'truncated': True, 'cause': 'reset_failed', 'declared_by': 'environment'}
+    ended = {'truncated': True, 'ending': 'reset_failed', 'declared_by': 'environment'}
     # One that was answered within its tolerance may still fail: what else it waits for never came.
     failed = replace(first, reset=first.reset if answered else silent, **ended)  # type: ignore[arg-type]
     (episode,) = rerun(loaded, [failed])

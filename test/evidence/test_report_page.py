@@ -130,11 +130,11 @@ def bag(
 def test_facts_are_those_of_the_summary(whole: Path, report: Report) -> None:
     assert report.summary == summarise_path(whole)
     assert [row.number for row in report.rows] == [1, 2, 3, 4, 5]
-    by_cause: dict[str, int] = {}
+    by_ending: dict[str, int] = {}
     for row in report.rows:
-        by_cause[row.cause] = by_cause.get(row.cause, 0) + 1
-    assert by_cause == {'success': 2, 'safety_stop': 1, 'time_limit': 2}
-    assert all(row.how == ('terminated' if row.cause == 'success' else 'truncated')
+        by_ending[row.ending] = by_ending.get(row.ending, 0) + 1
+    assert by_ending == {'success': 2, 'safety_stop': 1, 'time_limit': 2}
+    assert all(row.how == ('terminated' if row.ending == 'success' else 'truncated')
                for row in report.rows)  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def test_step_in_which_the_gate_stopped_in_the_end_is_told_as_stopped(
 
 
 def test_time_limit_is_told_as_a_truncation_with_its_reason(report: Report, page: str) -> None:
-    row = next(row for row in report.rows if row.cause == 'time_limit')
+    row = next(row for row in report.rows if row.ending == 'time_limit')
     assert row.message == '6 s are over'
     events = [e for e in report.details[row.number]['events'] if 'time_limit' in e['text']]
     assert [(e['kind'], e['text']) for e in events] == [
@@ -308,7 +308,7 @@ def test_moments_come_from_the_episodes_and_the_stop_is_the_first(report: Report
 def test_marks_and_statements_of_people_are_told(
     tmp_path: Path, record: list[Piece], loaded: LoadedContract
 ) -> None:
-    won = next(p for p in record if isinstance(p, Transition) and p.cause == 'success')
+    won = next(p for p in record if isinstance(p, Transition) and p.ending == 'success')
     label = EpisodeLabel(
         id=won.id, user='ada', label=Label.FAILURE, note='it scratched', stamp=won.closed
     )
@@ -375,7 +375,7 @@ def test_reset_that_failed_before_any_sensor_spoke_is_a_page_too(
             after=tuple(replace(field, image=None, **empty) for field in first.after),
             state=tuple(replace(field, image=None, **empty) for field in first.state),
             truncated=True,
-            cause='reset_failed',
+            ending='reset_failed',
             declared_by='environment',
         )
     ]
@@ -401,7 +401,7 @@ def test_long_episode_shares_columns_and_keeps_its_one_peak(
     for number in range(1, 120):
         closed = replace(step.closed, steady=first.closed.steady + number * 100_000_000)
         now = replace(
-            step, id=replace(step.id, step=number), closed=closed, terminated=False, cause=''
+            step, id=replace(step.id, step=number), closed=closed, terminated=False, ending=''
         )
         long.append(replace(now, reward=99.5) if number == 70 else replace(now, reward=0.25))
     path = write_run(tmp_path / 'run', long, loaded.text)
@@ -461,8 +461,8 @@ def test_page_tells_success_both_ways_and_leads_to_the_moments(page: str, report
     assert 'success of the terminated' in text
     for client in report.summary.clients:
         assert f'{client.success.count}/{client.success.of}' in text
-        for cause, count in client.endings.items():
-            assert f'{cause} {count}' in text
+        for ending, count in client.endings.items():
+            assert f'{ending} {count}' in text
     ids = {a.get('id') for _, a in elements.found}
     links = [str(a['href']) for t, a in elements.found if t == 'a']
     assert len(links) == len(report.moments)
@@ -499,11 +499,11 @@ def test_hostile_texts_stay_texts(
                 decisions=decisions,
                 after=after,
                 held_by=HOSTILE,
-                cause=piece.cause and HOSTILE,
+                ending=piece.ending and HOSTILE,
                 declared_by=HOSTILE,
             )
         hostile.append(piece)
-    end = next(p for p in hostile if isinstance(p, Transition) and p.cause)
+    end = next(p for p in hostile if isinstance(p, Transition) and p.ending)
     label = EpisodeLabel(id=end.id, user=HOSTILE, label=Label.UNCLEAR, note=HOSTILE)
     entries = (
         Entry(p, f'/{type(p).__name__}', i, Path('bag'), i)

@@ -70,7 +70,7 @@ def decided(**changes: object) -> Change:
 PLANTED: dict[str, tuple[str, Change]] = {
     'emergency stop': ('emergency_stop', ruled(Reason.EMERGENCY_STOP, Verdict.STOPPED)),
     'another publisher': ('foreign_publisher', decided(foreign_publishers=1)),
-    'robot lost': ('machinery_lost', lambda t: replace(t, truncated=True, cause='robot_lost')),
+    'robot lost': ('machinery_lost', lambda t: replace(t, truncated=True, ending='robot_lost')),
     'reward not finite': ('not_finite', lambda t: replace(t, reward=math.nan)),
     'value not finite': ('not_finite', seen(values=(math.inf, 0.0, 0.0))),
     'value from the future': ('impossible_time', seen(age=-0.01)),
@@ -84,7 +84,7 @@ PLANTED: dict[str, tuple[str, Change]] = {
     'field too old': ('stale', seen(status=FieldStatus.STALE, age=0.7)),
     'overrun': ('overrun', lambda t: replace(t, overrun=True, held_by='gate')),
     'late action': ('held', ruled(Reason.COMMAND_LATE, Verdict.HELD)),
-    'failure': ('bad_ending', lambda t: replace(t, terminated=True, cause='failure')),
+    'failure': ('bad_ending', lambda t: replace(t, terminated=True, ending='failure')),
     'far from the request': (
         'changed',
         lambda t: replace(t, requested_action=(0.8, 0.0), admitted_action=(0.1, 0.0)),
@@ -118,7 +118,7 @@ def test_success_the_stop_after_the_end_and_a_repeated_command_are_no_signs(
     calm: Transition, contract: Contract
 ) -> None:
     for change in (
-        lambda t: replace(t, terminated=True, cause='success'),
+        lambda t: replace(t, terminated=True, ending='success'),
         ruled(Reason.EPISODE_OVER, Verdict.STOPPED),
         ruled(Reason.STILL_STOPPED, Verdict.STOPPED),
         ruled(Reason.REPUBLISHED, Verdict.HELD),

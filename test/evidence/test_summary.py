@@ -206,7 +206,7 @@ def test_ending_that_was_only_announced_counts(
     cut = transitions[:5]
     status = next(p for p in record if isinstance(p, EpisodeStatus) and p.id == cut[-1].id)
     lost = replace(
-        status, state=EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'
+        status, state=EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'
     )
     (one,) = summarise([*cut, lost]).clients
     assert one.endings == {'environment_lost': 1}

@@ -90,7 +90,7 @@ def test_a_chunk_ends_with_its_episode(chunky: Callable[..., BoundaryEnv]) -> No
         *_, terminated, truncated, info = env.step(np.zeros((7, 2)))
         if terminated or truncated:
             break
-    assert (info['step'], info['cause']) == (60, 'time_limit')
+    assert (info['step'], info['ending']) == (60, 'time_limit')
 
 
 def test_a_stop_ends_a_chunk(chunky: Callable[..., BoundaryEnv]) -> None:
@@ -102,7 +102,7 @@ def test_a_stop_ends_a_chunk(chunky: Callable[..., BoundaryEnv]) -> None:
         verdicts.append(info['verdict'])
         if terminated or truncated:
             break
-    assert info['cause'] == 'safety_stop'
+    assert info['ending'] == 'safety_stop'
     assert verdicts[-1] == 'STOPPED'
 
 

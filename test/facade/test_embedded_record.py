@@ -153,7 +153,7 @@ def test_a_record_goes_to_a_file_that_the_audit_believes(tmp_path: Path) -> None
     env.close()
     written = list(read_jsonl(path))
     assert written == [record for record in kept if isinstance(record, Transition)]
-    assert [t.cause for t in written if t.truncated] == ['abandoned', 'abandoned']
+    assert [t.ending for t in written if t.truncated] == ['abandoned', 'abandoned']
     report = audit_path(path)
     assert report.ok, str(report)
 

@@ -200,8 +200,8 @@ def test_carts_whose_gates_look_at_no_obstacle_collide_and_both_episodes_end() -
     begin(world, {agent: {'start': start} for agent, start in starts.items()})
     ended: dict[str, Transition] = {}
     while world.running:
-        ended |= {a: t for a, t in step(world, 0.6).items() if t.cause}
-    assert {agent: t.cause for agent, t in ended.items()} == {
+        ended |= {a: t for a, t in step(world, 0.6).items() if t.ending}
+    assert {agent: t.ending for agent, t in ended.items()} == {
         'cart_a': 'collision',
         'cart_b': 'collision',
     }
@@ -244,7 +244,7 @@ def test_whose_episode_ended_is_braked_and_stays_while_the_other_goes_on() -> No
     world = EmbeddedWorld(TWO, robot=robot, sink=records.append)
     begin(world, {'scenario': 'apart', 'cart_b': {'goal': [-0.5, 1.5]}})
     last = until_ended(world, 'cart_b')
-    assert (last.cause, last.commanded_action) == ('success', (0.6, 0.0))
+    assert (last.ending, last.commanded_action) == ('success', (0.6, 0.0))
     assert world.running == ('cart_a',)
     assert robot.speed(1) > 0.4
     records.clear()
@@ -274,8 +274,8 @@ def test_all_begin_again_together_after_one_has_ended() -> None:
     until_ended(world, 'cart_b')
     begin(world, APART, seed=4)
     assert world.running == ('cart_a', 'cart_b')
-    causes = [(r.id.agent, r.cause) for r in records if isinstance(r, Transition) and r.cause]
-    assert causes == [('cart_b', 'success'), ('cart_a', 'abandoned')]
+    endings = [(r.id.agent, r.ending) for r in records if isinstance(r, Transition) and r.ending]
+    assert endings == [('cart_b', 'success'), ('cart_a', 'abandoned')]
     assert set(step(world, 0.2)) == {'cart_a', 'cart_b'}
 
 
@@ -327,7 +327,7 @@ def test_a_step_without_an_episode_is_refused() -> None:
         world.step({})
     begin(world, APART)
     step(world, 0.0)
-    assert {t.cause for t in step(world, 0.0).values()} == {'time_limit'}
+    assert {t.ending for t in step(world, 0.0).values()} == {'time_limit'}
     with pytest.raises(EpisodeEnded, match='all have ended'):
         world.step({})
 
@@ -384,7 +384,7 @@ def test_a_simulation_that_fails_ends_every_episode_that_runs() -> None:
     begin(world, APART)
     while world.running:
         closed = step(world, 0.1)
-    assert {t.cause for t in closed.values()} == {'simulation_failed'}
+    assert {t.ending for t in closed.values()} == {'simulation_failed'}
     assert all(t.truncated for t in closed.values())
 
 

@@ -57,7 +57,7 @@ def test_it_is_made_by_its_id_with_no_time_limit_of_gymnasiums() -> None:
     env = gymnasium.make('boundary_env_ros/WarehouseCart-v0', world='embedded', pacing='lockstep')
     try:
         assert isinstance(env.unwrapped, BoundaryEnv)
-        # A wrapper with a limit would truncate on top of the contract, with no cause.
+        # A wrapper with a limit would truncate on top of the contract, with no ending.
         assert env.spec is not None
         assert env.spec.max_episode_steps is None
         observation, _ = env.reset(seed=1)
@@ -168,7 +168,7 @@ def test_a_step_after_the_end_is_refused_until_the_next_reset(env: BoundaryEnv) 
         *_, truncated, info = env.step(NOTHING)
         steps += 1
     assert steps == env.contract.max_steps
-    assert (info['cause'], info['declared_by']) == ('time_limit', 'environment')
+    assert (info['ending'], info['declared_by']) == ('time_limit', 'environment')
     with pytest.raises(EpisodeEnded, match='Call reset'):
         env.step(NOTHING)
     env.reset(seed=4)
@@ -242,7 +242,7 @@ def test_a_step_that_was_broken_off_asks_for_a_reset_and_the_next_episode_is_who
         env.step(NOTHING)
     env.reset(seed=1, options={'scenario': 'clear'})
     *_, info = env.step(NOTHING)
-    assert (info['step'], info['cause']) == (1, '')
+    assert (info['step'], info['ending']) == (1, '')
     env.close()
 
 
@@ -310,7 +310,7 @@ def test_two_environments_do_not_know_each_other(env: BoundaryEnv) -> None:
     assert env.episode_id != other.episode_id
     other.close()
     *_, info = env.step(NOTHING)
-    assert info['cause'] == ''
+    assert info['ending'] == ''
 
 
 def test_a_reset_in_mid_episode_ends_the_old_one_as_abandoned() -> None:
@@ -322,8 +322,8 @@ def test_a_reset_in_mid_episode_ends_the_old_one_as_abandoned() -> None:
     env.reset(seed=2)
     env.close()
     ended = [
-        (record.cause, record.truncated)
+        (record.ending, record.truncated)
         for record in records
-        if type(record).__name__ == 'Transition' and record.id.episode_id == old and record.cause
+        if type(record).__name__ == 'Transition' and record.id.episode_id == old and record.ending
     ]
     assert ended == [('abandoned', True)]

@@ -34,7 +34,7 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
         rows = store.episodes()
     # The step that ends an abandoned episode is the fourth.
-    assert [(row.seed, row.step_count, row.cause) for row in rows] == [
+    assert [(row.seed, row.step_count, row.ending) for row in rows] == [
         (1, 4, 'abandoned'),
         (2, 4, 'abandoned'),
     ]

@@ -193,7 +193,7 @@ def test_statistics_of_an_episode_are_those_of_its_record(hasty: Path) -> None:
         rewards.append(float(reward))
         assert not (terminated and truncated)
     env.close()
-    assert info['cause'] == 'time_limit'
+    assert info['ending'] == 'time_limit'
     assert (info['episode']['l'], info['episode']['r']) == (3, pytest.approx(sum(rewards)))
 
 
@@ -278,7 +278,7 @@ def test_a_vector_resets_by_itself_in_the_same_step(hasty: Path) -> None:
     envs.close()
     assert truncated.all()
     assert infos['step'].tolist() == [0, 0]
-    assert infos['final_info']['cause'].tolist() == ['time_limit', 'time_limit']
+    assert infos['final_info']['ending'].tolist() == ['time_limit', 'time_limit']
     assert infos['final_info']['step'].tolist() == [3, 3]
 
 

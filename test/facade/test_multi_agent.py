@@ -176,7 +176,7 @@ def test_an_agent_whose_episode_ends_leaves_and_the_other_goes_on(
         observations, rewards, terminations, truncations, infos = carts.step(ahead(carts, 0.6))
     assert terminations == {'cart_a': False, 'cart_b': True}
     assert truncations == {'cart_a': False, 'cart_b': False}
-    assert infos['cart_b']['cause'] == 'success'
+    assert infos['cart_b']['ending'] == 'success'
     assert rewards['cart_b'] > 0.5
     assert set(observations) == {'cart_a', 'cart_b'}
     assert carts.agents == ['cart_a']
@@ -197,7 +197,7 @@ def test_the_time_limit_of_the_contract_truncates_all_and_no_other_does(tmp_path
         steps += 1
     assert steps == 5
     assert truncations == {'cart_a': True, 'cart_b': True}
-    assert {info['cause'] for info in infos.values()} == {'time_limit'}
+    assert {info['ending'] for info in infos.values()} == {'time_limit'}
     with pytest.raises(EpisodeEnded, match='Call reset'):
         made.step({})
     made.close()
@@ -262,7 +262,7 @@ def test_in_turn_who_has_ended_takes_one_more_step_without_an_action_and_is_gone
         if terminated or truncated:
             break
         made.step(np.array([0.6, 0.0]))
-    assert (made.agent_selection, info['cause']) == ('cart_b', 'success')
+    assert (made.agent_selection, info['ending']) == ('cart_b', 'success')
     made.step(None)
     assert made.agents == ['cart_a']
     made.step(np.array([0.1, 0.0]))

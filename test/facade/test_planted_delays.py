@@ -61,7 +61,7 @@ def drive(config: CartConfig, seed: int = 5) -> tuple[list[Any], WatchedRobot]:
         speed = 0.2 + (0.1 if step % 10 >= 5 else 0.0)
         *_, terminated, truncated, info = env.step(np.array([speed, 0.0]))
         assert not terminated
-        assert not truncated, info['cause']
+        assert not truncated, info['ending']
     env.close()
     return records, robot
 

@@ -118,7 +118,7 @@ def test_a_replayed_run_does_what_the_recorded_one_did(tmp_path: Path) -> None:
     of = {
         name: {
             seed: [
-                (t.id.step, t.requested_action, t.commanded_action, t.reward, t.cause)
+                (t.id.step, t.requested_action, t.commanded_action, t.reward, t.ending)
                 for t in steps
                 if t.seed == seed
             ]
@@ -127,7 +127,7 @@ def test_a_replayed_run_does_what_the_recorded_one_did(tmp_path: Path) -> None:
         for name, steps in (('first', first), ('again', again))
     }
     assert of['first'] == of['again']
-    assert first[-1].cause == 'success'
+    assert first[-1].ending == 'success'
     request = again[1].decisions[0].request
     assert request is not None
     assert request.source.name == 'REPLAY'

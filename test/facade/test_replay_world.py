@@ -211,7 +211,7 @@ def test_the_end_of_an_episode_is_the_recorded_one(seen: Seen, replaying: Make) 
         env.step(action)
     # The client began the next episode here.
     *_, terminated, truncated, info = env.step(ACTIONS[0])
-    assert (terminated, truncated, info['cause']) == (False, True, 'abandoned')
+    assert (terminated, truncated, info['ending']) == (False, True, 'abandoned')
     assert (info['replay']['recorded'], info['replay']['differs']) == ((), None)
     with pytest.raises(EpisodeEnded, match='has ended'):
         env.step(ACTIONS[0])
@@ -399,7 +399,7 @@ def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
         runner = Runner(CART.contract, world, make_policy(policy, CART, {}), Plan(warm_up=0))
         result = runner.episode(5, CLEAR)
         runner.close()
-        assert result.cause == 'success'
+        assert result.ending == 'success'
         assert result.compared == result.steps
         assert bool(result.other_actions) is others
 

@@ -113,7 +113,7 @@ def test_a_random_policy_drives_a_real_robot_within_its_bounds_and_rates(name: s
     last = np.array(robot.state)
     for _ in range(40):
         *_, info = env.step(env.action_space.sample())
-        assert info['cause'] == '', info['message']
+        assert info['ending'] == '', info['message']
         assert info['verdict'] in ('ADMITTED', 'LIMITED')
         command = np.array(robot.commands[-1])
         assert np.all(command >= group.low)
@@ -137,7 +137,7 @@ def test_an_episode_ends_when_a_real_robot_says_no_more_what_it_does(
         *_, truncated, info = env.step(env.action_space.sample())
         if truncated:
             break
-    assert info['cause'] == 'sensor_lost'
+    assert info['ending'] == 'sensor_lost'
     env.close()
 
 

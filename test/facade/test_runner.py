@@ -84,7 +84,7 @@ def requests_of(transitions: Transitions) -> list[ActionRequest]:
 def test_an_episode_is_run_to_its_end_and_told(run: Run) -> None:
     told: list[int] = []
     result, steps = run(Plan(), go_to_goal, loaded=SINGLE, told=lambda r: told.append(r.steps))
-    assert (result.cause, result.success, result.terminated, result.left) == (
+    assert (result.ending, result.success, result.terminated, result.left) == (
         'success', True, True, '',
     )  # fmt: skip
     assert result.steps == steps[-1].id.step == result.requests == len(result.inferences)
@@ -153,7 +153,7 @@ def test_the_next_chunk_is_inferred_while_this_one_is_executed(run: Run) -> None
         return chunk(observation)
 
     def told(result: EpisodeResult) -> None:
-        if result.steps % 3 == 2 and not result.cause:
+        if result.steps % 3 == 2 and not result.ending:
             assert inferring.wait(20.0)
             moved.set()
         inferring.clear()
@@ -188,7 +188,7 @@ def test_the_same_seed_gives_the_same_steps_and_a_clean_record(plan: Plan, tmp_p
         runner.close()
         world.close()
         writer.close()
-        runs.append([(r.steps, r.total, r.cause) for r in results])
+        runs.append([(r.steps, r.total, r.ending) for r in results])
     assert runs[0] == runs[1]
     report = audit_path(tmp_path / 'one')
     assert report.ok, str(report)
@@ -289,7 +289,7 @@ def test_late_inferences_are_counted_and_the_episode_goes_on(run: Run) -> None:
 def test_an_episode_is_left_at_a_late_inference_if_the_plan_says_so(run: Run) -> None:
     result, _ = run(Plan(deadline=1e-9, give_up=True))
     assert (result.left, result.late_inferences) == ('no inference within 1e-09 s', 1)
-    assert (result.cause, result.steps) == ('', 0)
+    assert (result.ending, result.steps) == ('', 0)
 
 
 def test_an_interrupted_episode_is_left_after_its_step_and_ended_in_order() -> None:
@@ -306,7 +306,7 @@ def test_an_interrupted_episode_is_left_after_its_step_and_ended_in_order() -> N
     runner.close()
     world.close()
     last = [r for r in records if isinstance(r, Transition)][-1]
-    assert (last.cause, last.truncated) == ('abandoned', True)
+    assert (last.ending, last.truncated) == ('abandoned', True)
 
 
 def test_the_record_says_who_chose(run: Run) -> None:

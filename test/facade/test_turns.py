@@ -230,7 +230,7 @@ def test_who_has_ended_keeps_its_place_and_in_its_turn_the_world_goes_on(
         if terminated or truncated:
             break
         made.step(AHEAD)
-    assert (made.agent_selection, info['cause']) == ('cart_b', 'success')
+    assert (made.agent_selection, info['ending']) == ('cart_b', 'success')
     made.step(None)
     assert made.agents == ['cart_a'] == [made.agent_selection]
     before = steps_of(made)['cart_a']
@@ -271,13 +271,13 @@ def test_only_whose_turn_it_is_is_lost_to_silence_and_the_turn_passes_on() -> No
         boundary.environment.recorder_status(later)
         boundary.environment.gate_status(boundary.gate.state.status(later), later)
         world._carry(boundary, world._shared.watch(agent, later))
-    assert world._boundaries['cart_b'].last.transition.cause == 'policy_lost'
+    assert world._boundaries['cart_b'].last.transition.ending == 'policy_lost'
     assert world.running == ('cart_a',)
     # The step of the one that is lost passes, and it is the turn of the other.
     world._go_on()
     assert world._boundaries['cart_a'].last.transition.id.step == 1
     (last,) = world.step({'cart_a': (0.2, 0.0)})['cart_a'][:1]
-    assert (last.transition.id.step, last.transition.cause) == (2, '')
+    assert (last.transition.id.step, last.transition.ending) == (2, '')
     world.close()
 
 

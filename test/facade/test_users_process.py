@@ -76,7 +76,7 @@ def test_an_exception_of_the_users_closes_the_environment(tmp_path: Path) -> Non
     ):
         env.reset(seed=1)
         _ = 1 / 0
-    assert [t.cause for t in read_jsonl(path)] == ['', 'abandoned']
+    assert [t.ending for t in read_jsonl(path)] == ['', 'abandoned']
 
 
 # Ctrl-C -----------------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ def test_ctrl_c_ends_the_episode_the_record_and_the_process(tmp_path: Path) -> N
     assert out == ["['MainThread']"]
     written = list(read_jsonl(path))
     assert len(written) > 3
-    assert (written[-1].cause, written[-1].truncated) == ('abandoned', True)
+    assert (written[-1].ending, written[-1].truncated) == ('abandoned', True)
 
 
 _ONE = """

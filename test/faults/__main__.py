@@ -24,7 +24,7 @@ up or has its full speed, one fault is made. A probe, which is none of the parti
 time from the fault to the safe command on the wire, that none but safe commands follow; where the
 gate itself is what failed, to the cart at rest. That time is held against a bound that follows
 from the contract alone (test/faults/fault_bounds.py). Then all is healed, and a fresh episode must
-drive. In the end the record of the recorder is audited, and must name the right cause.
+drive. In the end the record of the recorder is audited, and must name the right ending.
 """
 
 MORE = """\
@@ -37,8 +37,8 @@ columns (times in ms):
              scheduler of this machine is, which is no real-time machine
   recovered  trials after which a fresh episode drove
   audited    trials in whose record the audit finds no error
-  caused     trials whose record names an expected reason and cause
-  why        reason of the gate's stop / cause of the episode's end; `driver`: no gate was there to
+  caused     trials whose record names an expected reason and ending
+  why        reason of the gate's stop / ending of the episode; `driver`: no gate was there to
              say something, and the driver's own timeout stopped the cart
 
 examples:

@@ -68,7 +68,7 @@ class Outcome:
         Whether a fresh episode drove afterwards.
     findings
         Errors of the audit.
-    cause, reasons
+    ending, reasons
         How the episode ended, and why the gate stopped at first, by the record.
     problems
         What is wrong, in words.
@@ -89,7 +89,7 @@ class Outcome:
     late: float = 0.0
     recovered: bool = False
     findings: list[str] = field(default_factory=list)
-    cause: str = ''
+    ending: str = ''
     reasons: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     discarded: int = 0
@@ -248,7 +248,7 @@ class Campaign:
         world.probe.catch_up()
         outcome.time = time_to_safe(world, kind.safe, since, end)
         outcome.late = world.late(start, end)
-        if not {'', 'abandoned'} & kind.causes:
+        if not {'', 'abandoned'} & kind.endings:
             # Whoever is alive ends it; what was frozen must not come back before.
             world.probe.until(lambda: world.ended(outcome.episode), 10.0, 'the end of the episode')
         for undo in trial.undo:
@@ -377,17 +377,17 @@ def judge_record(run: Path, kind: Kind, outcomes: Sequence[Outcome], world: Faul
         episode = record.id.episode_id
         if isinstance(record, GateDecision):
             _sort(record, outcomes, stops, refused)
-        elif record.cause:
-            endings.setdefault(episode, record.cause)
+        elif record.ending:
+            endings.setdefault(episode, record.ending)
     if kind.deaf:
         # The recorder was gone when it was said; others heard it.
         for status in world.probe.messages(names.EPISODE_STATUS):
-            if status.cause:
-                endings.setdefault(status.id.episode_id, status.cause)
+            if status.ending:
+                endings.setdefault(status.id.episode_id, status.ending)
         for message in world.probe.messages(names.GATE_DECISION):
             _sort(from_msg(GateDecision, message), outcomes, stops, refused)
     for outcome in outcomes:
-        _judge_cause(kind, outcome, endings, stops, refused)
+        _judge_ending(kind, outcome, endings, stops, refused)
 
 
 def _sort(
@@ -410,14 +410,14 @@ def _sort(
                 stops[outcome.episode].append(decision)
 
 
-def _judge_cause(
+def _judge_ending(
     kind: Kind,
     outcome: Outcome,
     endings: dict[str, str],
     stops: dict[str, list[GateDecision]],
     refused: dict[str, list[GateDecision]],
 ) -> None:
-    outcome.cause = endings.get(outcome.episode, '')
+    outcome.ending = endings.get(outcome.episode, '')
     stopped = stops.get(outcome.episode, [])
     first = {
         result.reason
@@ -426,8 +426,8 @@ def _judge_cause(
         if result.outcome is Verdict.STOPPED
     }
     outcome.reasons = sorted(reason.name for reason in first)
-    if outcome.cause not in kind.causes:
-        outcome.problems.append(f'cause {outcome.cause or "none"}')
+    if outcome.ending not in kind.endings:
+        outcome.problems.append(f'ending {outcome.ending or "none"}')
     if kind.reasons and not first & kind.reasons:
         outcome.problems.append(f'reason {", ".join(outcome.reasons) or "none"}')
     if kind.rejected is not None:

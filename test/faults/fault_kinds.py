@@ -72,8 +72,8 @@ class Kind:
         What is safe.
     reasons
         Why the gate may say that it stopped, at first; empty if it cannot say anything.
-    causes
-        Causes that the episode may have ended by; empty string: it had not ended.
+    endings
+        Endings that the episode may have ended by; empty string: it had not ended.
     rejected
         Reason that the gate must have rejected every one of many requests for.
     layout
@@ -93,7 +93,7 @@ class Kind:
     bound: Callable[[Contract], float]
     safe: Safe = Safe.COMMAND
     reasons: frozenset[Reason] = frozenset()
-    causes: frozenset[str] = frozenset()
+    endings: frozenset[str] = frozenset()
     rejected: Reason | None = None
     layout: Layout = ONE_HOST
     own_run: bool = False
@@ -388,7 +388,7 @@ def _flood_kind(name: str, text: str, make: Make, reason: Reason) -> Kind:
         inject=partial(_bad_flood, make),
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
         rejected=reason,
     )
 
@@ -401,7 +401,7 @@ _ALL = (
         inject=partial(_policy, _KILL),
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
     ),
     Kind(
         name='freeze_policy',
@@ -409,7 +409,7 @@ _ALL = (
         inject=partial(_policy, _STOP),
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
     ),
     Kind(
         name='kill_environment',
@@ -418,7 +418,7 @@ _ALL = (
         bound=bounds.of_a_silent_environment,
         # A policy that gets no observation is silent too, and its time is shorter.
         reasons=frozenset({_R.COMMAND_TIMEOUT, _R.ENVIRONMENT_TIMEOUT}),
-        causes=frozenset({'environment_lost'}),
+        endings=frozenset({'environment_lost'}),
     ),
     Kind(
         name='freeze_environment',
@@ -426,7 +426,7 @@ _ALL = (
         inject=partial(_node, 'environment', _STOP),
         bound=bounds.of_a_silent_environment,
         reasons=frozenset({_R.COMMAND_TIMEOUT, _R.ENVIRONMENT_TIMEOUT}),
-        causes=frozenset({'environment_lost'}),
+        endings=frozenset({'environment_lost'}),
     ),
     Kind(
         name='kill_gate',
@@ -434,7 +434,7 @@ _ALL = (
         inject=partial(_node, 'safety_gate', _KILL),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=frozenset({'gate_lost'}),
+        endings=frozenset({'gate_lost'}),
         # It may die after a command, and before the decision that explains it.
         marks=frozenset({'command-on-topic'}),
     ),
@@ -444,7 +444,7 @@ _ALL = (
         inject=partial(_node, 'safety_gate', _STOP),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=frozenset({'gate_lost'}),
+        endings=frozenset({'gate_lost'}),
         marks=_STALE,
     ),
     Kind(
@@ -453,7 +453,7 @@ _ALL = (
         inject=_gate_starved,
         bound=bounds.of_the_gate_itself,
         reasons=frozenset({_R.GATE_LATE}),
-        causes=frozenset({'gate_lost'}),
+        endings=frozenset({'gate_lost'}),
         marks=_STALE,
     ),
     Kind(
@@ -462,7 +462,7 @@ _ALL = (
         inject=partial(_node, 'recorder', _KILL),
         bound=bounds.of_a_silent_recorder,
         reasons=_OVER,
-        causes=frozenset({'recorder_lost'}),
+        endings=frozenset({'recorder_lost'}),
         own_run=True,
         deaf=True,
         marks=frozenset({'record-closed'}),
@@ -473,7 +473,7 @@ _ALL = (
         inject=partial(_node, 'recorder', _STOP),
         bound=bounds.of_a_silent_recorder,
         reasons=_OVER,
-        causes=frozenset({'recorder_lost'}),
+        endings=frozenset({'recorder_lost'}),
         deaf=True,
         marks=_GAPS,
     ),
@@ -483,7 +483,7 @@ _ALL = (
         inject=partial(_node, 'simulated_robot', _KILL),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
-        causes=_NO_ROBOT,
+        endings=_NO_ROBOT,
         marks=_LAST_WORDS,
     ),
     Kind(
@@ -492,7 +492,7 @@ _ALL = (
         inject=partial(_node, 'simulated_robot', _STOP),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
-        causes=_NO_ROBOT,
+        endings=_NO_ROBOT,
     ),
     # Started anew in mid-episode: ended in order (SIGINT), and started at once. The time counts
     # from the last sign of life.
@@ -502,7 +502,7 @@ _ALL = (
         inject=_policy_anew,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY | _OVER,
-        causes=frozenset({'abandoned', 'policy_lost'}),
+        endings=frozenset({'abandoned', 'policy_lost'}),
     ),
     Kind(
         name='restart_environment',
@@ -510,7 +510,7 @@ _ALL = (
         inject=partial(_node_anew, 'environment', names.EPISODE_STATUS),
         bound=bounds.of_a_silent_environment,
         reasons=_OVER | {_R.COMMAND_TIMEOUT, _R.ENVIRONMENT_TIMEOUT},
-        causes=frozenset({'operator_stop', 'environment_lost'}),
+        endings=frozenset({'operator_stop', 'environment_lost'}),
     ),
     Kind(
         name='restart_gate',
@@ -518,7 +518,7 @@ _ALL = (
         inject=partial(_node_anew, 'safety_gate', 'cmd_vel'),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=frozenset({'gate_lost'}),
+        endings=frozenset({'gate_lost'}),
     ),
     Kind(
         name='restart_recorder',
@@ -526,7 +526,7 @@ _ALL = (
         inject=_recorder_ends,
         bound=bounds.of_a_silent_recorder,
         reasons=_OVER,
-        causes=frozenset({'recorder_lost'}),
+        endings=frozenset({'recorder_lost'}),
         own_run=True,
         deaf=True,
     ),
@@ -536,7 +536,7 @@ _ALL = (
         inject=partial(_node_anew, 'simulated_robot', 'ground_truth'),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR | _OVER,
-        causes=_NO_ROBOT,
+        endings=_NO_ROBOT,
         marks=_LAST_WORDS,
     ),
     # Sensors.
@@ -546,7 +546,7 @@ _ALL = (
         inject=partial(_topic, 'scan', 'silent'),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR,
-        causes=_RUNS_ON,
+        endings=_RUNS_ON,
     ),
     Kind(
         name='scan_frozen',
@@ -554,7 +554,7 @@ _ALL = (
         inject=partial(_topic, 'scan', 'frozen'),
         bound=bounds.of_a_silent_sensor,
         reasons=_NO_SENSOR,
-        causes=_RUNS_ON,
+        endings=_RUNS_ON,
     ),
     Kind(
         name='scan_frozen_fresh',
@@ -563,7 +563,7 @@ _ALL = (
         # No rule sees it: a scan that does not change may be of a world that does not.
         bound=bounds.of_the_time_limit,
         reasons=_OVER,
-        causes=frozenset({'time_limit'}),
+        endings=frozenset({'time_limit'}),
     ),
     Kind(
         name='scan_zeros',
@@ -571,7 +571,7 @@ _ALL = (
         inject=partial(_topic, 'scan', 'zeros'),
         bound=bounds.of_a_silent_sensor,
         reasons=frozenset({_R.OBSTACLE_STOP}),
-        causes=frozenset({'safety_stop'}),
+        endings=frozenset({'safety_stop'}),
     ),
     Kind(
         name='scan_nan',
@@ -579,7 +579,7 @@ _ALL = (
         inject=partial(_topic, 'scan', 'nan'),
         bound=bounds.of_a_silent_sensor,
         reasons=frozenset({_R.SENSOR_INVALID}),
-        causes=_RUNS_ON,
+        endings=_RUNS_ON,
     ),
     Kind(
         name='scan_minus_inf',
@@ -587,7 +587,7 @@ _ALL = (
         inject=partial(_topic, 'scan', 'minus_infinities'),
         bound=bounds.of_a_silent_sensor,
         reasons=frozenset({_R.OBSTACLE_STOP}),
-        causes=frozenset({'safety_stop'}),
+        endings=frozenset({'safety_stop'}),
     ),
     Kind(
         name='scan_inf',
@@ -596,7 +596,7 @@ _ALL = (
         # No rule sees it: by the message's definition it is an empty hall.
         bound=bounds.of_the_time_limit,
         reasons=_OVER,
-        causes=frozenset({'time_limit'}),
+        endings=frozenset({'time_limit'}),
     ),
     Kind(
         name='odometry_silent',
@@ -604,7 +604,7 @@ _ALL = (
         inject=partial(_topic, 'odom', 'silent'),
         bound=bounds.of_stale_velocity,
         reasons=_OVER,
-        causes=frozenset({'sensor_lost'}),
+        endings=frozenset({'sensor_lost'}),
     ),
     Kind(
         name='odometry_nan',
@@ -612,7 +612,7 @@ _ALL = (
         inject=partial(_topic, 'odom', 'twist_nan'),
         bound=bounds.of_stale_velocity,
         reasons=_OVER,
-        causes=frozenset({'sensor_lost'}),
+        endings=frozenset({'sensor_lost'}),
     ),
     Kind(
         name='pose_silent',
@@ -620,7 +620,7 @@ _ALL = (
         inject=partial(_topic, 'pose_detections', 'silent'),
         bound=bounds.of_a_stale_pose,
         reasons=_OVER,
-        causes=frozenset({'sensor_lost'}),
+        endings=frozenset({'sensor_lost'}),
     ),
     # The operator.
     Kind(
@@ -629,7 +629,7 @@ _ALL = (
         inject=_button,
         bound=bounds.of_a_message,
         reasons=frozenset({_R.EMERGENCY_STOP}),
-        causes=frozenset({'operator_stop'}),
+        endings=frozenset({'operator_stop'}),
     ),
     Kind(
         name='stop_service',
@@ -637,7 +637,7 @@ _ALL = (
         inject=_stop_service,
         bound=bounds.of_a_message,
         reasons=frozenset({_R.EMERGENCY_STOP}),
-        causes=frozenset({'operator_stop'}),
+        endings=frozenset({'operator_stop'}),
     ),
     # Requests, at ten times the rate of the contract, in place of a policy that hangs.
     _flood_kind(
@@ -652,7 +652,7 @@ _ALL = (
         inject=_replayed,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
         rejected=_R.WRONG_EPISODE,
     ),
     Kind(
@@ -661,7 +661,7 @@ _ALL = (
         inject=_reordered,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
         rejected=_R.OUT_OF_ORDER,
     ),
     _flood_kind(
@@ -706,7 +706,7 @@ _ALL = (
         inject=_malformed_flood,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
         # They are in the record as they came, and the audit says that nobody can read them.
         marks=frozenset({'record-complete'}),
     ),
@@ -716,7 +716,7 @@ _ALL = (
         inject=_wild_flood,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
     ),
     Kind(
         name='stop_in_flood',
@@ -724,7 +724,7 @@ _ALL = (
         inject=_button_in_a_flood,
         bound=bounds.of_a_message,
         reasons=frozenset({_R.EMERGENCY_STOP}),
-        causes=frozenset({'operator_stop'}),
+        endings=frozenset({'operator_stop'}),
     ),
     # Others who publish on the command topic.
     Kind(
@@ -733,7 +733,7 @@ _ALL = (
         inject=_second_publisher,
         bound=bounds.of_the_graph,
         reasons=frozenset({_R.FOREIGN_PUBLISHER}),
-        causes=frozenset({'safety_stop', *_RUNS_ON}),
+        endings=frozenset({'safety_stop', *_RUNS_ON}),
     ),
     Kind(
         name='second_gate',
@@ -741,7 +741,7 @@ _ALL = (
         inject=_second_gate,
         bound=bounds.of_the_graph,
         reasons=frozenset({_R.FOREIGN_PUBLISHER}),
-        causes=frozenset({'safety_stop', *_RUNS_ON}),
+        endings=frozenset({'safety_stop', *_RUNS_ON}),
     ),
     # Simulated time.
     Kind(
@@ -750,7 +750,7 @@ _ALL = (
         inject=partial(_topic, '/clock', 'forward'),
         bound=bounds.of_a_message,
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
-        causes=frozenset({'sensor_lost', 'time_limit', *_RUNS_ON}),
+        endings=frozenset({'sensor_lost', 'time_limit', *_RUNS_ON}),
         layout=SIM_CLOCK,
         marks=_JUMPED,
     ),
@@ -760,7 +760,7 @@ _ALL = (
         inject=partial(_topic, '/clock', 'backward'),
         bound=bounds.of_a_message,
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
-        causes=frozenset({'sensor_lost', *_RUNS_ON}),
+        endings=frozenset({'sensor_lost', *_RUNS_ON}),
         layout=SIM_CLOCK,
         marks=_JUMPED,
     ),
@@ -770,7 +770,7 @@ _ALL = (
         inject=partial(_topic, '/clock', 'frozen'),
         bound=bounds.of_a_paused_clock,
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
-        causes=frozenset({'sensor_lost', *_RUNS_ON}),
+        endings=frozenset({'sensor_lost', *_RUNS_ON}),
         layout=SIM_CLOCK,
         marks=_JUMPED,
     ),
@@ -780,7 +780,7 @@ _ALL = (
         inject=partial(_node, 'simulated_robot', _STOP),
         bound=bounds.of_a_silent_sensor,
         reasons=frozenset({_R.CLOCK, _R.OBSERVATION_TIMEOUT, _R.EPISODE_OVER}),
-        causes=_NO_ROBOT,
+        endings=_NO_ROBOT,
         layout=SIM_CLOCK,
         marks=_JUMPED,
     ),
@@ -791,7 +791,7 @@ _ALL = (
         inject=partial(_down, 'b'),
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
         layout=FAR_POLICY,
     ),
     Kind(
@@ -800,7 +800,7 @@ _ALL = (
         inject=_lossy,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost', *_RUNS_ON}),
+        endings=frozenset({'policy_lost', *_RUNS_ON}),
         layout=FAR_POLICY,
         marks=_UNHEARD,
     ),
@@ -810,7 +810,7 @@ _ALL = (
         inject=partial(_cable, 'delay 1.0'),
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY,
-        causes=frozenset({'policy_lost'}),
+        endings=frozenset({'policy_lost'}),
         layout=FAR_POLICY,
     ),
     Kind(
@@ -819,7 +819,7 @@ _ALL = (
         inject=partial(_down, 'b'),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=_NO_ROBOT,
+        endings=_NO_ROBOT,
         layout=FAR_ROBOT,
     ),
     Kind(
@@ -828,7 +828,7 @@ _ALL = (
         inject=partial(_cable, 'loss 1.0'),
         bound=bounds.of_the_driver,
         safe=Safe.REST,
-        causes=_NO_ROBOT,
+        endings=_NO_ROBOT,
         layout=FAR_ROBOT,
     ),
 )

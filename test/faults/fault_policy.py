@@ -5,7 +5,7 @@ A policy in a process of its own that drives ahead, episode after episode, when 
 
 Arguments: contract file, domain. A line ``drive SEED`` on standard input begins an episode, and
 ends the one that runs; the end of the input ends the process. What happens is told on standard
-output, an object of JSON a line: ``running`` with seed and episode, ``ended`` with cause and
+output, an object of JSON a line: ``running`` with seed and episode, ``ended`` with ending and
 declarer, or ``error``.
 """
 
@@ -45,7 +45,7 @@ def drive(env: BoundaryEnv, seed: int) -> None:
     while not spoken_to():
         *_, terminated, truncated, info = env.step(AHEAD)
         if terminated or truncated:
-            told('ended', cause=info['cause'], declared_by=info['declared_by'])
+            told('ended', ending=info['ending'], declared_by=info['declared_by'])
             return
 
 

@@ -80,7 +80,7 @@ class Row:
             '+'.join(o.reasons) or ('driver' if self.kind.safe is Safe.REST else 'nothing')
             for o in self.outcomes
         )
-        ended = Counter(o.cause or 'runs on' for o in self.outcomes)
+        ended = Counter(o.ending or 'runs on' for o in self.outcomes)
         return f'{_most(said)} / {_most(ended)}'
 
 
@@ -138,7 +138,7 @@ def sums(rows: Sequence[Row]) -> str:
         'over the bound': sum(o.over for o in outcomes),
         'not recovered': sum(not o.recovered for o in outcomes),
         'not clean in the audit': sum(bool(o.findings) for o in outcomes),
-        'of another cause, or with other trouble': sum(bool(o.problems) for o in outcomes),
+        'of another ending, or with other trouble': sum(bool(o.problems) for o in outcomes),
     }
     skipped = [row.kind.name for row in rows if row.skipped]
     left = f' Skipped: {", ".join(skipped)}.' if skipped else ''

@@ -407,7 +407,7 @@ class FaultWorld(World):
         )
         return (
             f'gate {self.gate_state()} reasons {list(gate.reasons)}; '
-            f'episode state {episode.state} cause {episode.cause!r} {episode.message!r}; '
+            f'episode state {episode.state} ending {episode.ending!r} {episode.message!r}; '
             f'policy {self.policy.events[-1:]}'
         )
 

@@ -125,7 +125,7 @@ def test_its_actions_asked_for_again_are_the_recorded_ones(run: Path, capsys: Ou
     )
     told = facts(run)['episodes']
     assert again['summary']['steps'] == sum(episode['step_count'] for episode in told)
-    assert again['summary']['endings'] == Counter(episode['cause'] for episode in told)
+    assert again['summary']['endings'] == Counter(episode['ending'] for episode in told)
     assert again['summary']['mean_return'] == pytest.approx(
         sum(episode['return'] for episode in told) / count
     )

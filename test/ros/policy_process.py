@@ -24,7 +24,7 @@ def main(file: str, domain_id: int, seed: int) -> None:
         ended = False
         while not ended:
             *_, terminated, truncated, info = env.step(np.array([0.8, 0.0], dtype=np.float32))
-            print('step', info['step'], info['cause'], flush=True)
+            print('step', info['step'], info['ending'], flush=True)
             ended = terminated or truncated
     finally:
         env.close()

@@ -485,7 +485,7 @@ class World:
             digest=self.loaded.digest,
             episode_id=status.id.episode_id,
             client='test',
-            cause='abandoned',
+            ending='abandoned',
         )
         self.probe.call(srv.EndEpisode, names.END_EPISODE, request)
         self.gate_rests()

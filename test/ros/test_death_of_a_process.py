@@ -98,8 +98,8 @@ def drive(world: World, env: BoundaryEnv) -> None:
     env.reset(seed=3, options={'scenario': 'far'})
     while world.speed() < 0.7:
         *_, terminated, truncated, info = env.step(AHEAD)
-        assert not terminated, info['cause']
-        assert not truncated, info['cause']
+        assert not terminated, info['ending']
+        assert not truncated, info['ending']
 
 
 def reasons(decision: GateDecision) -> set[Reason]:
@@ -114,14 +114,14 @@ def step_on(env: BoundaryEnv) -> dict[str, Any] | LinkError:
         except LinkError as error:
             return error
         if terminated or truncated:
-            assert not terminated, info['cause']
+            assert not terminated, info['ending']
             return info
 
 
 def ended_by(info: dict[str, Any] | LinkError) -> tuple[str, str]:
-    """Return cause and declarer of an episode that the facade saw end."""
+    """Return ending and declarer of an episode that the facade saw end."""
     assert isinstance(info, dict), info
-    return info['cause'], info['declared_by']
+    return info['ending'], info['declared_by']
 
 
 # Judging ----------------------------------------------------------------------------------------
@@ -177,12 +177,12 @@ def recorded(
 
 
 def ending_in_the_record(world: World, episode: str) -> tuple[str, str, bool]:
-    """Return cause, declarer and truncation of an episode's one ending, as it was recorded."""
-    endings = recorded(world, Transition, lambda t: t.id.episode_id == episode and bool(t.cause))
+    """Return name, declarer and truncation of an episode's one ending, as it was recorded."""
+    endings = recorded(world, Transition, lambda t: t.id.episode_id == episode and bool(t.ending))
     assert len(endings) == 1
-    (ending,) = endings
-    assert not ending.terminated
-    return ending.cause, ending.declared_by, ending.truncated
+    (last,) = endings
+    assert not last.terminated
+    return last.ending, last.declared_by, last.truncated
 
 
 # Dying ------------------------------------------------------------------------------------------
@@ -238,21 +238,21 @@ def test_the_environment_is_killed_or_hangs(world: World, number: signal.Signals
     stands_within(world, since, gate_bound(world, safety.environment_timeout), 2)
 
     # The dead declares nothing: the recorder writes that ending, and signs it.
-    (ending,) = recorded(
-        world, EpisodeStatus, lambda s: s.id.episode_id == env.episode_id and bool(s.cause)
+    (last,) = recorded(
+        world, EpisodeStatus, lambda s: s.id.episode_id == env.episode_id and bool(s.ending)
     )
-    assert (ending.state, ending.cause) == (EpisodeState.TRUNCATED, 'environment_lost')
-    assert ending.declared_by == 'recorder'
+    assert (last.state, last.ending) == (EpisodeState.TRUNCATED, 'environment_lost')
+    assert last.declared_by == 'recorder'
     if number is signal.SIGSTOP:
         woken = world.kill('environment', signal.SIGCONT)
         world.gate_rests()
         still(world, woken)
         # It may say so itself when it wakes up, but blames nobody else.
         said = [
-            m.cause
+            m.ending
             for topic in (names.TRANSITION, names.EPISODE_STATUS)
             for m in world.probe.messages(topic)
-            if m.id.episode_id == env.episode_id and m.cause
+            if m.id.episode_id == env.episode_id and m.ending
         ]
         assert set(said) == {'environment_lost'}
         drive(world, env)

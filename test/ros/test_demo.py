@@ -124,7 +124,7 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     ):
         assert (demo.run / name).stat().st_size > 0, name
     transitions = demo.transitions()
-    assert {t.cause for t in transitions if t.cause} >= {'success', 'safety_stop', 'time_limit'}
+    assert {t.ending for t in transitions if t.ending} >= {'success', 'safety_stop', 'time_limit'}
     steps = [t for t in transitions if t.kind is Kind.STEP]
     assert any(t.verdict is Verdict.LIMITED for t in steps)
     assert any(t.requested_action != t.admitted_action for t in steps)
@@ -175,7 +175,7 @@ def test_interrupt_in_mid_episode_leaves_a_readable_record_and_nothing_else(
     assert source.complete
     recorded = demo.transitions()
     assert len(recorded) > 5
-    assert recorded[-1].cause in ('abandoned', 'operator_stop'), recorded[-1].cause
+    assert recorded[-1].ending in ('abandoned', 'operator_stop'), recorded[-1].ending
 
 
 def test_interrupt_while_starting_leaves_nothing_running(start: Callable[..., Demo]) -> None:

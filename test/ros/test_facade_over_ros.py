@@ -131,7 +131,7 @@ def test_info_tells_what_became_of_the_action(world: World, env: BoundaryEnv) ->
     fields = [field.name for field in world.loaded.contract.observation]
     assert list(info['age']) == list(info['confidence']) == list(info['status']) == fields
     assert 0.0 < info['confidence']['pose'] <= 1.0
-    assert (info['cause'], info['declared_by']) == ('', '')
+    assert (info['ending'], info['declared_by']) == ('', '')
 
 
 def test_the_requested_action_is_what_the_policy_said_not_what_the_gate_made_of_it(
@@ -158,7 +158,7 @@ def test_the_time_limit_truncates_and_is_no_success(world: World, env: BoundaryE
         steps += 1 + len(info['missed'])
         ended = terminated or truncated
     assert (terminated, truncated) == (False, True)
-    assert (info['cause'], info['declared_by']) == ('time_limit', 'environment')
+    assert (info['ending'], info['declared_by']) == ('time_limit', 'environment')
     assert steps == world.loaded.contract.max_steps
 
 
@@ -175,7 +175,7 @@ def test_a_step_after_the_end_is_refused(world: World, env: BoundaryEnv) -> None
     truncated = False
     while not truncated:
         observation, _, _, truncated, info = env.step(seek_goal(observation))
-    assert (info['cause'], info['declared_by']) == ('safety_stop', 'safety_gate')
+    assert (info['ending'], info['declared_by']) == ('safety_stop', 'safety_gate')
     with pytest.raises(EpisodeEnded, match='Call reset'):
         env.step(np.zeros(2, dtype=np.float32))
     env.reset(seed=4)
@@ -250,7 +250,7 @@ def test_a_second_client_is_refused_by_name_and_the_first_goes_on(world: World) 
         second.reset(seed=4)
     second.close()
     *_, info = first.step(np.zeros(2, dtype=np.float32))
-    assert info['cause'] == ''
+    assert info['ending'] == ''
 
 
 # Ends of an episode that the policy brings about ------------------------------------------------
@@ -277,15 +277,15 @@ def test_closing_in_mid_episode_ends_it_as_abandoned_by_the_client(world: World)
 
 
 def _ending(world: World, episode: str) -> tuple[str, str, bool, bool]:
-    """Return cause, declarer and flags of an episode's last transition, as it is on the wire."""
+    """Return ending, declarer and flags of an episode's last transition, as it is on the wire."""
 
     def last() -> object:
         found = [m for m in world.probe.messages(names.TRANSITION) if m.id.episode_id == episode]
-        return found[-1] if found and found[-1].cause else None
+        return found[-1] if found and found[-1].ending else None
 
     world.probe.until(last, SOON, f'the ending of {episode}')
     transition = last()
-    return (transition.cause, transition.declared_by, transition.terminated, transition.truncated)
+    return (transition.ending, transition.declared_by, transition.terminated, transition.truncated)
 
 
 # Several in one process -------------------------------------------------------------------------
@@ -303,7 +303,7 @@ def test_two_environments_in_one_process_do_not_know_each_other(
     here.close()
     for _ in range(5):
         *_, info = there.step(np.zeros(2, dtype=np.float32))
-        assert info['cause'] == ''
+        assert info['ending'] == ''
     there.close()
     for place, foreign in ((world, there), (other, here)):
         heard = {m.id.episode_id for m in place.probe.messages(names.EPISODE_STATUS)}

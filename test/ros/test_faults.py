@@ -67,7 +67,7 @@ def test_faults_lead_to_what_is_safe_within_the_bound_and_the_record_names_their
         assert outcome.time <= outcome.bound + 2 * NOISE, name
         assert outcome.recovered, name
         assert outcome.findings == [], name
-        assert outcome.cause in KINDS[name].causes, name
+        assert outcome.ending in KINDS[name].endings, name
 
 
 # What the campaign itself is made of -------------------------------------------------------------
@@ -82,7 +82,7 @@ def test_the_campaign_has_kinds_enough_and_a_finite_bound_for_each(contract: Con
     assert len(KINDS) >= 20
     for kind in KINDS.values():
         assert 0.0 < kind.bound(contract) < contract.episode.time_limit + 2.0, kind.name
-        assert kind.causes, kind.name
+        assert kind.endings, kind.name
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def outcome(**changes: object) -> Outcome:
         ({'time': None}, '1 over the bound'),
         ({'recovered': False}, '1 not recovered'),
         ({'findings': ['error']}, '1 not clean'),
-        ({'problems': ['cause none']}, '1 of another cause'),
+        ({'problems': ['ending none']}, '1 of another ending'),
     ],
 )
 def test_a_table_with_anything_wrong_in_it_is_not_right(

@@ -80,8 +80,8 @@ def status(world: World) -> Any:
 def step(env: BoundaryEnv, *action: float) -> dict[str, Any]:
     """Step once, and return the info."""
     *_, terminated, truncated, info = env.step(np.array(action, dtype=np.float32))
-    assert not terminated, info['cause']
-    assert not truncated, info['cause']
+    assert not terminated, info['ending']
+    assert not truncated, info['ending']
     return info
 
 

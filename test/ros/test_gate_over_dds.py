@@ -74,8 +74,8 @@ def drive(env: BoundaryEnv, world: World, speed: float = 0.6) -> None:
     env.reset(seed=3, options={'scenario': 'far'})
     for _ in range(40):
         *_, terminated, truncated, info = env.step(np.array([0.8, 0.0], dtype=np.float32))
-        assert not terminated, info['cause']
-        assert not truncated, info['cause']
+        assert not terminated, info['ending']
+        assert not truncated, info['ending']
         if world.speed() >= speed:
             return
     pytest.fail(f'Expect {speed} m/s within 40 steps, actually: {world.speed():.2f} m/s.')
@@ -277,7 +277,7 @@ def test_an_emergency_stop_on_the_topic_stops_ends_and_latches(
         pressed = time.monotonic_ns()
         button.publish(Bool(data=True))
         info = step_until_the_end(env)
-        assert (info['cause'], info['declared_by']) == ('operator_stop', 'safety_gate')
+        assert (info['ending'], info['declared_by']) == ('operator_stop', 'safety_gate')
         is_braked_to_rest(world, pressed)
 
         assert not call(world, 'clear_emergency_stop').success, 'cleared while it is pressed'
@@ -301,7 +301,7 @@ def test_an_emergency_stop_by_service_stops_ends_and_latches(
     pressed = time.monotonic_ns()
     assert call(world, 'emergency_stop').success
     info = step_until_the_end(env)
-    assert (info['cause'], info['declared_by']) == ('operator_stop', 'safety_gate')
+    assert (info['ending'], info['declared_by']) == ('operator_stop', 'safety_gate')
     is_braked_to_rest(world, pressed)
     with pytest.raises(RequestRejected, match='latched'):
         env.reset(seed=4)

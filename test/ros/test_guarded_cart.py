@@ -101,7 +101,7 @@ def drive(env: BoundaryEnv, speed: float, until: Callable[[], bool], what: str) 
     for _ in range(_STEPS):
         *_, terminated, truncated, info = env.step(np.array([speed, 0.0], dtype=np.float32))
         assert not terminated
-        assert not truncated, info['cause']
+        assert not truncated, info['ending']
         if until():
             return
     raise AssertionError(f'Expect within {_STEPS} steps: {what}; it did not happen.')
@@ -159,7 +159,7 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on_and_its_reco
     *_, truncated, info = env.step(np.zeros(2, dtype=np.float32))
     while not truncated:
         *_, truncated, info = env.step(np.zeros(2, dtype=np.float32))
-    assert info['cause'] == 'abandoned'
+    assert info['ending'] == 'abandoned'
     assert (
         max(m.pose.pose.position.x for m in world.probe.messages('ground_truth')) + BUMPER < EDGE
     )

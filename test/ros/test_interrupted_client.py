@@ -39,7 +39,7 @@ def rests(world: World) -> None:
 
     world.probe.until(ended, SOON, 'the end of the episode')
     status = world.probe.last(names.EPISODE_STATUS)
-    assert (status.cause, status.declared_by) == ('abandoned', status.client)
+    assert (status.ending, status.declared_by) == ('abandoned', status.client)
     world.gate_rests()
 
 
@@ -95,7 +95,7 @@ def test_an_episode_that_has_ended_is_not_named_as_the_one_that_runs(world: Worl
     ended = env.episode_id
     world.end_episode()
     request = srv.EndEpisode.Request(
-        digest=world.loaded.digest, episode_id=ended, client='test', cause='abandoned'
+        digest=world.loaded.digest, episode_id=ended, client='test', ending='abandoned'
     )
     answer = world.probe.call(srv.EndEpisode, names.END_EPISODE, request)
     assert answer.result.code == ResultCode.UNKNOWN_EPISODE

@@ -122,7 +122,7 @@ def test_an_episode_that_a_signal_interrupts_has_an_ending(
     while not over:
         _, _, terminated, over, info = env.step(_STILL)
         assert not terminated
-    assert (info['cause'], info['declared_by']) == ('operator_stop', 'environment')
+    assert (info['ending'], info['declared_by']) == ('operator_stop', 'environment')
     assert world.processes['environment'].process.wait(_SOON) == 0
     world.revive()
 

@@ -184,7 +184,7 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
         assert mark.id.episode_id == step.id.episode_id
         with EpisodeStore.open(RunFolder(world.run).episodes) as store:
             (row,) = (r for r in store.episodes() if r.episode_id == step.id.episode_id)
-        assert (row.labels, row.cause, row.success) == ((mark,), 'abandoned', False)
+        assert (row.labels, row.ending, row.success) == ((mark,), 'abandoned', False)
 
         world.probe.until(
             lambda: mark in list(open_records(world.run).records(EpisodeLabel)),

@@ -66,7 +66,7 @@ def drive(world: World) -> list[Transition | ActuationEvidence]:
         speed = 0.2 + (0.1 if step % 10 >= 5 else 0.0)
         *_, terminated, truncated, info = env.step(np.array([speed, 0.0], dtype=np.float32))
         assert not terminated
-        assert not truncated, info['cause']
+        assert not truncated, info['ending']
     env.close()
     world.gate_rests()
     return [

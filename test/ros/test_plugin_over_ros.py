@@ -67,13 +67,13 @@ def test_pendulum_swings_up_over_ros_and_its_death_ends_the_episode(
     terminated = truncated = False
     while not (terminated or truncated):
         observation, _, terminated, truncated, info = env.step(swing_up(observation))
-    assert (terminated, info['cause']) == (True, 'success')
+    assert (terminated, info['ending']) == (True, 'success')
 
     observation, _ = env.reset(seed=2)
     (plugin,) = [pid for pid, line in processes_of(run).items() if 'plugin_host' in line]
     os.kill(plugin, signal.SIGKILL)
     *_, terminated, truncated, info = env.step(swing_up(observation))
-    assert (terminated, truncated, info['cause']) == (False, True, 'simulation_failed')
+    assert (terminated, truncated, info['ending']) == (False, True, 'simulation_failed')
     env.reset(seed=3)
     *_, truncated, _ = env.step(swing_up(observation))
     assert not truncated

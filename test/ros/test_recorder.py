@@ -54,7 +54,7 @@ _READY = 60.0
 _SOON = 20.0
 # Frame of what is published until the recorder has heard a publisher; the tests pass it over.
 _GREETING = 'greeting'
-_SUCCESS = {'cause': 'success', 'declared_by': 'task:go_to_goal'}
+_SUCCESS = {'ending': 'success', 'declared_by': 'task:go_to_goal'}
 
 
 class Bench:
@@ -312,7 +312,7 @@ def test_everything_published_is_read_back(bench: Bench) -> None:
     first = json.loads(bench.run.first_transition.read_text())
     assert first['id']['episode_id'] == bench.episode
     row = bench.row()
-    assert (row.cause, row.success, row.step_count, row.episode_return) == (
+    assert (row.ending, row.success, row.step_count, row.episode_return) == (
         'success',
         True,
         5,
@@ -379,12 +379,12 @@ def test_last_word_of_an_environment_that_is_stopped_too_is_recorded(bench: Benc
     # However busy the machine is, the ending is on its way when the recorder sees the signal.
     bench.process.send(signal.SIGSTOP)
     bench.process.send(signal.SIGINT)
-    ending = {'cause': 'operator_stop', 'declared_by': 'environment'}
+    ending = {'ending': 'operator_stop', 'declared_by': 'environment'}
     status(to_msg(bench.episode_status(EpisodeState.TRUNCATED, 3, **ending), now()))
     bench.process.send(signal.SIGCONT)
     assert bench.process.process.wait(_SOON) == 0
     bench.assert_complete()
-    assert bench.row().cause == 'operator_stop'
+    assert bench.row().ending == 'operator_stop'
 
 
 # What it says of itself --------------------------------------------------------------------------
@@ -465,11 +465,11 @@ def test_environment_that_died_is_declared_lost_and_signed(bench: Bench) -> None
         return [from_msg(EpisodeStatus, m) for m in heard if m.state == EpisodeState.TRUNCATED]
 
     bench.until(declared, 'an ending')
-    (ending,) = declared()
-    assert ending.id == bench.id(7)
-    assert (ending.cause, ending.declared_by) == ('environment_lost', 'recorder')
-    assert ending.message.startswith('The environment has been silent for ')
-    assert bench.row().state == ending
+    (last,) = declared()
+    assert last.id == bench.id(7)
+    assert (last.ending, last.declared_by) == ('environment_lost', 'recorder')
+    assert last.message.startswith('The environment has been silent for ')
+    assert bench.row().state == last
 
     # It was only hanging.
     status(to_msg(bench.episode_status(EpisodeState.RUNNING, 8), now()))
@@ -481,7 +481,7 @@ def test_environment_that_died_is_declared_lost_and_signed(bench: Bench) -> None
         ),
         'all that was said in the bag',
     )
-    assert bench.row().state == ending
+    assert bench.row().state == last
     assert len(declared()) == 1
 
 

@@ -82,7 +82,7 @@ def steps_of(world: World, result: EpisodeResult) -> list[Transition]:
             if isinstance(entry.record, Transition)
             and entry.record.id.episode_id == result.episode_id
         ]
-        if found and found[-1].cause:
+        if found and found[-1].ending:
             return found
         assert time.monotonic() < deadline, 'Expect the end of the episode in the record.'
         time.sleep(0.1)
@@ -134,7 +134,7 @@ def test_the_next_chunk_is_asked_for_as_early_as_the_last_inferences_took(
     # Longer than a step, so that two steps ahead is the least that is in time.
     result = run(world, link, Plan(asynchronous=True, execute=6), seconds=0.12)
     steps = steps_of(world, result)
-    assert result.cause == 'time_limit'
+    assert result.ending == 'time_limit'
     requests = dict.fromkeys(
         d.request for s in steps for d in s.decisions if d.request is not None
     )
@@ -153,4 +153,4 @@ def test_the_command_drives_the_nodes(
     told = json.loads(capsys.readouterr().out)
     (episode,) = told['episodes']
     assert (told['world'], told['pacing'], told['failure']) == ('ros', 'lockstep', '')
-    assert (episode['cause'], episode['left']) == ('success', '')
+    assert (episode['ending'], episode['left']) == ('success', '')

@@ -73,7 +73,7 @@ def drive_until(
     while time.monotonic() < deadline:
         *_, terminated, truncated, info = env.step(_AHEAD)
         assert not terminated
-        assert not truncated, info['cause']
+        assert not truncated, info['ending']
         for decision in world.decisions(since):
             if decided(decision):
                 return decision

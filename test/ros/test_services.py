@@ -150,7 +150,7 @@ def test_the_whole_conversation(world: World) -> None:
     assert call(srv.Close, names.CLOSE, request).result.code == msg.Result.OK
     *published, last = whole_episode(world, began.episode_id)
     assert same(published, [reset, transition, *batch.transitions])
-    assert (last.cause, last.declared_by) == ('abandoned', 'ann')
+    assert (last.ending, last.declared_by) == ('abandoned', 'ann')
 
 
 def whole_episode(world: World, episode_id: str) -> list[Any]:
@@ -161,7 +161,7 @@ def whole_episode(world: World, episode_id: str) -> list[Any]:
         return sorted((t for t in heard if t.id.episode_id == episode_id), key=lambda t: t.id.step)
 
     world.probe.until(
-        lambda: published() and published()[-1].cause, _SOON, f'the ending of {episode_id}'
+        lambda: published() and published()[-1].ending, _SOON, f'the ending of {episode_id}'
     )
     return published()
 
@@ -238,7 +238,7 @@ def test_an_inactive_node_says_so_and_an_episode_ends_with_it(world: World) -> N
                 (srv.Close, names.CLOSE),
             ):
                 assert is_refusal(call(kind, name, kind.Request()), ResultCode.NOT_ACTIVE)
-            assert whole_episode(world, began.episode_id)[-1].cause == 'abandoned'
+            assert whole_episode(world, began.episode_id)[-1].ending == 'abandoned'
         finally:
             turn(Lifecycle.TRANSITION_ACTIVATE)
     finally:
@@ -343,7 +343,7 @@ def test_closing_ends_a_step_that_waits(world: World, client: BoundaryClient) ->
         client.end()
         waiting.join(_SOON)
     stepped = answers.get_nowait()
-    assert (stepped.done, stepped.cause) == (True, 'abandoned')
+    assert (stepped.done, stepped.ending) == (True, 'abandoned')
 
 
 # The client --------------------------------------------------------------------------------------
@@ -359,10 +359,10 @@ def test_a_client_drives_an_episode_to_its_end(client: BoundaryClient) -> None:
     assert stepped.transition.seed == 3
     assert ('model', 'straight on') in [(d.key, d.value) for d in stepped.transition.diagnostics]
     assert stepped.reward == stepped.transition.reward
-    assert (stepped.terminated, stepped.truncated, stepped.cause) == (False, False, '')
+    assert (stepped.terminated, stepped.truncated, stepped.ending) == (False, False, '')
 
     batch = client.batch_step(np.tile(STILL, (2 * LIMIT, 1)))
-    assert (batch.done, batch.cause, batch.error) == (True, 'time_limit', None)
+    assert (batch.done, batch.ending, batch.error) == (True, 'time_limit', None)
     assert batch.truncated
     assert batch.completed == len(batch.transitions) == LIMIT - 1
     assert client.is_done
@@ -495,7 +495,7 @@ def test_an_ending_is_known_without_a_call(world: World, client: BoundaryClient)
     world.end_episode()
     world.probe.until(lambda: client.is_done, _SOON, 'the event of the ending')
     stepped = client.step(AHEAD)
-    assert (stepped.done, stepped.cause) == (True, 'abandoned')
+    assert (stepped.done, stepped.ending) == (True, 'abandoned')
     with pytest.raises(EpisodeEnded):
         client.step(AHEAD)
 

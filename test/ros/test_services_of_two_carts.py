@@ -89,7 +89,7 @@ def test_two_clients_hold_an_agent_each_and_drive_them_in_one_world(
     assert [planned.id.agent for planned in b.evaluate_actions([AHEAD]).decisions] == ['cart_b']
     # One ends its session; the other goes on, and is not waited for.
     b.end()
-    assert not a.step(AHEAD).transition.cause
+    assert not a.step(AHEAD).transition.ending
     a.end()
 
 

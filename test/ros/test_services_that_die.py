@@ -89,7 +89,7 @@ def ending(world: World, episode_id: str) -> Transition:
         found = [
             t
             for t in world.probe.messages(names.TRANSITION)
-            if t.id.episode_id == episode_id and t.cause
+            if t.id.episode_id == episode_id and t.ending
         ]
         return found[-1] if found else None
 
@@ -130,7 +130,7 @@ def test_the_record_has_every_event_and_they_tell_what_it_says(
 
     # Another topic: what was published earlier may be written later.
     world.probe.until(
-        lambda: any(t.cause for t in of_episode(Transition)), _SOON, 'the ending in the bag'
+        lambda: any(t.ending for t in of_episode(Transition)), _SOON, 'the ending in the bag'
     )
     transitions = of_episode(Transition)
     told = {kind: [event for event in heard if event.kind is kind] for kind in EventKind}
@@ -139,7 +139,7 @@ def test_the_record_has_every_event_and_they_tell_what_it_says(
     assert [e.reward for e in told[EventKind.REWARD]] == [t.reward for t in steps]
     [last] = told[EventKind.TERMINATION]
     assert (last.terminated, last.truncated) == (steps[-1].terminated, steps[-1].truncated)
-    assert last.reason.startswith(steps[-1].cause)
+    assert last.reason.startswith(steps[-1].ending)
     in_steps = touched(decision for t in transitions for decision in t.decisions)
     # What was decided while the last step was on its way is told, too.
     events = {e.action_sequence for e in told[EventKind.SAFETY]} - {0}
@@ -165,7 +165,7 @@ def test_services_that_are_killed_stop_the_robot_and_lose_the_policy(
     drive(world, client)
     world.kill('boundary_services')
     last = ending(world, client.episode_id)
-    assert (last.cause, last.truncated) == ('policy_lost', True)
+    assert (last.ending, last.truncated) == ('policy_lost', True)
     world.probe.until(lambda: world.speed() < 0.01, _SOON, 'a cart that stands still')
     world.gate_rests()
     with pytest.raises(LinkTimeout):
@@ -182,7 +182,7 @@ def test_a_client_that_vanishes_leaves_the_episode_to_the_next(world: World) -> 
     with BoundaryClient('ann', domain_id=world.domain_id) as vanishing:
         drive(world, vanishing)
         last = ending(world, vanishing.episode_id)
-        assert last.cause == 'policy_lost'
+        assert last.ending == 'policy_lost'
         with BoundaryClient('bob', domain_id=world.domain_id) as bob:
             bob.reset(seed=3, options=FAR)
             assert not bob.is_done
@@ -211,7 +211,7 @@ def test_a_gate_that_dies_ends_the_episode_by_name(world: World, client: Boundar
     stepped = client.step(AHEAD)
     while not stepped.done:
         stepped = client.step(AHEAD)
-    assert (stepped.cause, stepped.truncated) == ('gate_lost', True)
+    assert (stepped.ending, stepped.truncated) == ('gate_lost', True)
     with pytest.raises(PeerLost, match='gate_lost') as lost:
         client.step(AHEAD)
     assert lost.value.code is ResultCode.GATE_LOST

@@ -196,7 +196,7 @@ def _step_until(env: BoundaryEnv, condition: Callable[[], bool]) -> dict[str, An
         *_, truncated, info = env.step(_STILL)
         if condition():
             return info
-        assert not truncated, info['cause']
+        assert not truncated, info['ending']
 
 
 def _change(world: World, *transitions: int) -> None:
@@ -288,7 +288,7 @@ def test_a_lost_transform_ends_the_episode_if_the_contract_says_so(
     _reset(env)
     tf.silent.add('board')
     info = _step_until(env, lambda: _field(env, 'board').status is not FieldStatus.FRESH)
-    assert (info['cause'], info['declared_by']) == ('sensor_lost', 'environment')
+    assert (info['ending'], info['declared_by']) == ('sensor_lost', 'environment')
     assert env.last is not None
     assert env.last.transition.truncated
     assert not env.last.transition.terminated

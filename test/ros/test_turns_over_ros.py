@@ -76,7 +76,7 @@ def test_the_turns_of_an_episode_go_on_in_their_order_when_one_has_ended(
         agent = made.agent_selection
         *_, terminated, truncated, info = made.last()
         if terminated or truncated:
-            assert (agent, info['cause']) == ('cart_b', 'success')
+            assert (agent, info['ending']) == ('cart_b', 'success')
             made.step(None)
             continue
         acted.append((agent, info['step'] + 1))
@@ -103,7 +103,7 @@ def test_who_misses_its_turn_is_held_and_the_turn_passes_on(carts_in_realtime: C
         made.step(AHEAD)
     for _ in range(3):
         made.step(AHEAD)
-    assert made.infos['cart_b']['cause'] == ''
+    assert made.infos['cart_b']['ending'] == ''
 
 
 def test_between_its_turns_an_agent_is_held_by_its_gate(carts: CartsWorld) -> None:

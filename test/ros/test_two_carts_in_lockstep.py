@@ -139,9 +139,9 @@ def test_who_does_not_decide_is_lost_and_who_waited_for_it_goes_on(carts: CartsW
         # The other's policy thinks for ever; the world waits, and then goes on without it.
         for _ in range(2):
             (step,) = worlds['cart_a'].step({'cart_a': (0.2, 0.0)})['cart_a']
-            assert not step.transition.cause
+            assert not step.transition.ending
         carts.probe.until(
-            lambda: carts.last('cart_b').cause == 'policy_lost', SOON, 'the ending of cart_b'
+            lambda: carts.last('cart_b').ending == 'policy_lost', SOON, 'the ending of cart_b'
         )
     finally:
         for world in worlds.values():

@@ -75,8 +75,8 @@ def test_whose_policy_misses_its_turns_is_held_then_stopped_then_lost_and_the_ot
 ) -> None:
     carts.env.reset(seed=1, options=APART)
     carts.drive(until=lambda infos: infos['cart_b']['step'] > 5)
-    infos = carts.drive('cart_a', until=lambda infos: infos['cart_b']['cause'])
-    assert infos['cart_b']['cause'] == 'policy_lost'
+    infos = carts.drive('cart_a', until=lambda infos: infos['cart_b']['ending'])
+    assert infos['cart_b']['ending'] == 'policy_lost'
     assert infos['cart_b']['overrun']
     assert carts.env.agents == ['cart_a']
     infos = carts.drive(until=lambda infos: infos['cart_a']['verdict'] == 'ADMITTED')
@@ -112,8 +112,8 @@ def test_whose_gate_is_killed_stands_still_and_the_other_goes_on(carts: CartsWor
     carts.env.reset(seed=1, options=APART)
     carts.drive(until=lambda infos: infos['cart_b']['step'] > 8)
     carts.kill('cart_b/safety_gate')
-    infos = carts.drive(until=lambda infos: infos.get('cart_b', {}).get('cause'))
-    assert (infos['cart_b']['cause'], infos['cart_b']['declared_by']) == (
+    infos = carts.drive(until=lambda infos: infos.get('cart_b', {}).get('ending'))
+    assert (infos['cart_b']['ending'], infos['cart_b']['declared_by']) == (
         'gate_lost',
         'environment',
     )
@@ -144,7 +144,7 @@ def test_when_the_environment_is_killed_the_recorder_declares_the_end_of_both(
     for agent in AGENTS:
         topic = f'{agent}/{names.EPISODE_STATUS}'
         carts.probe.until(
-            lambda topic=topic: carts.probe.last(topic).cause == 'environment_lost',
+            lambda topic=topic: carts.probe.last(topic).ending == 'environment_lost',
             SOON,
             f'the last word on {agent}',
         )

@@ -98,8 +98,8 @@ with BoundaryEnv(sys.argv[1], world='ros', startup_timeout=60.0) as env:
         ended = terminated or truncated
         if info['step'] == 3:
             print('stepped')
-    print(info['cause'])
-    if info['cause'] == 'operator_stop':
+    print(info['ending'])
+    if info['ending'] == 'operator_stop':
         try:
             env.reset()
         except LinkError as error:
@@ -145,7 +145,7 @@ def test_ctrl_c_ends_the_episode_stops_the_robot_and_leaves_a_whole_record(
         assert line in up.text
     source = open_records(up.run)
     assert source.complete
-    assert list(source.transitions())[-1].cause == 'operator_stop'
+    assert list(source.transitions())[-1].ending == 'operator_stop'
     assert (up.run / 'logs' / 'safety_gate.log').stat().st_size > 0
 
 
@@ -169,7 +169,7 @@ def test_a_gate_does_not_depend_on_the_life_of_up(start: Callable[..., Up]) -> N
 def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
     start: Callable[..., Up],
 ) -> None:
-    node, cause = 'safety_gate', 'gate_lost'
+    node, ending = 'safety_gate', 'gate_lost'
     up = start('--simulated')
     up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
     policy = up.step()
@@ -184,7 +184,7 @@ def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
     policy.communicate(timeout=DEADLINE)
     up.assert_gone()
     statuses = [entry.record for entry in open_records(up.run).entries(EpisodeStatus)]
-    assert [status.cause for status in statuses][-1] == cause
+    assert [status.ending for status in statuses][-1] == ending
 
 
 def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., Up]) -> None:

@@ -257,7 +257,7 @@ def env() -> BoundaryEnv:
 
 @pytest.mark.parametrize('scenario', ['light', 'heavy', 'ajar'])
 def test_the_scripted_policy_opens_the_door(env: BoundaryEnv, scenario: str) -> None:
-    causes = []
+    endings = []
     for seed in range(3):
         policy = OpenDoorPolicy()
         observation, _ = env.reset(seed=seed, options={'scenario': scenario})
@@ -266,8 +266,8 @@ def test_the_scripted_policy_opens_the_door(env: BoundaryEnv, scenario: str) -> 
             observation, _, terminated, truncated, info = env.step(policy(observation))
             assert env.observation_space.contains(observation)
             ended = terminated or truncated
-        causes.append(info['cause'])
-    assert causes.count('success') >= 2, causes
+        endings.append(info['ending'])
+    assert endings.count('success') >= 2, endings
 
 
 def test_the_example_runs_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -315,7 +315,7 @@ def test_pressing_against_the_door_ends_in_excessive_force(env: BoundaryEnv) -> 
         x = min(x + 0.02, 1.0)
         action = [*joint_angles(np.array([x, -0.1, 0.45]), 0.0), 0.0]
         observation, _, terminated, truncated, info = env.step(np.array(action, np.float32))
-    assert info['cause'] == 'excessive_force'
+    assert info['ending'] == 'excessive_force'
     assert terminated
     assert not truncated
     assert np.linalg.norm(observation['wrench'][:3]) > 80.0

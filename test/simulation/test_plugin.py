@@ -237,7 +237,7 @@ def test_rewards_are_terms_and_its_end_is_that_of_the_episode(
         rewards.append(reward)
         ended = terminated or truncated
     env.close()
-    assert (terminated, info['cause']) == (True, 'failure')
+    assert (terminated, info['ending']) == (True, 'failure')
     assert rewards == pytest.approx([0.3 - 0.25] * len(rewards))
     terms = [t.reward_terms for t in seen if hasattr(t, 'reward_terms')][-1]
     assert [term.name for term in terms] == ['way', 'cost']
@@ -277,7 +277,7 @@ def test_kill_minus_nine_ends_the_episode_and_the_next_one_has_a_new_process(
     first = robot.pid
     os.kill(first, signal.SIGKILL)
     *_, terminated, truncated, info = env.step(np.array([0.5], np.float32))
-    assert (terminated, truncated, info['cause']) == (False, True, 'simulation_failed')
+    assert (terminated, truncated, info['ending']) == (False, True, 'simulation_failed')
     env.reset(seed=2)
     assert robot.pid != first
     *_, terminated, truncated, _ = env.step(np.array([0.5], np.float32))

@@ -37,7 +37,7 @@ def status(state: EpisodeState, step: int = 0, **changes: object) -> EpisodeStat
     return replace(begun, **changes)  # type: ignore[arg-type]
 
 
-SUCCESS = {'cause': 'success', 'declared_by': 'environment'}
+SUCCESS = {'ending': 'success', 'declared_by': 'environment'}
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
         digest=DIGEST,
         state=running,
         done=False,
+        ending_kind='',
         ending='',
-        cause='',
         declared_by='',
         success=None,
         step_count=2,
@@ -79,7 +79,7 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
     ended = status(EpisodeState.TERMINATED, 2, **SUCCESS)
     store.index.update(ended, environment='warehouse_cart', now=20)
     row = only(store)
-    assert (row.done, row.ending, row.cause, row.declared_by) == (
+    assert (row.done, row.ending_kind, row.ending, row.declared_by) == (
         True,
         'TERMINATED',
         'success',
@@ -90,10 +90,10 @@ def test_row_follows_the_episode(store: EpisodeStore) -> None:
 
 
 def test_truncation_is_no_success(store: EpisodeStore) -> None:
-    ended = status(EpisodeState.TRUNCATED, cause='time_limit', declared_by='environment')
+    ended = status(EpisodeState.TRUNCATED, ending='time_limit', declared_by='environment')
     store.index.update(ended, environment='warehouse_cart', now=1)
     assert only(store).success is False
-    assert only(store).ending == 'TRUNCATED'
+    assert only(store).ending_kind == 'TRUNCATED'
 
 
 def test_first_ending_stands(store: EpisodeStore) -> None:
@@ -102,8 +102,8 @@ def test_first_ending_stands(store: EpisodeStore) -> None:
     store.index.update(ended, environment='warehouse_cart', now=2)
     for other in (
         status(EpisodeState.RUNNING),
-        status(EpisodeState.TRUNCATED, cause='environment_lost', declared_by='recorder'),
-        status(EpisodeState.TERMINATED, cause='success', declared_by='recorder'),
+        status(EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'),
+        status(EpisodeState.TERMINATED, ending='success', declared_by='recorder'),
     ):
         with pytest.raises(RecordError, match=r'to stay TERMINATED \(success, declared by env'):
             store.index.update(other, environment='warehouse_cart', now=3)
@@ -120,14 +120,14 @@ def test_transition_before_any_status_begins_the_row(store: EpisodeStore) -> Non
 
 def test_transition_that_ends_the_episode_ends_the_row(store: EpisodeStore) -> None:
     store.index.update(status(EpisodeState.RUNNING), environment='warehouse_cart', now=1)
-    last = replace(transition(4), terminated=True, cause='success', declared_by='environment')
+    last = replace(transition(4), terminated=True, ending='success', declared_by='environment')
     store.index.add_step(last, now=2)
     row = only(store)
     assert (row.done, row.success, row.step_count, row.episode_return) == (True, True, 4, 0.5)
     store.index.update(
         status(EpisodeState.TERMINATED, 4, **SUCCESS), environment='warehouse_cart', now=3
     )
-    lost = status(EpisodeState.TRUNCATED, 4, cause='environment_lost', declared_by='recorder')
+    lost = status(EpisodeState.TRUNCATED, 4, ending='environment_lost', declared_by='recorder')
     with pytest.raises(RecordError, match='The first ending stands'):
         store.index.update(lost, environment='warehouse_cart', now=4)
 
@@ -262,7 +262,7 @@ def test_marks_stand_beside_the_verdict_of_the_environment(store: EpisodeStore) 
     for one in said:
         assert store.label(one, now=7)
     row = only(store)
-    assert (row.success, row.cause, row.updated_at) == (True, 'success', 1)
+    assert (row.success, row.ending, row.updated_at) == (True, 'success', 1)
     assert row.labels == said
     assert agreed(row.labels) is Label.FAILURE
 

@@ -512,7 +512,7 @@ def test_index_of_episodes_that_is_a_program_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(run.episodes) as database:
         columns = (
             'i AS episode_id, 0 AS agent, 0 AS environment, 0 AS digest, 0 AS state, 0 AS done, '
-            '0 AS ending, 0 AS cause, 0 AS declared_by, 0 AS success, 0 AS step_count, '
+            '0 AS ending_kind, 0 AS ending, 0 AS declared_by, 0 AS success, 0 AS step_count, '
             '0 AS "return", 0 AS interventions, 0 AS seed, 0 AS bag, 0 AS created_at, '
             '0 AS updated_at'
         )

@@ -256,7 +256,9 @@ def test_closed_file_loses_only_the_chunk_that_was_damaged(
     found = by_mcap(file)
     missing = [message for message in everything if message not in found]
     assert found == [message for message in everything if message in found]
-    assert 0 < len(missing) <= len(everything) / 4
+    # A wrong length may lose nothing: the chunk says once more how long its content is.
+    assert missing or what == 'length'
+    assert len(missing) <= len(everything) / 4
     assert by_scan(file) == by_rosbags(run.bag) == found
     assert file.with_name('bag_0.mcap.torn').read_bytes() == data
     source = open_records(run.path)
@@ -322,7 +324,7 @@ def test_torn_line_of_a_run_without_a_bag_goes(tmp_path: Path) -> None:
 def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recording) -> None:
     label = EpisodeLabel(id=step_id(3), label=Label.SUCCESS, user='ada', note='', stamp=instant())
     recording.steps(0, 10)
-    end = {'cause': 'success', 'declared_by': 'task:go_to_goal'}
+    end = {'ending': 'success', 'declared_by': 'task:go_to_goal'}
     recording.hear('/transition', cdr(replace(transition(10), terminated=True, **end)))
     recording.made.flush()
     run = recording.crash()
@@ -333,7 +335,7 @@ def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recordin
     recovery = recover(run.path)
     with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
-    assert (row.cause, row.step_count, row.episode_return, row.environment) == (
+    assert (row.ending, row.step_count, row.episode_return, row.environment) == (
         'success',
         10,
         expected.episode_return,

@@ -60,7 +60,7 @@ def status(state: EpisodeState, step: int = 0, **changes: str) -> EpisodeStatus:
 
 
 RUNNING = status(EpisodeState.RUNNING)
-SUCCESS = {'cause': 'success', 'declared_by': 'task:go_to_goal'}
+SUCCESS = {'ending': 'success', 'declared_by': 'task:go_to_goal'}
 
 
 @dataclass
@@ -129,7 +129,7 @@ def test_every_file_tells_of_the_same_run(recording: Recording) -> None:
     first = json.loads(recording.run.first_transition.read_text())
     assert from_json(Transition, first) == expected[1]  # the first step, after the reset
     row = recording.row()
-    assert (row.ending, row.cause, row.declared_by) == ('TERMINATED', *SUCCESS.values())
+    assert (row.ending_kind, row.ending, row.declared_by) == ('TERMINATED', *SUCCESS.values())
     assert (row.step_count, row.episode_return, row.success) == (4, 2.5, True)
     assert load(recording.run.contract) == load('warehouse_cart')
     assert recording.made.messages == recording.sent == source.overview().messages
@@ -178,7 +178,7 @@ def test_ending_of_a_dead_environment_is_in_the_index(recording: Recording) -> N
     (ending,) = recording.look_until(0.0, 3.0)
     assert not recording.made.episode_runs
     row = recording.row()
-    assert (row.ending, row.cause, row.declared_by) == (
+    assert (row.ending_kind, row.ending, row.declared_by) == (
         'TRUNCATED',
         'environment_lost',
         'recorder',
@@ -203,10 +203,10 @@ def test_environment_that_lives_after_all_changes_nothing_but_is_told_of(
     (notice,) = recording.made.notices()
     assert notice == (
         f'Expected episode {EPISODE} to stay TRUNCATED (environment_lost, declared by recorder), '
-        'got RUNNING (no cause, declared by nobody). '
+        'got RUNNING (no ending, declared by nobody). '
         'The first ending stands in the index; the records have all of them.'
     )
-    assert recording.row().cause == 'environment_lost'
+    assert recording.row().ending == 'environment_lost'
     recording.made.close()
     records = list(open_records(recording.run.path).records(EpisodeStatus))
     assert records[-1] == end
@@ -218,7 +218,7 @@ def test_environment_that_woke_up_and_says_the_same_adds_its_last_step(
     recording.hear('/episode_status', RUNNING)
     recording.hear('/transition', transition(0))
     assert recording.look_until(0.0, 3.0)
-    ending = {'cause': 'environment_lost', 'declared_by': 'environment'}
+    ending = {'ending': 'environment_lost', 'declared_by': 'environment'}
     recording.hear('/transition', replace(transition(1), truncated=True, **ending), 3.1)
     assert list(recording.made.notices()) == []
     row = recording.row()
@@ -237,11 +237,11 @@ def test_status_that_a_transition_overtook_is_no_contradiction(recording: Record
 
 def test_second_ending_is_told_of_and_the_first_stands(recording: Recording) -> None:
     recording.hear('/episode_status', status(EpisodeState.TERMINATED, 1, **SUCCESS))
-    other = {'cause': 'time_limit', 'declared_by': 'environment'}
+    other = {'ending': 'time_limit', 'declared_by': 'environment'}
     recording.hear('/episode_status', status(EpisodeState.TRUNCATED, 1, **other))
     (notice,) = recording.made.notices()
     assert 'got TRUNCATED (time_limit, declared by environment)' in notice
-    assert recording.row().cause == 'success'
+    assert recording.row().ending == 'success'
 
 
 def test_message_that_cannot_be_read_is_told_of_and_kept(recording: Recording) -> None:
@@ -267,7 +267,7 @@ def test_message_that_the_index_cannot_hold_is_told_of_and_ends_nothing(
     assert 'too large' in notice
     assert recording.made.lost == 1
     recording.hear('/episode_status', status(EpisodeState.TERMINATED, step=3, **SUCCESS))
-    assert recording.row().cause == 'success'
+    assert recording.row().ending == 'success'
 
 
 def test_mark_is_in_index_and_bag_once_and_changes_no_verdict(recording: Recording) -> None:

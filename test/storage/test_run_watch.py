@@ -103,12 +103,12 @@ def test_silence_in_an_episode_is_declared_once_and_signed(
     watch.heard(status(state), at(0.0))
     assert watch.episode_runs
     assert look_until(watch, 0.0, PATIENCE) == []
-    (ending,) = look_until(watch, PATIENCE, 5.0)
-    assert ending.id == status().id
-    assert ending.state is EpisodeState.TRUNCATED
-    assert ending.cause == 'environment_lost'
-    assert ending.declared_by == 'recorder'
-    assert ending.message == ('The environment has been silent for 0.90 s; 0.80 s are allowed.')
+    (last,) = look_until(watch, PATIENCE, 5.0)
+    assert last.id == status().id
+    assert last.state is EpisodeState.TRUNCATED
+    assert last.ending == 'environment_lost'
+    assert last.declared_by == 'recorder'
+    assert last.message == ('The environment has been silent for 0.90 s; 0.80 s are allowed.')
     assert not watch.episode_runs
 
 
@@ -131,8 +131,8 @@ def test_each_episode_has_its_own_ending(watch: EnvironmentWatch) -> None:
     watch.heard(status(episode='one'), at(0.0))
     assert len(look_until(watch, 0.0, 2.0)) == 1
     watch.heard(status(episode='two'), at(2.0))
-    (ending,) = look_until(watch, 2.0, 4.0)
-    assert ending.id.episode_id == 'two'
+    (last,) = look_until(watch, 2.0, 4.0)
+    assert last.id.episode_id == 'two'
 
 
 def test_recorder_that_slept_itself_accuses_nobody(watch: EnvironmentWatch) -> None:

@@ -41,7 +41,7 @@ def judged(
             commanded=(0.4, turn), reset={'goal': (0.0, 0.0)}, step=1, period=0.1,
         )
     )  # fmt: skip
-    return {**{term.name: term.value for term in outcome.terms}, 'cause': outcome.cause}
+    return {**{term.name: term.value for term in outcome.terms}, 'ending': outcome.ending}
 
 
 @given(seed=st.integers(0, 2**63))
@@ -133,7 +133,7 @@ def test_the_reward_is_progress_less_the_cost_of_time_and_of_turning() -> None:
     assert terms['time'] == pytest.approx(-0.01)
     assert terms['turning'] == pytest.approx(-0.02 * 1.5 * 0.1)
     assert terms['goal'] == 0.0
-    assert terms['cause'] == ''
+    assert terms['ending'] == ''
 
 
 def test_going_away_costs_what_coming_near_gives() -> None:
@@ -142,12 +142,12 @@ def test_going_away_costs_what_coming_near_gives() -> None:
 
 
 @pytest.mark.parametrize(
-    ('distance', 'cause'), [(RADIUS - 1e-9, 'success'), (RADIUS, 'success'), (RADIUS + 1e-9, '')]
+    ('distance', 'ending'), [(RADIUS - 1e-9, 'success'), (RADIUS, 'success'), (RADIUS + 1e-9, '')]
 )
-def test_the_goal_is_reached_within_its_radius(distance: float, cause: str) -> None:
+def test_the_goal_is_reached_within_its_radius(distance: float, ending: str) -> None:
     terms = judged((5.0, 0.0), (distance, 0.0))
-    assert terms['cause'] == cause
-    assert terms['goal'] == (1.0 if cause else 0.0)
+    assert terms['ending'] == ending
+    assert terms['goal'] == (1.0 if ending else 0.0)
 
 
 def test_a_step_without_an_action_has_no_cost_of_turning() -> None:

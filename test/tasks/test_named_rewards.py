@@ -28,14 +28,14 @@ def view(before: tuple[float, ...], after: tuple[float, ...]) -> StepView:
     )
 
 
-@pytest.mark.parametrize(('code', 'cause'), [(0.0, ''), (1.0, 'failure'), (2.0, 'success')])
+@pytest.mark.parametrize(('code', 'ending'), [(0.0, ''), (1.0, 'failure'), (2.0, 'success')])
 def test_terms_are_what_was_added_and_the_end_is_that_of_the_world(
-    code: float, cause: str
+    code: float, ending: str
 ) -> None:
     task = NamedRewards(rewards=['way', 'cost'])
     outcome = task.judge(view((1.0, -2.0, 0.0), (1.5, -2.25, code)))
     assert [(t.name, t.value) for t in outcome.terms] == [('way', 0.5), ('cost', -0.25)]
-    assert outcome.cause == cause
+    assert outcome.ending == ending
 
 
 def test_field_of_another_size_is_refused() -> None:

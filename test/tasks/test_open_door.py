@@ -48,7 +48,7 @@ def judged(
             step=1, period=0.1,
         )
     )  # fmt: skip
-    return {**{term.name: term.value for term in outcome.terms}, 'cause': outcome.cause}
+    return {**{term.name: term.value for term in outcome.terms}, 'ending': outcome.ending}
 
 
 @given(seed=st.integers(0, 2**63))
@@ -149,7 +149,7 @@ def test_the_reward_is_way_and_opening_less_effort() -> None:
     assert terms['opening'] == pytest.approx(2.0 * 0.05)
     assert terms['effort'] == pytest.approx(-0.002 * 20.0 * 0.1)
     assert terms['opened'] == 0.0
-    assert terms['cause'] == ''
+    assert terms['ending'] == ''
 
 
 def test_closing_costs_what_opening_gives() -> None:
@@ -158,26 +158,26 @@ def test_closing_costs_what_opening_gives() -> None:
 
 
 @pytest.mark.parametrize(
-    ('yaw', 'cause'), [(ANGLE + 1e-9, 'success'), (ANGLE, 'success'), (ANGLE - 1e-9, '')]
+    ('yaw', 'ending'), [(ANGLE + 1e-9, 'success'), (ANGLE, 'success'), (ANGLE - 1e-9, '')]
 )
 def test_the_door_is_open_when_the_handle_is_seen_turned_far_enough(
-    yaw: float, cause: str
+    yaw: float, ending: str
 ) -> None:
     terms = judged(seen(yaw=0.7), seen(yaw=yaw))
-    assert terms['cause'] == cause
-    assert terms['opened'] == (1.0 if cause else 0.0)
+    assert terms['ending'] == ending
+    assert terms['opened'] == (1.0 if ending else 0.0)
 
 
 @pytest.mark.parametrize(
-    ('force', 'cause'), [(MOST_FORCE, ''), (MOST_FORCE + 1e-6, 'excessive_force')]
+    ('force', 'ending'), [(MOST_FORCE, ''), (MOST_FORCE + 1e-6, 'excessive_force')]
 )
-def test_more_force_than_the_wrist_may_feel_ends_it(force: float, cause: str) -> None:
-    assert judged(seen(), seen(force=force))['cause'] == cause
+def test_more_force_than_the_wrist_may_feel_ends_it(force: float, ending: str) -> None:
+    assert judged(seen(), seen(force=force))['ending'] == ending
 
 
 def test_a_door_that_was_torn_open_was_not_opened() -> None:
     terms = judged(seen(yaw=0.7), seen(yaw=ANGLE + 0.1, force=2.0 * MOST_FORCE))
-    assert terms['cause'] == 'excessive_force'
+    assert terms['ending'] == 'excessive_force'
     assert terms['opened'] == 0.0
 
 

@@ -130,14 +130,14 @@ def test_the_same_move_is_progress_for_one_and_a_loss_for_the_other() -> None:
 
 
 def test_an_agent_ends_at_its_own_goal_only() -> None:
-    assert judged('cart_a', 2.0).cause == 'success'
-    assert judged('cart_b', 2.0).cause == ''
+    assert judged('cart_a', 2.0).ending == 'success'
+    assert judged('cart_b', 2.0).ending == ''
 
 
 @pytest.mark.parametrize('x', [1.0, 2.0])
 def test_a_touch_ends_the_episode_even_at_the_goal_and_costs(x: float) -> None:
     outcome = judged('cart_a', x, contact=(1.0,))
-    assert outcome.cause == 'collision'
+    assert outcome.ending == 'collision'
     assert terms(outcome)['collision'] == -PARAMETERS['collision_cost']
     assert terms(judged('cart_a', x))['collision'] == 0.0
 

@@ -40,7 +40,7 @@ def test_carts_that_keep_to_the_right_swap_places_without_touching(seed: int) ->
     while world.running:
         closed = world.step({agent: keep_right(agent, last[agent]) for agent in world.running})
         last |= {agent: deliveries[-1].transition for agent, deliveries in closed.items()}
-    assert {agent: transition.cause for agent, transition in last.items()} == {
+    assert {agent: transition.ending for agent, transition in last.items()} == {
         'cart_a': 'success',
         'cart_b': 'success',
     }

@@ -29,7 +29,7 @@ GYMNASIUM = 'test_environment_passes_the_check_of_gymnasium'
 INSIDE = 'test_environment_observes_within_its_space'
 MEMORY = 'test_environment_shares_no_memory_between_observations'
 BEFORE = 'test_environment_refuses_a_step_before_the_first_reset'
-ENDS = 'test_environment_ends_once_for_one_cause'
+ENDS = 'test_environment_ends_once_by_one_name'
 CLOSED = 'test_environment_refuses_everything_after_it_was_closed'
 LEFT = 'test_environment_abandons_an_episode_that_is_left'
 NONE = 'test_environment_refuses_an_action_that_is_none'
@@ -117,7 +117,7 @@ class Endless(BoundaryEnv):
         observation, reward, terminated, truncated, info = super().step(action)
         if truncated:
             observation, info = self.reset()
-        return observation, reward, terminated, False, {**info, 'cause': '', 'declared_by': ''}
+        return observation, reward, terminated, False, {**info, 'ending': '', 'declared_by': ''}
 
 
 class Reborn(BoundaryEnv):

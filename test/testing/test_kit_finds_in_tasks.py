@@ -16,7 +16,7 @@ import pytest
 from small_world import write
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import FAILURE
+from boundary_env_ros.core.environment.endings import FAILURE
 from boundary_env_ros.core.environment.task import Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
@@ -27,7 +27,7 @@ SAMPLES_UNITS = 'test_task_samples_finite_values_with_a_unit_each'
 SAMPLES_TOLERANCE = 'test_task_samples_what_the_reset_is_held_against'
 SUPPLIES = 'test_task_supplies_the_fields_of_the_contract_and_no_others'
 JUDGES_ALONE = 'test_task_judges_a_step_by_the_step_alone'
-ENDS = 'test_task_ends_for_causes_of_the_contract_alone'
+ENDS = 'test_task_ends_by_endings_of_the_contract_alone'
 REWARDS = 'test_task_rewards_with_finite_terms'
 
 Sampled = tuple[NamedValues, ...]
@@ -147,7 +147,7 @@ class Remembering(Honest):
 class Inventive(Honest):
     def judge(self, step: StepView) -> Outcome:
         outcome = super().judge(step)
-        return replace(outcome, cause='arrived' if outcome.cause else '')
+        return replace(outcome, ending='arrived' if outcome.ending else '')
 
 
 class NotANumber(Honest):
@@ -169,7 +169,7 @@ class Presuming(Honest):
 
 class Impatient(Honest):
     def judge(self, step: StepView) -> Outcome:
-        return replace(super().judge(step), cause=FAILURE if step.step >= 20 else '')
+        return replace(super().judge(step), ending=FAILURE if step.step >= 20 else '')
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ class Impatient(Honest):
         (Emptying, SUPPLIES, 'observe: expected a reset that is not changed'),
         (Changing, JUDGES_ALONE, r'judge: expected a step that is not changed.*after\.pose'),
         (Remembering, JUDGES_ALONE, r'the same outcome of the same step.*terms\[0\]\.value'),
-        (Inventive, ENDS, r"expected a cause of the contract \(.*\), got 'arrived'"),
+        (Inventive, ENDS, r"expected an ending of the contract \(.*\), got 'arrived'"),
         (NotANumber, REWARDS, "term 'mean': expected a finite number, got nan"),
         (OneName, REWARDS, 'expected a name of its own for each term'),
         (Presuming, REWARDS, 'expected an outcome of every step .*, got IndexError'),

@@ -14,7 +14,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import ABANDONED
+from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import InvalidAction, ResetNeeded
@@ -106,9 +106,9 @@ class WholeEnvironmentTests(EnvironmentTests):
             return
         for name in (first, second):
             endings = [
-                (t.cause, t.terminated, t.truncated)
+                (t.ending, t.terminated, t.truncated)
                 for t in transitions
-                if t.id.episode_id == name and t.cause
+                if t.id.episode_id == name and t.ending
             ]
             if endings != [(ABANDONED, False, True)]:
                 left = 'by a reset' if name == first else 'by close()'

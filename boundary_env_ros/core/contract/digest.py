@@ -23,7 +23,7 @@ def digest_of(contract: Contract) -> str:
 
     It covers everything that the contract says, the task's distribution and version included.
     Comments, the order of keys, and whether a default was written out make no difference; the
-    order of causes does, since it is their precedence.
+    order of endings does, since it is their precedence.
     """
     text = json.dumps(_meaning(contract), sort_keys=True, separators=(',', ':'), allow_nan=False)
     return f'sha256:{hashlib.sha256(text.encode()).hexdigest()}'

@@ -38,7 +38,7 @@ _STEPS = rf'{_WORD}(\[[0-9]{{1,9}}\])*(\.{_WORD}(\[[0-9]{{1,9}}\])*)*'
 _NAMES = rf'{_WORD}(\.{_WORD})*'
 _ROTATION = '(roll|pitch|yaw)'
 
-#: Of a field, a group, an agent, a cause.
+#: Of a field, a group, an agent, an ending.
 NAME = Grammar('name', 'a name in lower case (letters, digits, _)', '[a-z][a-z0-9_]*')
 VERSION = Grammar(
     'version', 'a version of three numbers, for example 1.0.0', r'[0-9]+\.[0-9]+\.[0-9]+'

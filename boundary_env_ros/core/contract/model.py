@@ -43,7 +43,7 @@ from boundary_env_ros.core.contract.sources import (
     value_names,
     Vector,
 )
-from boundary_env_ros.core.environment.causes import Ending
+from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.errors import ContractError, Problem
@@ -761,9 +761,9 @@ class EpisodeRules:
         At most ``round(time_limit / period)`` steps; the last one is truncated as ``time_limit``.
         There is no other time limit.
     endings
-        Causes of your own, and what each is. A built-in cause may be repeated, not changed.
+        Endings of your own, and what each is. A built-in ending may be repeated, not changed.
     on_stop
-        Stops of the gate that end the episode, and the cause that each stands for, by
+        Stops of the gate that end the episode, and the ending that each stands for, by
         [reason](nodes/safety_gate.md#reasons) in lower case; all others do not.
     reset
         How the world is reset.
@@ -776,13 +776,13 @@ class EpisodeRules:
         change.behavioural('More or fewer episodes run out of time.'),
     ]
     endings: Annotated[
-        Mapping[str, Ending],
-        Key(item='cause', choices=('terminated', 'truncated')),
-        change.breaking('The same ending has another cause, or counts otherwise.'),
+        Mapping[str, EndingKind],
+        Key(item='ending', choices=('terminated', 'truncated')),
+        change.breaking('An ending has another name, or counts otherwise.'),
     ] = field(default_factory=dict)
     on_stop: Annotated[
         Mapping[str, str],
-        Key(item='reason', shown='cause'),
+        Key(item='reason', shown='ending'),
         change.behavioural('Another share of stops ends the episode.'),
     ] = field(default_factory=dict)
     reset: Annotated[ResetProcedure, Key(), change.RESET]

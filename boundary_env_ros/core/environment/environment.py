@@ -19,7 +19,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.arrivals import Arrivals
 from boundary_env_ros.core.environment.episode import Episode, EpisodeState, EpisodeStatus
@@ -224,7 +224,7 @@ class Environment:
         seed = drawn_seed if begin.seed is None else begin.seed
         sampled = self._sample(seed, begin.options)
         if active:
-            effects += self.end(causes.ABANDONED, self._name, 'the client began another', now)
+            effects += self.end(endings.ABANDONED, self._name, 'the client began another', now)
         self._episode = self._episode.begin(episode_id=episode_id, seed=seed, client=begin.client)
         self._begin = begin
         self._reset = Resetting(
@@ -444,7 +444,7 @@ class Environment:
             message = report.report.message
             if self.state is EpisodeState.RESETTING:
                 return self._reset_failed(message, now)
-            return self.end(causes.SIMULATION_FAILED, self._name, message, now)
+            return self.end(endings.SIMULATION_FAILED, self._name, message, now)
         self._advanced = report
         return self.go_on(now)
 
@@ -633,8 +633,8 @@ class Environment:
         assert reset is not None  # only a reset that goes on can fail
         self._record = self._reset_record(reset, now)
         self._episode = self._episode.end(
-            cause=causes.RESET_FAILED,
-            ending=causes.Ending.TRUNCATED,
+            ending=endings.RESET_FAILED,
+            kind=endings.EndingKind.TRUNCATED,
             declared_by=self._name,
             message=message,
         )
@@ -642,7 +642,7 @@ class Environment:
         transition = replace(
             self._reset_transition(self._sight.view(self._id(0), now)),
             truncated=True,
-            cause=causes.RESET_FAILED,
+            ending=endings.RESET_FAILED,
             declared_by=self._name,
         )
         return (transition, self.status(now))
@@ -697,28 +697,28 @@ class Environment:
                 return self._close(at, None, found)
         return ()
 
-    def end(self, cause: str, declared_by: str, message: str, now: ClockReading) -> Effects:
+    def end(self, ending: str, declared_by: str, message: str, now: ClockReading) -> Effects:
         """
-        End the episode now, for a cause from outside.
+        End the episode now, by an ending from outside.
 
         Raises
         ------
         RequestRejected
-            If the contract does not declare the cause.
+            If the contract does not declare the ending.
 
         """
         declared = self._contract.episode.endings
-        if cause not in declared:
+        if ending not in declared:
             raise RequestRejected(
-                f'The contract has no such cause (expected {", ".join(declared)}, got {cause!r}).'
+                f'No such ending (expected {", ".join(declared)}, got {ending!r}).'
             )
         if self.state is EpisodeState.RESETTING:
-            return self._reset_failed(message or cause, now)
+            return self._reset_failed(message or ending, now)
         if self.state is not EpisodeState.RUNNING:
             return ()
         at = self._world_time(now)
         self._advance = self._advanced = None
-        return self._close(at, None, {cause: (declared_by, message)})
+        return self._close(at, None, {ending: (declared_by, message)})
 
     def _close(
         self, now: ClockReading, late: float | None, found: Mapping[str, tuple[str, str]]
@@ -748,8 +748,8 @@ class Environment:
             ),
             task=self._task,
             actuation=self._actuation,
-            causes={
-                **self._sensor_causes(view, now),
+            endings={
+                **self._sensor_endings(view, now),
                 **(self._silent(now) if contract.pacing is Pacing.REALTIME else {}),
                 **found,
             },
@@ -765,29 +765,29 @@ class Environment:
             observation,
             self._sight.evaluator(self._id(step), now),
         ]
-        if record.transition.cause:
+        if record.transition.ending:
             self._episode = self._episode.end(
-                cause=record.transition.cause,
-                ending=contract.episode.endings[record.transition.cause],
+                ending=record.transition.ending,
+                kind=contract.episode.endings[record.transition.ending],
                 declared_by=record.transition.declared_by,
                 message=record.message,
             )
         effects += [*record.evidence, self.status(now)]
         return tuple(effects)
 
-    def _sensor_causes(self, view: View, now: ClockReading) -> Mapping[str, tuple[str, str]]:
+    def _sensor_endings(self, view: View, now: ClockReading) -> Mapping[str, tuple[str, str]]:
         why = self._sight.why_lost(view)
         if not why:
             return {}
         if robot_died(self._contract, self._heard, now, self._sight.quickest(view)):
-            return {causes.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
-        return {causes.SENSOR_LOST: (self._name, why)}
+            return {endings.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
+        return {endings.SENSOR_LOST: (self._name, why)}
 
     def _silent(self, now: ClockReading) -> Mapping[str, tuple[str, str]]:
-        """Return which parties have been silent for too long, as causes."""
+        """Return which parties have been silent for too long, as endings."""
         advancing = self._advance is not None
         found = silent(self._contract, self._heard, now, advancing=advancing)
-        return {cause: (self._name, sentence) for cause, sentence in found.items()}
+        return {ending: (self._name, sentence) for ending, sentence in found.items()}
 
     # Saying --------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The life of an episode: one enum, one table of moves, one ending with one cause.
+The life of an episode: one enum, one table of moves, one ending, named and declared once.
 
 ``reset -> running -> terminated | truncated``. Terminated: the task ended. Truncated: something
 outside it did that.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.causes import Ending
+from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import InvalidState
@@ -53,7 +53,7 @@ class EpisodeStatus:
     pacing: Pacing
     client: str = ''
     seed: int = 0
-    cause: str = ''
+    ending: str = ''
     declared_by: str = ''
     message: str = ''
     stamp: ClockReading | None = None
@@ -74,7 +74,7 @@ class Episode:
         The last step that was closed.
     seed
         Seed of its reset.
-    cause, declared_by, message
+    ending, declared_by, message
         How it ended and who says so; empty until then.
 
     """
@@ -84,7 +84,7 @@ class Episode:
     step: int = 0
     seed: int = 0
     client: str = ''
-    cause: str = ''
+    ending: str = ''
     declared_by: str = ''
     message: str = ''
 
@@ -106,15 +106,17 @@ class Episode:
             raise InvalidState(f'Only a running episode steps (got {self.state.name}).')
         return replace(self, step=self.step + 1)
 
-    def end(self, *, cause: str, ending: Ending, declared_by: str, message: str = '') -> Episode:
-        """Return the episode ended, with its one cause and one declarer."""
-        if not cause or not declared_by:
+    def end(
+        self, *, ending: str, kind: EndingKind, declared_by: str, message: str = ''
+    ) -> Episode:
+        """Return the episode ended, with its name and its declarer."""
+        if not ending or not declared_by:
             raise InvalidState(
-                f'Expected an ending with a cause and a declarer, got {cause!r}, {declared_by!r}.'
+                f'An ending needs a name and a declarer (got {ending!r}, {declared_by!r}).'
             )
-        state = EpisodeState[ending.name]
+        state = EpisodeState[kind.name]
         self._check(state)
-        return replace(self, state=state, cause=cause, declared_by=declared_by, message=message)
+        return replace(self, state=state, ending=ending, declared_by=declared_by, message=message)
 
     def status(self, id_: StepId, *, pacing: Pacing, stamp: ClockReading) -> EpisodeStatus:
         """Return where it stands, as it is latched for the others."""
@@ -124,7 +126,7 @@ class Episode:
             pacing=pacing,
             client=self.client,
             seed=self.seed,
-            cause=self.cause,
+            ending=self.ending,
             declared_by=self.declared_by,
             message=self.message,
             stamp=stamp,

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.gate.decision import (
@@ -136,8 +136,8 @@ class Events:
         if not self._active or status.id.episode_id != self._episode_id:
             return tuple(found)
         if status.state.over:
-            told = status.id.step <= self._step.step and status.cause != causes.RESET_FAILED
-            dead = status.cause == causes.ENVIRONMENT_LOST
+            told = status.id.step <= self._step.step and status.ending != endings.RESET_FAILED
+            dead = status.ending == endings.ENVIRONMENT_LOST
             if told or dead or self._ending is not None:
                 found.append(self._over(status))
             else:
@@ -209,7 +209,7 @@ class Events:
             truncated=not terminated,
             reason='another episode began'
             if status is None
-            else _ending(status.cause, status.declared_by, status.message),
+            else _ending(status.ending, status.declared_by, status.message),
         )
         self._active = False
         return event
@@ -279,7 +279,7 @@ class Events:
             transition.id,
             terminated=transition.terminated,
             truncated=transition.truncated,
-            reason=_ending(transition.cause, transition.declared_by, ''),
+            reason=_ending(transition.ending, transition.declared_by, ''),
             action_sequence=_action(transition),
         )
         self._active = False
@@ -347,8 +347,8 @@ class Events:
         )
 
 
-def _ending(cause: str, declared_by: str, message: str) -> str:
-    return f'{cause}, declared by {declared_by}' + (f': {message}' if message else '')
+def _ending(ending: str, declared_by: str, message: str) -> str:
+    return f'{ending}, declared by {declared_by}' + (f': {message}' if message else '')
 
 
 def _action(transition: Transition) -> int:

@@ -13,7 +13,7 @@ from collections import deque, OrderedDict
 from dataclasses import dataclass
 from enum import IntEnum
 
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import (
@@ -42,10 +42,10 @@ class SessionState(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A session that is over: whose it was, and the cause of its ending."""
+    """A session that is over: whose it was, and its ending."""
 
     client: str
-    cause: str
+    ending: str
 
 
 class Session:
@@ -117,7 +117,7 @@ class Session:
                 ResultCode.LEASE_HELD,
             )
         if self._state is SessionState.RUNNING:
-            self._remember(self._cause or causes.ABANDONED)
+            self._remember(self._ended_by or endings.ABANDONED)
         self._state, self._client, self._episode_id = SessionState.RESETTING, client, ''
 
     def began(self, episode_id: str) -> None:
@@ -160,10 +160,10 @@ class Session:
         if episode_id == self._episode_id:
             self._state = SessionState.RUNNING
 
-    def over(self, episode_id: str, cause: str) -> None:
+    def over(self, episode_id: str, ending: str) -> None:
         """Take note that an episode is over."""
         if episode_id == self._episode_id:
-            self._remember(cause)
+            self._remember(ending)
             self._free()
 
     # Ending --------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Session:
             return
         past = self._ended.get(episode_id)
         if past is not None:
-            raise _ending(past.cause)
+            raise _ending(past.ending)
         if self._state is SessionState.FREE and not self._ended and not self._foreign(episode_id):
             raise ResetNeeded('No episode was begun. Call reset first.')
         raise self._unknown(episode_id)
@@ -229,25 +229,25 @@ class Session:
         )
 
     @property
-    def _cause(self) -> str:
+    def _ended_by(self) -> str:
         """Return why the episode is over, by the environment's word; empty if it is not."""
         status = self._status
         if status is None or self._episode_id not in self._announced:
             return ''  # what was said last may be older than the episode
         if status.id.episode_id != self._episode_id:
             # It was started anew, and knows nothing of the episode.
-            return causes.ENVIRONMENT_LOST
-        return status.cause if status.state.over else ''
+            return endings.ENVIRONMENT_LOST
+        return status.ending if status.state.over else ''
 
     @property
     def _over(self) -> bool:
         """Whether the episode ended while its client was away."""
-        return self._state is SessionState.RUNNING and bool(self._cause)
+        return self._state is SessionState.RUNNING and bool(self._ended_by)
 
     # Moves ---------------------------------------------------------------------------------------
 
-    def _remember(self, cause: str) -> None:
-        self._ended[self._episode_id] = Ended(client=self._client, cause=cause)
+    def _remember(self, ending: str) -> None:
+        self._ended[self._episode_id] = Ended(client=self._client, ending=ending)
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 
@@ -268,18 +268,18 @@ def _earlier(one: ClockReading | None, other: ClockReading | None) -> bool:
     return one.steady < other.steady
 
 
-def _ending(cause: str) -> BoundaryError:
+def _ending(ending: str) -> BoundaryError:
     """Return what is said to who steps an ended episode: what failed, if something did."""
-    message = f'The episode has ended ({cause}). Call reset first.'
-    if cause == causes.SIMULATION_FAILED:
+    message = f'The episode has ended ({ending}). Call reset first.'
+    if ending == endings.SIMULATION_FAILED:
         return SimulationFailed(message)
-    if cause in _LOST:
-        return PeerLost(message, _LOST[cause])
+    if ending in _LOST:
+        return PeerLost(message, _LOST[ending])
     return EpisodeEnded(message)
 
 
 _LOST = {
-    causes.ROBOT_LOST: ResultCode.ROBOT_LOST,
-    causes.GATE_LOST: ResultCode.GATE_LOST,
-    causes.ENVIRONMENT_LOST: ResultCode.ENVIRONMENT_LOST,
+    endings.ROBOT_LOST: ResultCode.ROBOT_LOST,
+    endings.GATE_LOST: ResultCode.GATE_LOST,
+    endings.ENVIRONMENT_LOST: ResultCode.ENVIRONMENT_LOST,
 }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.environment import Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
@@ -117,7 +117,7 @@ class SharedWorld:
         if len(self._environments) > 1 and environment.state is EpisodeState.RESETTING:
             ended = self._ended_while_starting(agent)
             if ended:
-                return environment.end(causes.RESET_FAILED, '', ended, now)
+                return environment.end(endings.RESET_FAILED, '', ended, now)
             environment.hold_back(self._lacking(agent, now))
         effects = environment.watch(now)
         if self._starting and not self._in(EpisodeState.RESETTING):

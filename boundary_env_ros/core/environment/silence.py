@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
 #: How long the environment may be silent in an episode, in `environment_timeout`s of the contract.
@@ -79,7 +79,7 @@ def silent(
     contract: Contract, heard: Heard, now: ClockReading, *, advancing: bool
 ) -> Mapping[str, str]:
     """
-    Return which parties have been silent for too long: one sentence for each cause.
+    Return which parties have been silent for too long: one sentence for each ending.
 
     Parameters
     ----------
@@ -90,25 +90,25 @@ def silent(
     safety = contract.safety
     found: dict[str, str] = {}
     if _too_long(heard.gate, safety.gate_timeout, now):
-        found[causes.GATE_LOST] = 'the safety gate is silent'
+        found[endings.GATE_LOST] = 'the safety gate is silent'
     elif heard.gate_falls_silent:
-        found[causes.GATE_LOST] = 'the safety gate was deactivated'
+        found[endings.GATE_LOST] = 'the safety gate was deactivated'
     if recorder_silent(contract, heard, now):
-        found[causes.RECORDER_LOST] = 'the recorder is silent'
+        found[endings.RECORDER_LOST] = 'the recorder is silent'
     if contract.pacing is Pacing.REALTIME:
         # Whoever was stopped itself has heard nobody: the others have given it up, and are not to
         # blame.
         if _too_long(heard.own, safety.environment_timeout + contract.period, now):
-            found[causes.ENVIRONMENT_LOST] = 'the environment stood still'
+            found[endings.ENVIRONMENT_LOST] = 'the environment stood still'
         if robot_silent(contract, heard, now):
-            found[causes.ROBOT_LOST] = 'every sensor is silent'
+            found[endings.ROBOT_LOST] = 'every sensor is silent'
         if _too_long(heard.policy, safety.policy_timeout, now):
-            found[causes.POLICY_LOST] = 'the policy is silent'
+            found[endings.POLICY_LOST] = 'the policy is silent'
     elif _too_long(heard.own, contract.lockstep_deadline, now):
         if advancing:
-            found[causes.ROBOT_LOST] = 'the world did not advance in time'
+            found[endings.ROBOT_LOST] = 'the world did not advance in time'
         else:
-            found[causes.POLICY_LOST] = 'the policy is silent'
+            found[endings.POLICY_LOST] = 'the policy is silent'
     return found
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Execution
-from boundary_env_ros.core.environment.causes import foremost, TASK_FAILED, TIME_LIMIT
+from boundary_env_ros.core.environment.endings import foremost, TASK_FAILED, TIME_LIMIT
 from boundary_env_ros.core.environment.observation import Observation, ObservationField
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, Task
@@ -105,7 +105,7 @@ class Closed:
 
 
 def close(
-    step: Step, *, task: Task, actuation: Actuation, causes: Mapping[str, tuple[str, str]]
+    step: Step, *, task: Task, actuation: Actuation, endings: Mapping[str, tuple[str, str]]
 ) -> Closed:
     """
     Close a step.
@@ -118,8 +118,8 @@ def close(
         Judges it.
     actuation
         Knows what the robot did.
-    causes
-        Causes of an ending that were found elsewhere, with their declarer and a sentence each.
+    endings
+        Endings that were found elsewhere, with their declarer and a sentence each.
 
     """
     contract = step.contract
@@ -135,24 +135,24 @@ def close(
         None,
     )
     by_task = f'task:{contract.task.name}'
-    found = dict(causes)
+    found = dict(endings)
     try:
         outcome = judge(task, contract, _step_view(step, decision))
     except TaskFailed as error:
         # The task is a user's code: that it fails ends the episode, not the environment.
         outcome = Outcome()
-        causes = {**causes, TASK_FAILED: (by_task, str(error))}
-        found[TASK_FAILED] = causes[TASK_FAILED]
+        endings = {**endings, TASK_FAILED: (by_task, str(error))}
+        found[TASK_FAILED] = endings[TASK_FAILED]
     found.update(_stops(step))
-    if outcome.cause:
-        found[outcome.cause] = (by_task, '')
+    if outcome.ending:
+        found[outcome.ending] = (by_task, '')
     if step.after.id.step >= contract.max_steps:
         found.setdefault(
             TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over')
         )
-    cause = foremost(found, contract.episode.endings)
-    declared_by, message = found[cause] if cause else ('', '')
-    ending = contract.episode.endings[cause].name if cause else ''
+    ending = foremost(found, contract.episode.endings)
+    declared_by, message = found[ending] if ending else ('', '')
+    kind = contract.episode.endings[ending].name if ending else ''
     request = decision.request if decision is not None else None
     captured = _captured(step, decision)
     feedback = actuation.latest
@@ -192,9 +192,9 @@ def close(
         held_by=_held_by(step.decisions) if overrun else '',
         reward=sum(term.value for term in outcome.terms),
         reward_terms=outcome.terms,
-        terminated=ending == 'TERMINATED',
-        truncated=ending == 'TRUNCATED',
-        cause=cause or '',
+        terminated=kind == 'TERMINATED',
+        truncated=kind == 'TRUNCATED',
+        ending=ending or '',
         declared_by=declared_by,
         captured=captured,
         observed=observed,
@@ -217,7 +217,7 @@ def close(
             actuated=actuated,
             budget=contract.latency_budget,
         ),
-        diagnostics=(*_diagnostics(step, causes), *(request.metadata if request else ())),
+        diagnostics=(*_diagnostics(step, endings), *(request.metadata if request else ())),
     )
     evidence = tuple(_evidence(e, step.source) for e in executions if e is not execution)
     return Closed(transition=transition, evidence=evidence, message=message)
@@ -287,13 +287,13 @@ def _step_view(step: Step, decision: GateDecision | None) -> StepView:
 
 
 def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
-    """Return the causes that stops of the gate stand for, as the contract declares."""
+    """Return the endings that stops of the gate stand for, as the contract declares."""
     found = {}
     for decision in step.decisions:
         for result in decision.rules:
-            cause = step.contract.episode.on_stop.get(result.reason.name)
-            if result.outcome is Verdict.STOPPED and cause:
-                found[cause] = ('safety_gate', result.reason.name.lower().replace('_', ' '))
+            ending = step.contract.episode.on_stop.get(result.reason.name)
+            if result.outcome is Verdict.STOPPED and ending:
+                found[ending] = ('safety_gate', result.reason.name.lower().replace('_', ' '))
     return found
 
 
@@ -306,15 +306,15 @@ def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
     return step.captured.get(seen)
 
 
-def _diagnostics(step: Step, causes: Mapping[str, tuple[str, str]]) -> tuple[KeyValue, ...]:
+def _diagnostics(step: Step, endings: Mapping[str, tuple[str, str]]) -> tuple[KeyValue, ...]:
     found = []
     turn = step.contract.turn_of(step.after.id.step)
     if turn:
         found.append(KeyValue(key=TURN, value=turn))
     if step.gaps:
         found.append(KeyValue(key='gate_decisions_lost', value=str(step.gaps)))
-    for cause, (_, message) in causes.items():
-        found.append(KeyValue(key=f'cause:{cause}', value=message))
+    for ending, (_, message) in endings.items():
+        found.append(KeyValue(key=f'ending:{ending}', value=message))
     for decision in step.decisions:
         if decision.request is not None and decision.request.unresolved:
             names = ','.join(decision.request.unresolved)

@@ -65,13 +65,13 @@ class Outcome:
     ----------
     terms
         Terms of the reward, which is their sum.
-    cause
-        Cause of an ending, one of the contract's; empty while the task goes on.
+    ending
+        Name of the ending, one of the contract's; empty while the task goes on.
 
     """
 
     terms: tuple[RewardTerm, ...] = ()
-    cause: str = ''
+    ending: str = ''
 
 
 class Task(Protocol):
@@ -172,7 +172,7 @@ def judge(task: Task, contract: Contract, step: StepView) -> Outcome:
     Raises
     ------
     TaskFailed
-        If it raises anything, returns a reward that is not finite, or names a cause that the
+        If it raises anything, returns a reward that is not finite, or names an ending that the
         contract does not declare.
 
     """
@@ -188,11 +188,11 @@ def judge(task: Task, contract: Contract, step: StepView) -> Outcome:
     for term in outcome.terms:
         if not math.isfinite(term.value):
             raise _wrong(where, f'a finite reward {term.name!r}', term.value)
-    causes = contract.episode.endings
-    if outcome.cause and outcome.cause not in causes:
+    endings = contract.episode.endings
+    if outcome.ending and outcome.ending not in endings:
         raise TaskFailed(
-            f'{where}: expected a cause of the contract ({", ".join(causes)}), '
-            f'got {outcome.cause!r}; declare it under episode.endings'
+            f'{where}: expected an ending of the contract ({", ".join(endings)}), '
+            f'got {outcome.ending!r}; declare it under episode.endings'
         )
     return outcome
 

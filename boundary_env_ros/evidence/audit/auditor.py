@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
@@ -454,7 +454,7 @@ class Auditor:
         agent = self._agents.setdefault(status.id.agent, Agent())
         agent.status = status
         self._name(status.id.episode_id)
-        if status.state.over and status.cause == causes.ENVIRONMENT_LOST:
+        if status.state.over and status.ending == endings.ENVIRONMENT_LOST:
             agent.bereft = status.id.episode_id
         self._compare_ending(status, agent)
 

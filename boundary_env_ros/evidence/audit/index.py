@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import math
 from pathlib import Path
 
-from boundary_env_ros.core.environment.causes import ENVIRONMENT_LOST, SUCCESS
+from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST, SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.intervention import InterventionTracker
@@ -20,7 +20,7 @@ from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.records import Record
 from boundary_env_ros.storage.run_folder import RunFolder
 
-#: State, cause and who declared it.
+#: State, ending and who declared it.
 _Ending = tuple[str, str, str]
 
 
@@ -67,7 +67,7 @@ class IndexCheck:
         if isinstance(record, EpisodeStatus):
             counted.clients.add(record.client)
             if record.state.over:
-                counted.announced.add((record.state.name, record.cause, record.declared_by))
+                counted.announced.add((record.state.name, record.ending, record.declared_by))
             return
         counted.id = record.id
         requests = (decision.request for decision in record.decisions)
@@ -80,7 +80,7 @@ class IndexCheck:
             counted.interventions += sum(1 for _ in hands.follow(record))
         if record.terminated or record.truncated:
             state = 'TERMINATED' if record.terminated else 'TRUNCATED'
-            counted.ending = state, record.cause, record.declared_by
+            counted.ending = state, record.ending, record.declared_by
 
     def mismatches(self, *, torn: bool) -> Iterator[tuple[Mismatch, StepId | None]]:
         """
@@ -110,10 +110,10 @@ class IndexCheck:
             yield self._differs('no episode that the records do not have', repr(episode)), None
 
     def _row(self, row: EpisodeRow, counted: _Counted, *, torn: bool) -> Iterator[Mismatch]:
-        said = (row.ending, row.cause, row.declared_by) if row.done else None
-        if row.success is not (row.cause == SUCCESS if row.done else None):
-            yield self._differs('success for the cause success alone', f'for {row.cause!r}')
-        if row.done and (row.state.state.name, row.state.cause) != (row.ending, row.cause):
+        said = (row.ending_kind, row.ending, row.declared_by) if row.done else None
+        if row.success is not (row.ending == SUCCESS if row.done else None):
+            yield self._differs('success for the ending success alone', f'for {row.ending!r}')
+        if row.done and (row.state.state.name, row.state.ending) != (row.ending_kind, row.ending):
             yield self._differs(_told(said), f'{row.state.state.name} in its state')
         if counted.ending is not None:
             lost = (

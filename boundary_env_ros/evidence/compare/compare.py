@@ -17,7 +17,7 @@ from pathlib import Path
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.compare.comparison import (
     Comparison,
@@ -405,7 +405,7 @@ def _summary(side: Side) -> SideSummary:
     episodes, contract = side.episodes, side.contract
     judged = [episode for episode in episodes if episode.of.judged]
     terminated = sum(not e.of.truncated for e in judged)
-    successes = sum(e.of.cause == SUCCESS and not e.of.truncated for e in judged)
+    successes = sum(e.of.ending == SUCCESS and not e.of.truncated for e in judged)
     return SideSummary(
         name=side.name,
         contract=contract_name(contract),
@@ -415,7 +415,7 @@ def _summary(side: Side) -> SideSummary:
         steps=side.steps,
         clients=dict(side.clients),
         software=dict(side.software),
-        endings=dict(Counter(e.of.cause for e in episodes)),
+        endings=dict(Counter(e.of.ending for e in episodes)),
         success=Proportion(count=successes, of=len(judged)),
         success_of_terminated=Proportion(count=successes, of=terminated),
         left_out=dict(side.left_out),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
@@ -194,11 +194,11 @@ def _outcome(
     record: EpisodeRecord, contract: Contract
 ) -> Iterator[tuple[str, Mapping[str, float]]]:
     episode = record.episode
-    yield 'outcome.endings', {episode.cause: 1.0}
+    yield 'outcome.endings', {episode.ending: 1.0}
     yield 'outcome.length', {'length': episode.steps * contract.period}
     if not episode.judged:
         return
-    success = float(episode.cause == SUCCESS and not episode.truncated)
+    success = float(episode.ending == SUCCESS and not episode.truncated)
     yield 'outcome.success', {'success': success}
     if not episode.truncated:
         yield 'outcome.success_of_terminated', {'success': success}

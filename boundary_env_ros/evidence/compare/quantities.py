@@ -195,7 +195,7 @@ def _of_outcome() -> Iterator[Family]:
         ('success_of_terminated', 'of the episodes that terminated'),
     ):
         yield Family(name=f'outcome.{name}', what=what, spans={'success': 1.0})
-    yield Family(name='outcome.endings', what='share of episodes with this cause', absent=0.0)
+    yield Family(name='outcome.endings', what='share of episodes with this ending', absent=0.0)
     yield Family(name='outcome.return', what='sum of rewards')
     yield Family(name='outcome.reward_terms', what='sum of this term', absent=0.0)
     yield Family(name='outcome.length', what='duration', units={'length': 's'})

@@ -141,7 +141,7 @@ def read_side(
 def _why_not(episode: read.Episode, client: str) -> str:
     if client and episode.client != client:
         return f'it is of another client than {client}'
-    if not episode.cause:
+    if not episode.ending:
         return 'it has no ending'
     if episode.first.kind is not Kind.RESET:
         return 'its reset is not in the record'

@@ -111,9 +111,9 @@ class Step:
         First evidence that the robot executed the command, late evidence too.
     last
         Whether the episode has no further step.
-    terminated, truncated, cause, declared_by
+    terminated, truncated, ending, declared_by
         How the episode ended with it. The last step of an episode that nobody ended is truncated,
-        without a cause, declared by the export.
+        without an ending, declared by the export.
 
     """
 
@@ -127,7 +127,7 @@ class Step:
     last: bool = False
     terminated: bool = False
     truncated: bool = False
-    cause: str = ''
+    ending: str = ''
     declared_by: str = ''
 
 
@@ -232,7 +232,7 @@ class EpisodeStream:
     def _step(self, step: read.Step, before: Sight, after: Sight) -> Step:
         now = step.transition
         applied, origin = self._applied(now)
-        terminated, truncated, cause, declared_by = _ending(step)
+        terminated, truncated, ending, declared_by = _ending(step)
         return Step(
             transition=now,
             before=before,
@@ -244,7 +244,7 @@ class EpisodeStream:
             last=step.last,
             terminated=terminated,
             truncated=truncated,
-            cause=cause,
+            ending=ending,
             declared_by=declared_by,
         )
 
@@ -291,10 +291,10 @@ def _ending(step: read.Step) -> tuple[bool, bool, str, str]:
     """Return whether a step terminates or truncates its episode, why, and who says so."""
     now, episode = step.transition, step.episode
     if not step.last:
-        return now.terminated, now.truncated, now.cause, now.declared_by
-    if not episode.cause:
+        return now.terminated, now.truncated, now.ending, now.declared_by
+    if not episode.ending:
         return False, True, '', EXPORT
-    return not episode.truncated, episode.truncated, episode.cause, episode.declared_by
+    return not episode.truncated, episode.truncated, episode.ending, episode.declared_by
 
 
 def _counted(entries: Iterable[object], told: Callable[[], None]) -> Iterator[object]:

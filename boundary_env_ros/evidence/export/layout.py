@@ -18,7 +18,7 @@ import numpy.typing as npt
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
@@ -123,8 +123,8 @@ _FLAGS: Mapping[str, tuple[str, str, Callable[[Step], Any]]] = {
         'something outside the task ended the episode',
         lambda step: step.truncated,
     ),
-    'success': ('bool', 'it ended with the cause success', lambda step: step.cause == SUCCESS),
-    'cause': (TEXT, 'why the episode ended; empty while it runs', lambda step: step.cause),
+    'success': ('bool', 'its ending is success', lambda step: step.ending == SUCCESS),
+    'ending': (TEXT, 'why the episode ended; empty while it runs', lambda step: step.ending),
     'declared_by': (TEXT, 'who says so', lambda step: step.declared_by),
     'step': ('int64', 'number of the step in the record', lambda step: step.transition.id.step),
     'reward': ('float64', 'reward of the step', lambda step: step.transition.reward),
@@ -296,8 +296,8 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     'reset_options': (TEXT, 'options of its reset, JSON'),
     'terminated': ('bool', 'the task ended it'),
     'truncated': ('bool', 'something outside the task ended it'),
-    'success': ('bool', 'it ended with the cause success'),
-    'cause': (TEXT, 'why it ended; empty if the record breaks off in it'),
+    'success': ('bool', 'its ending is success'),
+    'ending': (TEXT, 'why it ended; empty if the record breaks off in it'),
     'declared_by': (TEXT, 'who says so; `export` if the record breaks off in it'),
     'label': (TEXT, 'what people made of it: success, failure, unclear; empty: no label'),
 }
@@ -321,8 +321,8 @@ def about(head: Head, last: Step) -> dict[str, str | int | bool]:
         'reset_options': '' if head.reset is None else head.reset.options,
         'terminated': last.terminated,
         'truncated': last.truncated,
-        'success': last.cause == SUCCESS,
-        'cause': last.cause,
+        'success': last.ending == SUCCESS,
+        'ending': last.ending,
         'declared_by': last.declared_by,
         'label': head.labelled,
     }

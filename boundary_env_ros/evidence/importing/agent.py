@@ -18,7 +18,12 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
-from boundary_env_ros.core.environment.causes import ABANDONED, Ending, SENSOR_LOST, TIME_LIMIT
+from boundary_env_ros.core.environment.endings import (
+    ABANDONED,
+    EndingKind,
+    SENSOR_LOST,
+    TIME_LIMIT,
+)
 from boundary_env_ros.core.environment.episode import Episode, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
@@ -45,7 +50,7 @@ Made: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus
 
 _TIMES = ('observed', 'closed', 'captured', 'latency')
 _SEEN = ('age', 'status', 'arrived')
-_ENDING = ('terminated', 'truncated', 'cause', 'declared_by')
+_ENDING = ('terminated', 'truncated', 'ending', 'declared_by')
 _HELD = ('overrun', 'held_by')
 _ACTED = ('actuated', 'actuated_quantum', 'actuated_source')
 _UNKNOWN = ('seed', 'client_version', 'wrappers')
@@ -284,9 +289,9 @@ class ImportedAgent:
         assert before is not None  # a running episode has observed
         made, step = self._held, self._episode.step + 1
         view = self._sight.view(self._id(step), now)
-        causes = {SENSOR_LOST: (DECLARER, self._sight.why_lost(view))} if self._lost(view) else {}
+        endings = {SENSOR_LOST: (DECLARER, self._sight.why_lost(view))} if self._lost(view) else {}
         if step >= contract.max_steps:
-            causes[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
+            endings[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
         self._task.stumbled = False
         record = close(
             Step(
@@ -308,7 +313,7 @@ class ImportedAgent:
             ),
             task=self._task,
             actuation=self._actuation,
-            causes=causes,
+            endings=endings,
         )
         transition = self._stripped(record.transition)
         self._episode = self._episode.stepped()
@@ -316,7 +321,7 @@ class ImportedAgent:
         self._decisions.clear()
         self._keep(view)
         self._held = (evaluator, transition)
-        if transition.cause:
+        if transition.ending:
             return (*made, *self._over(transition, record.message))
         return made
 
@@ -328,12 +333,12 @@ class ImportedAgent:
             self._held = ()
             self._before = None
             return ()
-        ending = self._contract.episode.endings[ABANDONED]
+        kind = self._contract.episode.endings[ABANDONED]
         last = replace(
             last,
-            terminated=ending is Ending.TERMINATED,
-            truncated=ending is Ending.TRUNCATED,
-            cause=ABANDONED,
+            terminated=kind is EndingKind.TERMINATED,
+            truncated=kind is EndingKind.TRUNCATED,
+            ending=ABANDONED,
             declared_by=DECLARER,
         )
         self._held = (*others, last)
@@ -343,8 +348,8 @@ class ImportedAgent:
         made, self._held = self._held, ()
         self._before = None
         self._episode = self._episode.end(
-            cause=last.cause,
-            ending=self._contract.episode.endings[last.cause],
+            ending=last.ending,
+            kind=self._contract.episode.endings[last.ending],
             declared_by=last.declared_by,
             message=message,
         )

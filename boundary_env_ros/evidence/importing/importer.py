@@ -85,7 +85,7 @@ class Imported:
     transitions
         Transitions that were made, resets among them.
     endings
-        How many episodes ended of each cause.
+        Number of episodes by ending.
     notes
         What is unknown, left out or odd, one sentence each.
 

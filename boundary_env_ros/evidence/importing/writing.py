@@ -57,7 +57,7 @@ class RunWriter:
     messages
         How many messages were copied.
     endings
-        How many episodes ended of each cause.
+        Number of episodes by ending.
     unjudged
         How many steps have no reward.
 
@@ -150,8 +150,8 @@ class RunWriter:
                 at = closed[record.id]
             if isinstance(record, Transition):
                 self.unjudged += math.isnan(record.reward)
-                if record.cause:
-                    self.endings[record.cause] += 1
+                if record.ending:
+                    self.endings[record.ending] += 1
             topic = self._contract.topic_of(record.id.agent, _TOPICS[type(record)])
             self._write(record, f'/{topic}', at)
 

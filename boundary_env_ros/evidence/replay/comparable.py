@@ -26,7 +26,7 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
     """
     Return what makes it impossible to judge a record under another contract; empty if nothing.
 
-    Bounds, limits, rules, timeouts, costs, causes and parameters may differ: they are what is
+    Bounds, limits, rules, timeouts, costs, endings and parameters may differ: they are what is
     asked about. What was never measured cannot be judged by.
 
     Parameters

@@ -44,7 +44,7 @@ OF_STEP = (
     'reward',
     'terminated',
     'truncated',
-    'cause',
+    'ending',
     'declared_by',
 )
 

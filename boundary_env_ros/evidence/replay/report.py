@@ -89,7 +89,7 @@ class EpisodeVerdict:
     not_run, unproven
         What was not run again, by why; and how much of that ought to have been.
     ending, ending_again
-        Cause of the ending, recorded and recomputed, and after which step; empty for none.
+        Ending, recorded and recomputed, and after which step; empty for none.
     reward, reward_again
         Sums over the steps that were closed again.
     after_ending
@@ -299,8 +299,8 @@ def _table(episodes: Sequence[EpisodeVerdict]) -> list[str]:
     return table(rows, right=(2, 3, 4, 5, 8, 9))
 
 
-def _ending(cause: str, step: int | None) -> str:
-    return f'{cause} at {step}' if cause else '-'
+def _ending(ending: str, step: int | None) -> str:
+    return f'{ending} at {step}' if ending else '-'
 
 
 def _told(episode: EpisodeVerdict, *, counterfactual: bool) -> list[str]:

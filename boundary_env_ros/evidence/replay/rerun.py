@@ -42,7 +42,7 @@ _WAITING = 1024
 
 #: What is compared of what would have been.
 _OF_OTHER_DECISION = ('verdict', 'command')
-_OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'cause', 'declared_by')
+_OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 
 #: Answers the observation that a step was closed with, and that the recorder had at a log time
 #: (ns): the actions that a policy predicts from there on, one a step; none if it cannot be asked.
@@ -336,10 +336,10 @@ class Rerun:
     def _close(self, agent: _Agent) -> None:
         """Say of an episode without an ending who declared one, if somebody did."""
         episode, status = agent.now, agent.status
-        if episode is None or status is None or episode.ending or not status.cause:
+        if episode is None or status is None or episode.ending or not status.ending:
             return
         if status.id.episode_id == episode.episode_id:
-            why = f'its ending, {status.cause}, declared by {status.declared_by}'
+            why = f'its ending, {status.ending}, declared by {status.declared_by}'
             episode.skipped(why, owed=False)
 
     def _step(
@@ -362,7 +362,7 @@ class Rerun:
         episode.reward += then.reward
         episode.reward_again += again.reward
         if again.terminated or again.truncated:
-            episode.ending_again, episode.ended_again_at = again.cause, again.id.step
+            episode.ending_again, episode.ended_again_at = again.ending, again.id.step
             agent.over = self._other and not (then.terminated or then.truncated)
         first = self._difference(then, again)
         if first is not None:
@@ -388,7 +388,7 @@ class Rerun:
 
 def _end(episode: EpisodeVerdict, then: Transition) -> None:
     if then.terminated or then.truncated:
-        episode.ending, episode.ended_at = then.cause, then.id.step
+        episode.ending, episode.ended_at = then.ending, then.id.step
 
 
 def _steady(decision: GateDecision) -> int:

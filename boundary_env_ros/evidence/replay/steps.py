@@ -18,7 +18,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
@@ -156,7 +156,7 @@ class StepsAgain:
         )
         # One that failed for a reason from outside, such as an answer that never came, stays so.
         if wrong:
-            again = replace(again, truncated=True, cause=causes.RESET_FAILED)
+            again = replace(again, truncated=True, ending=endings.RESET_FAILED)
         return again
 
     def _sampled(self, seed: int, record: ResetRecord) -> tuple[NamedValues, ...]:
@@ -202,9 +202,9 @@ class StepsAgain:
             ),
             task=self._task,
             actuation=actuation,
-            causes=self._found(then, view, said),
+            endings=self._found(then, view, said),
         )
-        failed = f'cause:{causes.TASK_FAILED}'
+        failed = f'ending:{endings.TASK_FAILED}'
         if failed not in said:
             for item in closed.transition.diagnostics:
                 if item.key == failed:
@@ -215,27 +215,27 @@ class StepsAgain:
         self, then: Transition, view: View, said: Mapping[str, str]
     ) -> Mapping[str, tuple[str, str]]:
         """
-        Return the causes of an ending that neither task nor gate nor time limit found.
+        Return the endings that neither task nor gate nor time limit found.
 
         Sensors that are lost are looked for again; that a party was silent for too long, or that
         somebody ended the episode, is as recorded.
         """
         by = then.declared_by
         outside = {
-            key.removeprefix('cause:'): (by if key == f'cause:{then.cause}' else '', message)
+            key.removeprefix('ending:'): (by if key == f'ending:{then.ending}' else '', message)
             for key, message in said.items()
-            if key.startswith('cause:')
+            if key.startswith('ending:')
         }
-        sensor = outside.pop(causes.SENSOR_LOST, None)
+        sensor = outside.pop(endings.SENSOR_LOST, None)
         why = self._sight.why_lost(view)
         if why:
             # Whether all of them were silent, the environment knew by the time of their messages.
-            robot = sensor is None and causes.ROBOT_LOST in outside
+            robot = sensor is None and endings.ROBOT_LOST in outside
             outside.setdefault(
-                causes.ROBOT_LOST if robot else causes.SENSOR_LOST, sensor or ('', why)
+                endings.ROBOT_LOST if robot else endings.SENSOR_LOST, sensor or ('', why)
             )
         return {
-            cause: (name or _ENVIRONMENT, message) for cause, (name, message) in outside.items()
+            ending: (name or _ENVIRONMENT, message) for ending, (name, message) in outside.items()
         }
 
     # What was seen -------------------------------------------------------------------------------

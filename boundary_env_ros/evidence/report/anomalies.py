@@ -15,7 +15,7 @@ import math
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.explain import came, sentence, worst_of
@@ -101,15 +101,15 @@ _SILENCE = frozenset(
 _EXPECTED = frozenset({Reason.EPISODE_OVER, Reason.STILL_STOPPED, Reason.PROBE})
 _MACHINERY = frozenset(
     {
-        causes.ENVIRONMENT_LOST,
-        causes.RESET_FAILED,
-        causes.SIMULATION_FAILED,
-        causes.TASK_FAILED,
-        causes.ROBOT_LOST,
-        causes.GATE_LOST,
-        causes.RECORDER_LOST,
-        causes.SENSOR_LOST,
-        causes.POLICY_LOST,
+        endings.ENVIRONMENT_LOST,
+        endings.RESET_FAILED,
+        endings.SIMULATION_FAILED,
+        endings.TASK_FAILED,
+        endings.ROBOT_LOST,
+        endings.GATE_LOST,
+        endings.RECORDER_LOST,
+        endings.SENSOR_LOST,
+        endings.POLICY_LOST,
     }
 )
 
@@ -169,11 +169,11 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
         yield Anomaly(kind='not_finite', why=f'the reward is {now.reward:g}')
     if now.overrun:
         yield Anomaly(kind='overrun', why=f'no action in time, held by the {now.held_by or "?"}')
-    if now.cause in _MACHINERY:
+    if now.ending in _MACHINERY:
         yield Anomaly(kind='machinery_lost', why=_ended(now, contract))
-    elif now.cause and (now.truncated or now.cause != causes.SUCCESS):
+    elif now.ending and (now.truncated or now.ending != endings.SUCCESS):
         # A time limit is the mildest of them.
-        extent = 0.5 if now.cause == causes.TIME_LIMIT else 1.0
+        extent = 0.5 if now.ending == endings.TIME_LIMIT else 1.0
         yield Anomaly(kind='bad_ending', why=_ended(now, contract), extent=extent)
     if contract is not None and now.kind is Kind.STEP:
         yield from _differences(now, contract)
@@ -181,14 +181,14 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
 
 def _ended(now: Transition, contract: Contract | None) -> str:
     how = 'truncated' if now.truncated else 'terminated'
-    why = over_time(now.cause, contract)
-    told = f'ended: {now.cause} ({how}), declared by {now.declared_by or "nobody"}'
+    why = over_time(now.ending, contract)
+    told = f'ended: {now.ending} ({how}), declared by {now.declared_by or "nobody"}'
     return f'{told}: {why}' if why else told
 
 
-def over_time(cause: str, contract: Contract | None) -> str:
+def over_time(ending: str, contract: Contract | None) -> str:
     """Return why an episode ended by its time limit, as the environment says it; else empty."""
-    if cause != causes.TIME_LIMIT or contract is None:
+    if ending != endings.TIME_LIMIT or contract is None:
         return ''
     return f'{contract.episode.time_limit:g} s are over'
 

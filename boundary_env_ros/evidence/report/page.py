@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.web_page import page
 #: Points of one way in the overview.
 _POINTS = 300
 
-#: Causes with a colour of their own; the losses share one, and the others share another.
+#: Endings with a colour of their own; the losses share one, and the others share another.
 _COLOURED = ('success', 'time_limit', 'safety_stop', 'failure', 'operator_stop')
 
 #: What stands for a number that is not known.
@@ -98,8 +98,8 @@ def _way(way: Way) -> dict[str, object]:
         'observed': few(way.observed),
         'truth': few(way.truth),
         'goal': None if way.goal is None else [rounded(value) for value in way.goal],
-        'kind': _css(way.cause),
-        'title': f'episode {way.number}: {way.cause or "no ending"}',
+        'kind': _css(way.ending),
+        'title': f'episode {way.number}: {way.ending or "no ending"}',
     }
 
 
@@ -117,12 +117,12 @@ def _place(seconds: float | None) -> float:
     return min(max(20.0 * decades, 0.0), 100.0)
 
 
-def _css(cause: str) -> str:
-    if cause in _COLOURED:
-        return f'c-{cause}'
-    if not cause:
+def _css(ending: str) -> str:
+    if ending in _COLOURED:
+        return f'c-{ending}'
+    if not ending:
         return 'c-none'
-    return 'c-lost' if cause.endswith(('_lost', '_failed')) else 'c-other'
+    return 'c-lost' if ending.endswith(('_lost', '_failed')) else 'c-other'
 
 
 def _counted(counts: Mapping[str, int]) -> str:

@@ -120,11 +120,11 @@ class Reading:
 
     def _end(self, row: EpisodeRow, episode: Episode) -> None:
         row.client, row.steps, row.total = episode.client, episode.steps, episode.total
-        row.cause, row.how, row.declared_by = episode.cause, episode.how, episode.declared_by
+        row.ending, row.how, row.declared_by = episode.ending, episode.how, episode.declared_by
         announced = '' if episode.status is None else episode.status.message
-        row.message = over_time(episode.cause, self._contract) or announced
+        row.message = over_time(episode.ending, self._contract) or announced
         if row.number in self.ways:
-            self.ways[row.number].cause = episode.cause
+            self.ways[row.number].ending = episode.ending
 
     def _seconds(self, now: Transition, row: EpisodeRow, episode: Episode) -> float:
         if now.closed.ros.clock is Clock.ROS and self._contract is not None:

@@ -85,7 +85,7 @@ class EpisodeRow:
     last_step: int = 0
     seconds: float = 0.0
     total: float = 0.0
-    cause: str = ''
+    ending: str = ''
     how: str = ''
     declared_by: str = ''
     message: str = ''
@@ -103,7 +103,7 @@ class Way:
     """The way of one episode in the plane, as observed and as an evaluator saw it."""
 
     number: int
-    cause: str = ''
+    ending: str = ''
     observed: list[Point] = field(default_factory=list)
     truth: list[Point] = field(default_factory=list)
     goal: Point | None = None

@@ -339,13 +339,13 @@ def _outcome(one: OneStep) -> Iterator[str]:
     yield from table(rows, right=(1,), indent=2)
     if now.terminated or now.truncated:
         how = 'terminated' if now.terminated else 'truncated'
-        yield f'  {how}: {now.cause}, declared by {now.declared_by or "nobody"}'
+        yield f'  {how}: {now.ending}, declared by {now.declared_by or "nobody"}'
     else:
         yield '  the episode goes on'
     for status in one.step.statuses:
         message = f': {status.message}' if status.message else ''
-        cause = f', {status.cause}, declared by {status.declared_by}' if status.cause else ''
-        yield from _wrapped(f'the episode is {status.state.name}{cause}{message}')
+        ending = f', {status.ending}, declared by {status.declared_by}' if status.ending else ''
+        yield from _wrapped(f'the episode is {status.state.name}{ending}{message}')
     for item in now.diagnostics:
         yield from _wrapped(f'{item.key}: {item.value}')
 

@@ -118,7 +118,7 @@ class Timeline:
     places
         Fields that are places in the plane.
     message
-        Why it ended, besides the cause.
+        Why it ended, besides its name.
 
     """
 

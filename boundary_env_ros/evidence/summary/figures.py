@@ -138,7 +138,7 @@ class Disagreement:
     Attributes
     ----------
     ending, success
-        Cause of its ending, and whether the environment counts it a success.
+        Name of its ending, and whether the environment counts it a success.
     labels
         The latest word of each: who, what, and why.
 
@@ -162,7 +162,7 @@ class ClientSummary:
     episodes, unfinished, steps
         Episodes with an ending, episodes without one (which are in no rate), and steps.
     endings
-        Number of endings by cause.
+        Number of episodes by ending.
     success
         Proportion of successes among all ended episodes: a truncation counts as failure. One that
         was imported, and that its task could not judge, is in no rate of success.
@@ -334,8 +334,8 @@ def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]
     """Yield label and cells of each row."""
     yield '', [c.client or '(no request)' for c in clients]
     yield 'episodes', [str(c.episodes) for c in clients]
-    for cause in _union(c.endings for c in clients):
-        yield f'  {cause}', [str(c.endings.get(cause, '-')) for c in clients]
+    for ending in _union(c.endings for c in clients):
+        yield f'  {ending}', [str(c.endings.get(ending, '-')) for c in clients]
     if any(c.unfinished for c in clients):
         yield '  unfinished, in no rate', [str(c.unfinished) for c in clients]
     yield 'success, a truncation as failure', [str(c.success) for c in clients]

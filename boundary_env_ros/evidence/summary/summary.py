@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.causes import SUCCESS
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
     EpisodeLabel,
@@ -97,9 +97,9 @@ class Summariser:
 
     def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
         """Return the figures, with what people said of the episodes."""
-        for key, (client, cause, success) in self._ended.items():
+        for key, (client, ending, success) in self._ended.items():
             if key in labels:
-                _judge(client, key[1], cause, success, labels[key])
+                _judge(client, key[1], ending, success, labels[key])
         for name, taken in self._taken.items():
             self._clients[name].takeovers = [
                 Takeover(
@@ -137,19 +137,19 @@ class Summariser:
             self._end(client, episode)
 
     def _end(self, client: ClientSummary, episode: Episode) -> None:
-        if not episode.cause:
+        if not episode.ending:
             client.unfinished += 1
             return
         client.episodes += 1
-        client.endings[episode.cause] += 1
+        client.endings[episode.ending] += 1
         client.truncated += episode.truncated
         success = None
         if episode.judged:
-            success = episode.cause == SUCCESS and not episode.truncated
+            success = episode.ending == SUCCESS and not episode.truncated
             client.success.add(success)
             if not episode.truncated:
                 client.success_of_terminated.add(success)
-        self._ended[episode.key] = (client, episode.cause, success)
+        self._ended[episode.key] = (client, episode.ending, success)
         if len(self._ended) > ENDED:
             self._ended.popitem(last=False)
         client.total_return += episode.total
@@ -219,7 +219,7 @@ def _label_text(label: EpisodeLabel) -> str:
 def _judge(
     client: ClientSummary,
     episode_id: str,
-    cause: str,
+    ending: str,
     success: bool | None,
     labels: Sequence[EpisodeLabel],
 ) -> None:
@@ -234,7 +234,7 @@ def _judge(
         client.disagreements.append(
             Disagreement(
                 episode_id=episode_id,
-                ending=cause,
+                ending=ending,
                 success=success,
                 labels=tuple(map(_label_text, latest(labels))),
             )

@@ -280,11 +280,11 @@ class Recorder(ContractNode):
 
     def _declare_endings(self) -> None:
         """Publish the endings that a dead environment cannot declare."""
-        for ending in self.writer.endings():
+        for status in self.writer.endings():
             self.get_logger().error(
-                f'episode {ending.id.episode_id[:8]}: {ending.cause}. {ending.message}'
+                f'episode {status.id.episode_id[:8]}: {status.ending}. {status.message}'
             )
-            self._episode_status[ending.id.agent].publish(to_msg(ending, self.clock.now()))
+            self._episode_status[status.id.agent].publish(to_msg(status, self.clock.now()))
 
     def _finish_episode(self) -> None:
         """

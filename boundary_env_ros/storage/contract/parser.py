@@ -16,7 +16,8 @@ from boundary_env_ros.core.contract.checks import contradictions
 from boundary_env_ros.core.contract.key import parts_of
 from boundary_env_ros.core.contract.model import Contract, EpisodeRules, FieldSpec, TaskSpec
 from boundary_env_ros.core.contract.problem_text import nearest, Path, said
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
+from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.action import parse_action
@@ -122,24 +123,24 @@ def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
 
 def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
     declared = key.section('endings', required=False)
-    endings = word_form({one.name.lower(): one for one in causes.Ending}, causes.Ending.TERMINATED)
-    own = {name: declared.one(name, endings) for name in declared.names()}
+    kinds = word_form({one.name.lower(): one for one in EndingKind}, EndingKind.TERMINATED)
+    own = {name: declared.one(name, kinds) for name in declared.names()}
     for name in own:
-        built_in = causes.BUILT_IN.get(name)
+        built_in = endings.BUILT_IN.get(name)
         if built_in is not None and own[name] is not built_in:
             declared.problem(
                 (name,),
                 f'{built_in.name.lower()}, which is what {name} means',
                 own[name].name.lower(),
-                'Give the cause another name.',
+                'Give the ending another name.',
             )
-    # A declared cause is a verdict of the task: it goes before success, after all failures of the
+    # A declared ending is a verdict of the task: it goes before success, after all failures of the
     # machinery.
-    every: dict[str, causes.Ending] = {}
-    for name, ending in causes.BUILT_IN.items():
-        if name == causes.FAILURE:
-            every.update({n: e for n, e in own.items() if n not in causes.BUILT_IN})
-        every[name] = ending
+    every: dict[str, EndingKind] = {}
+    for name, kind in endings.BUILT_IN.items():
+        if name == endings.FAILURE:
+            every.update({n: e for n, e in own.items() if n not in endings.BUILT_IN})
+        every[name] = kind
     stops = key.section('on_stop', required=False)
     reasons = {reason.name.lower() for reason in Reason}
     on_stop = {}
@@ -148,7 +149,9 @@ def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
             stops.problem(
                 (reason,), 'a reason of the gate', said('another'), nearest(reason, reasons)
             )
-        on_stop[reason.upper()] = stops.one(reason, word_form({cause: cause for cause in every}))
+        on_stop[reason.upper()] = stops.one(
+            reason, word_form({ending: ending for ending in every})
+        )
     reset = parse_reset(
         key.section('reset', expected='a mapping with a `service`, or a `procedure`'), sizes
     )

@@ -273,7 +273,7 @@ def check(world: AnyWorld) -> None:
         check_fields(contract.state, transition.state)
         if transition.kind is Kind.STEP:
             check_fields(contract.observation, transition.before)
-        ended = bool(transition.cause)
+        ended = bool(transition.ending)
         assert transition.terminated + transition.truncated == ended
         assert len(transition.requested_action) in (0, contract.action_size)
         assert len(transition.admitted_action) in (0, contract.action_size)

@@ -372,7 +372,7 @@ def test_the_order_of_observation_and_action_is_meaning() -> None:
     assert digest(data) != SHIPPED
 
 
-def test_the_order_of_declared_causes_is_their_precedence_and_so_meaning() -> None:
+def test_the_order_of_declared_endings_is_their_precedence_and_so_meaning() -> None:
     one, other = {'spilled': 'terminated', 'tipped': 'terminated'}, {}
     for name in reversed(one):
         other[name] = one[name]

@@ -15,7 +15,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import OnStale, OutOfBounds, Pacing, TaskSpec
 from boundary_env_ros.core.contract.sources import Array, Beams, Joints
-from boundary_env_ros.core.environment.causes import BUILT_IN, Ending
+from boundary_env_ros.core.environment.endings import BUILT_IN, EndingKind
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
 
@@ -89,15 +89,15 @@ def test_one_number_stands_for_all_dimensions() -> None:
     assert contract.flat('rate') == (4.0, 4.0)
 
 
-def test_a_declared_cause_goes_before_the_verdicts_of_the_task_and_after_losses() -> None:
+def test_a_declared_ending_goes_before_the_verdicts_of_the_task_and_after_losses() -> None:
     contract = shipped({('episode', 'endings'): {'dropped_load': 'terminated'}})
     order = list(contract.episode.endings)
     assert order.index('policy_lost') < order.index('dropped_load') < order.index('failure')
-    assert contract.episode.endings['dropped_load'] is Ending.TERMINATED
+    assert contract.episode.endings['dropped_load'] is EndingKind.TERMINATED
     assert set(order) == {*BUILT_IN, 'dropped_load'}
 
 
-def test_a_built_in_cause_may_be_written_out_as_it_is() -> None:
+def test_a_built_in_ending_may_be_written_out_as_it_is() -> None:
     contract = shipped({('episode', 'endings'): {'success': 'terminated'}})
     assert list(contract.episode.endings) == list(BUILT_IN)
 
@@ -394,7 +394,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('episode', 'endings', 'time_limit'), 'truncated, which is what time_limit means',
     ),
     (
-        'a cause that is neither', ('episode', 'endings'), {'mine': 'success'},
+        'an ending that is neither', ('episode', 'endings'), {'mine': 'success'},
         ('episode', 'endings', 'mine'), 'one of terminated, truncated',
     ),
     (
@@ -402,7 +402,7 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('episode', 'on_stop', 'obstacle'), 'a reason of the gate',
     ),
     (
-        'a stop for an unknown cause', ('episode', 'on_stop'), {'obstacle_stop': 'crash'},
+        'a stop for an unknown ending', ('episode', 'on_stop'), {'obstacle_stop': 'crash'},
         ('episode', 'on_stop', 'obstacle_stop'), 'one of environment_lost',
     ),
     (

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What ends an episode: one cause, one declarer, told alike everywhere."""
+"""What ends an episode: one ending, one declarer, told alike everywhere."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_the_emergency_stop_ends_the_episode_as_the_operators(world: EpisodeWorl
     check_one_ending(world, 'operator_stop', terminated=False, by='safety_gate')
 
 
-def test_an_end_from_outside_carries_its_own_cause_and_declarer(world: EpisodeWorld) -> None:
+def test_an_end_from_outside_carries_its_own_name_and_declarer(world: EpisodeWorld) -> None:
     world.run(1.0)
     world.carry(world.environment.end('operator_stop', 'operator', 'enough', world.now))
     last = check_one_ending(world, 'operator_stop', terminated=False, by='operator')
@@ -108,10 +108,10 @@ def test_an_end_from_outside_carries_its_own_cause_and_declarer(world: EpisodeWo
     assert last.tick_error is None
 
 
-def test_an_end_for_a_cause_that_the_contract_does_not_know_is_refused(
+def test_an_ending_that_the_contract_does_not_know_is_refused(
     world: EpisodeWorld,
 ) -> None:
-    with pytest.raises(RequestRejected, match="no such cause .expected .*, got 'boredom'"):
+    with pytest.raises(RequestRejected, match="No such ending .expected .*, got 'boredom'"):
         world.environment.end('boredom', 'operator', '', world.now)
     assert world.state is EpisodeState.RUNNING
 
@@ -126,7 +126,7 @@ def test_an_episode_ends_once(world: EpisodeWorld) -> None:
 
 
 @pytest.mark.parametrize(
-    ('part', 'cause', 'bound'),
+    ('part', 'ending', 'bound'),
     [
         ('pose', 'sensor_lost', CONTRACT.observation[0].max_age),
         ('velocity', 'sensor_lost', CONTRACT.observation[1].max_age),
@@ -137,16 +137,16 @@ def test_an_episode_ends_once(world: EpisodeWorld) -> None:
     ],
 )
 def test_the_loss_of_a_part_ends_the_episode_within_its_bound(
-    world: EpisodeWorld, part: str, cause: str, bound: float
+    world: EpisodeWorld, part: str, ending: str, bound: float
 ) -> None:
     world.run(1.0)
     start = world.time.steady
     world.alive.discard(part)
     world.finish(within=bound + 2 * PERIOD)
-    last = check_one_ending(world, cause, terminated=False, by='environment')
+    last = check_one_ending(world, ending, terminated=False, by='environment')
     took = (world.time.steady - start) / NANOSECONDS
     assert bound - 0.1 <= took <= bound + PERIOD + 2 * world.slice + 1e-9
-    (said,) = (item.value for item in last.diagnostics if item.key == f'cause:{cause}')
+    (said,) = (item.value for item in last.diagnostics if item.key == f'ending:{ending}')
     assert said == world.environment.status(world.now).message != ''
     world.alive.add('gate')
     world.run(1.5)
@@ -220,7 +220,7 @@ def test_without_a_recorder_nothing_is_lost_where_none_is_required() -> None:
     assert world.state is EpisodeState.RUNNING
 
 
-def test_of_several_causes_at_once_the_declared_precedence_picks_one() -> None:
+def test_of_several_endings_at_once_the_declared_precedence_picks_one() -> None:
     world = EpisodeWorld().start(goal=NEAR_GOAL)
     world.run(0.5)
     world.alive -= {'gate', 'policy'}
@@ -247,10 +247,10 @@ def test_the_precedence_is_the_order_of_the_contract(
     assert min(together, key=order.index) == first
 
 
-def test_a_cause_of_the_tasks_own_goes_by_its_declaration() -> None:
+def test_an_ending_of_the_tasks_own_goes_by_its_declaration() -> None:
     contract = shipped({('episode', 'endings'): {'dropped_load': 'terminated'}})
     world = EpisodeWorld(contract=contract).start()
-    world.environment._task = Judge(lambda step: Outcome(cause='dropped_load'))
+    world.environment._task = Judge(lambda step: Outcome(ending='dropped_load'))
     world.finish(within=2 * PERIOD)
     check_one_ending(world, 'dropped_load', terminated=True, by='task:go_to_goal')
 
@@ -268,7 +268,7 @@ def raising(error: Exception) -> Callable[[StepView], Outcome]:
         (raising(KeyError('pose')), "KeyError: 'pose' \\(test_environment_endings.py, line"),
         (raising(RuntimeError('no model')), 'RuntimeError: no model'),
         (raising(BoundaryError('no bumper')), 'no bumper'),
-        (lambda step: Outcome(cause='undeclared'), r"a cause of the contract .*'undeclared'"),
+        (lambda step: Outcome(ending='undeclared'), r"an ending of the contract .*'undeclared'"),
         (lambda step: None, 'expected an Outcome, got None'),
         (
             lambda step: Outcome(terms=(RewardTerm(name='progress', value=math.nan),)),
@@ -286,7 +286,7 @@ def test_a_task_that_fails_ends_the_episode_and_is_named(
     assert (last.reward, last.reward_terms) == (0.0, ())
     told = world.environment.status(world.now).message
     assert re.match(f"the task 'go_to_goal', in judge: .*{message}", told)
-    assert KeyValue(key='cause:task_failed', value=told) in last.diagnostics
+    assert KeyValue(key='ending:task_failed', value=told) in last.diagnostics
     world.run(1.5)
     assert world.robot.speed == (0.0, 0.0)
 
@@ -300,7 +300,7 @@ def test_a_task_that_fails_to_supply_its_fields_fails_the_reset() -> None:
     world.begin()
     world.run_until(lambda: world.state.over)
     told = world.environment.status(world.now)
-    assert told.cause == 'reset_failed'
+    assert told.ending == 'reset_failed'
     assert told.message.startswith("the task 'go_to_goal', in observe: KeyError: 'target'")
 
 

@@ -105,7 +105,7 @@ def test_a_stopped_action_still_advances_the_world(world: EpisodeWorld) -> None:
     transition = world.step(0.3, 0.0)
     assert transition is not None
     assert transition.verdict is Verdict.STOPPED
-    assert (transition.cause, transition.truncated) == ('safety_stop', True)
+    assert (transition.ending, transition.truncated) == ('safety_stop', True)
 
 
 @pytest.mark.parametrize('changes', [{'lease': 'stolen'}, {'digest': ''}, {'sequence': 1}])
@@ -121,12 +121,12 @@ def test_a_request_that_was_not_heard_does_not_advance_the_world(
 def test_the_goal_ends_the_episode_like_in_realtime() -> None:
     world = EpisodeWorld(pacing=Pacing.LOCKSTEP).start(goal=NEAR_GOAL)
     last = drive(world, 0.4, 0.0)
-    assert (last.cause, last.terminated) == ('success', True)
+    assert (last.ending, last.terminated) == ('success', True)
 
 
 def test_the_time_limit_is_a_truncation(world: EpisodeWorld) -> None:
     last = drive(world, 0.0, 0.0)
-    assert (last.cause, last.truncated, last.id.step) == ('time_limit', True, CONTRACT.max_steps)
+    assert (last.ending, last.truncated, last.id.step) == ('time_limit', True, CONTRACT.max_steps)
 
 
 def test_the_same_actions_give_the_same_record() -> None:
@@ -165,7 +165,7 @@ def test_dropped_long_enough_the_sensor_is_lost_by_the_worlds_own_time(
 ) -> None:
     world.drops = {'pose'}
     last = drive(world, 0.0, 0.1, most=20)
-    assert last.cause == 'sensor_lost'
+    assert last.ending == 'sensor_lost'
     limit = CONTRACT.observation[0].max_age
     assert limit is not None
     assert last.id.step == int(limit / PERIOD) + 1
@@ -197,7 +197,7 @@ def test_a_simulation_that_fails_ends_the_episode(world: EpisodeWorld) -> None:
     world.advance_error = 'the solver diverged'
     last = world.step(0.3, 0.0)
     assert last is not None
-    assert (last.cause, last.declared_by, last.truncated) == (
+    assert (last.ending, last.declared_by, last.truncated) == (
         'simulation_failed', 'environment', True,
     )  # fmt: skip
     assert world.environment.status(world.now).message == 'the solver diverged'
@@ -208,11 +208,11 @@ def test_a_simulation_that_fails_during_the_reset_fails_the_reset() -> None:
     world.advance_error = 'the solver diverged'
     world.begin()
     told = world.environment.status(world.now)
-    assert (told.cause, told.message) == ('reset_failed', 'the solver diverged')
+    assert (told.ending, told.message) == ('reset_failed', 'the solver diverged')
 
 
 @pytest.mark.parametrize(
-    ('part', 'cause', 'bound'),
+    ('part', 'ending', 'bound'),
     [
         ('gate', 'gate_lost', CONTRACT.safety.gate_timeout),
         ('recorder', 'recorder_lost', CONTRACT.safety.recorder_timeout),
@@ -220,7 +220,7 @@ def test_a_simulation_that_fails_during_the_reset_fails_the_reset() -> None:
     ],
 )
 def test_a_loss_ends_the_episode_in_steady_time_and_never_advances_the_world(
-    world: EpisodeWorld, part: str, cause: str, bound: float
+    world: EpisodeWorld, part: str, ending: str, bound: float
 ) -> None:
     world.step(0.3, 0.0)
     world.alive.discard(part)
@@ -229,7 +229,7 @@ def test_a_loss_ends_the_episode_in_steady_time_and_never_advances_the_world(
     assert world.state is EpisodeState.RUNNING
     wait(world, 0.5)
     last = world.transitions[-1]
-    assert (last.cause, last.declared_by, last.truncated) == (cause, 'environment', True)
+    assert (last.ending, last.declared_by, last.truncated) == (ending, 'environment', True)
     assert (world.time.ros, len(world.advances)) == before
 
 
@@ -239,7 +239,7 @@ def test_a_gate_that_is_deactivated_ends_the_episode_at_once(world: EpisodeWorld
     world.deactivate_gate()
     wait(world, 0.1)
     last = world.transitions[-1]
-    assert (last.cause, last.declared_by, last.truncated) == ('gate_lost', 'environment', True)
+    assert (last.ending, last.declared_by, last.truncated) == ('gate_lost', 'environment', True)
     assert (world.time.ros, len(world.advances)) == before
 
 
@@ -248,7 +248,7 @@ def test_a_world_that_does_not_advance_is_a_lost_robot(world: EpisodeWorld) -> N
     assert world.step(0.3, 0.0) is None
     wait(world, DEADLINE + 0.3)
     last = world.transitions[-1]
-    assert (last.cause, last.truncated) == ('robot_lost', True)
+    assert (last.ending, last.truncated) == ('robot_lost', True)
     assert world.environment.status(world.now).message == 'the world did not advance in time'
 
 
@@ -256,7 +256,7 @@ def test_a_sensor_that_was_announced_and_never_comes_is_a_lost_robot(world: Epis
     world.holds = {'front'}
     assert world.step(0.3, 0.0) is None
     wait(world, DEADLINE + 0.3)
-    assert world.transitions[-1].cause == 'robot_lost'
+    assert world.transitions[-1].ending == 'robot_lost'
 
 
 def test_only_one_advance_is_asked_for_at_a_time(world: EpisodeWorld) -> None:
@@ -275,7 +275,7 @@ def test_the_emergency_stop_ends_the_episode_with_the_next_step(world: EpisodeWo
     world.press()
     last = world.step(0.3, 0.0)
     assert last is not None
-    assert (last.cause, last.declared_by) == ('operator_stop', 'safety_gate')
+    assert (last.ending, last.declared_by) == ('operator_stop', 'safety_gate')
     assert last.verdict is Verdict.STOPPED
     assert Reason.EMERGENCY_STOP in {r.reason for d in last.decisions for r in d.rules}
 
@@ -318,7 +318,7 @@ def test_an_ending_amid_an_advance_is_not_before_what_the_sensors_saw_of_it(
         world.alive.discard('gate')
         wait(world, CONTRACT.safety.gate_timeout + 0.3)
     last = world.transitions[-1]
-    assert last.cause == ends
+    assert last.ending == ends
     assert all(field.age is None or field.age >= 0.0 for field in last.after)
     assert last.closed.ros == ahead
 

@@ -94,7 +94,7 @@ def test_a_client_that_begins_another_abandons_the_first(world: EpisodeWorld) ->
     world.run(1.0)
     world.begin()
     abandoned = world.transitions[-1]
-    assert (abandoned.cause, abandoned.truncated) == ('abandoned', True)
+    assert (abandoned.ending, abandoned.truncated) == ('abandoned', True)
     assert abandoned.id.episode_id == 'episode-1'
     world.run_until(lambda: world.state is EpisodeState.RUNNING)
     assert world.transitions[-1].id.episode_id == 'episode-2'
@@ -137,7 +137,7 @@ def test_a_gate_that_never_comes_to_rest_fails_the_reset_by_name(world: EpisodeW
     world.alive -= {'gate'}
     world.begin()
     world.run_until(lambda: world.state.over)
-    assert world.transitions[-1].cause == 'reset_failed'
+    assert world.transitions[-1].ending == 'reset_failed'
     assert 'the safety gate to bring the robot to rest' in world.environment.message
 
 
@@ -181,7 +181,7 @@ def test_what_grew_old_while_the_recorder_was_waited_for_does_not_start_the_epis
     world.alive.add('recorder')
     world.run(CONTRACT.episode.reset.deadline)
     told = world.environment.status(world.now)
-    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert (told.state, told.ending) == (EpisodeState.TRUNCATED, 'reset_failed')
     lacking = 'a fresh value of pose within its bounds (/pose_detections)'
     assert told.message.endswith(f'still missing: {lacking})')
 
@@ -225,7 +225,7 @@ def test_the_deadline_of_a_reset_names_what_is_missing(part: str, lacking: str) 
     assert world.state is EpisodeState.RESETTING
     world.run(0.2)
     told = world.environment.status(world.now)
-    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert (told.state, told.ending) == (EpisodeState.TRUNCATED, 'reset_failed')
     assert told.message.startswith(f'The reset timed out after {deadline:g} s')
     assert re.search(rf'still missing: {lacking}\)$', told.message)
 
@@ -238,7 +238,7 @@ def test_no_episode_begins_after_the_recorder_has_died() -> None:
     world.begin()
     world.run(CONTRACT.episode.reset.deadline + 0.1)
     told = world.environment.status(world.now)
-    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert (told.state, told.ending) == (EpisodeState.TRUNCATED, 'reset_failed')
     assert told.message.endswith('still missing: the recorder)')
 
 
@@ -249,20 +249,20 @@ def test_a_world_that_does_not_answer_fails_the_reset_by_the_name_of_its_service
     deadline = CONTRACT.episode.reset.deadline
     world.run(deadline + 0.1)
     told = world.environment.status(world.now)
-    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert (told.state, told.ending) == (EpisodeState.TRUNCATED, 'reset_failed')
     assert told.message == (
         f'A step of the reset timed out after {deadline:g} s '
         '(expected the answer of the service reset_world)'
     )
 
 
-def test_a_failed_reset_is_recorded_with_its_cause() -> None:
+def test_a_failed_reset_is_recorded_with_its_ending() -> None:
     world = EpisodeWorld()
     world.reset_error = 'the brakes are stuck'
     world.begin()
     [record] = world.transitions
     assert (record.kind, record.truncated, record.terminated) == (Kind.RESET, True, False)
-    assert (record.cause, record.declared_by) == ('reset_failed', 'environment')
+    assert (record.ending, record.declared_by) == ('reset_failed', 'environment')
     assert record.reset is not None
     assert not record.reset.within_tolerance
     assert world.environment.status(world.now).message == 'the brakes are stuck'
@@ -273,7 +273,7 @@ def test_a_reset_out_of_tolerance_fails_and_says_by_how_much() -> None:
     world.reset_answer = lambda start: (start[0] + 0.2, *start[1:])
     world.begin()
     told = world.environment.status(world.now)
-    assert told.cause == 'reset_failed'
+    assert told.ending == 'reset_failed'
     assert (
         "'start' is out of tolerance (expected within [0.05, 0.05, 0.05] of [-4.0, -3.0, 0.0]"
         in told.message

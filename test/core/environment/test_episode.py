@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The life of an episode, move by move, and the causes of its ending."""
+"""The life of an episode, move by move, and its endings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.environment.causes import BUILT_IN, Ending, foremost
+from boundary_env_ros.core.environment.endings import BUILT_IN, EndingKind, foremost
 from boundary_env_ros.core.environment.episode import Episode, EpisodeState
 from boundary_env_ros.errors import InvalidState
 
@@ -35,9 +35,9 @@ def move(episode: Episode, name: str) -> Episode:
         return episode.run()
     if name == 'step':
         return episode.stepped()
-    ending = Ending.TERMINATED if name == 'terminate' else Ending.TRUNCATED
-    cause = 'success' if name == 'terminate' else 'time_limit'
-    return episode.end(cause=cause, ending=ending, declared_by='environment', message='so')
+    kind = EndingKind.TERMINATED if name == 'terminate' else EndingKind.TRUNCATED
+    ending = 'success' if name == 'terminate' else 'time_limit'
+    return episode.end(ending=ending, kind=kind, declared_by='environment', message='so')
 
 
 @pytest.mark.parametrize(('state', 'name'), list(product(EpisodeState, MOVES)))
@@ -63,7 +63,7 @@ def test_however_it_moves_an_episode_has_an_ending_exactly_when_it_is_over(
             episode = move(episode, name)
         except InvalidState:
             continue
-        assert episode.state.over is bool(episode.cause) is bool(episode.declared_by)
+        assert episode.state.over is bool(episode.ending) is bool(episode.declared_by)
 
 
 def test_an_illegal_move_names_what_is_allowed() -> None:
@@ -74,8 +74,8 @@ def test_an_illegal_move_names_what_is_allowed() -> None:
 
 def test_a_new_episode_carries_nothing_of_the_last() -> None:
     last = Episode(
-        state=EpisodeState.TRUNCATED, episode_id='e1', step=9, seed=1, client='a', cause='success',
-        declared_by='task', message='done',
+        state=EpisodeState.TRUNCATED, episode_id='e1', step=9, seed=1, client='a',
+        ending='success', declared_by='task', message='done',
     )  # fmt: skip
     new = last.begin(episode_id='e2', seed=2, client='b')
     assert new == Episode(state=EpisodeState.RESETTING, episode_id='e2', seed=2, client='b')
@@ -86,11 +86,11 @@ def test_steps_are_counted_from_one() -> None:
     assert episode.stepped().stepped().step == 2
 
 
-@pytest.mark.parametrize(('cause', 'by'), [('', 'environment'), ('success', ''), ('', '')])
-def test_an_ending_without_a_cause_or_a_declarer_is_refused(cause: str, by: str) -> None:
-    with pytest.raises(InvalidState, match='Expected an ending with a cause and a declarer'):
+@pytest.mark.parametrize(('ending', 'by'), [('', 'environment'), ('success', ''), ('', '')])
+def test_an_ending_without_a_name_or_a_declarer_is_refused(ending: str, by: str) -> None:
+    with pytest.raises(InvalidState, match='An ending needs a name and a declarer'):
         Episode(state=EpisodeState.RUNNING).end(
-            cause=cause, ending=Ending.TRUNCATED, declared_by=by
+            ending=ending, kind=EndingKind.TRUNCATED, declared_by=by
         )
 
 
@@ -99,29 +99,29 @@ def test_an_episode_is_over_when_it_was_terminated_or_truncated(state: EpisodeSt
     assert state.over is (state.name in ('TERMINATED', 'TRUNCATED'))
 
 
-# Causes ------------------------------------------------------------------------------------------
+# Endings -----------------------------------------------------------------------------------------
 
 
 def test_only_verdicts_of_the_task_terminate() -> None:
-    terminating = {cause for cause, ending in BUILT_IN.items() if ending is Ending.TERMINATED}
+    terminating = {ending for ending, kind in BUILT_IN.items() if kind is EndingKind.TERMINATED}
     assert terminating == {'success', 'failure'}
 
 
 def test_a_failure_of_the_machinery_goes_before_a_verdict_of_the_task() -> None:
     order = list(BUILT_IN)
     verdicts = [order.index('failure'), order.index('success')]
-    losses = [order.index(cause) for cause in order if cause.endswith('_lost')]
+    losses = [order.index(ending) for ending in order if ending.endswith('_lost')]
     assert max(losses) < min(verdicts)
     assert order[-1] == 'time_limit'
 
 
 @given(st.sets(st.sampled_from(sorted(BUILT_IN)), min_size=1), st.permutations(sorted(BUILT_IN)))
-def test_of_several_causes_the_first_by_precedence_is_the_cause(
+def test_of_several_endings_the_first_by_precedence_counts(
     present: set[str], precedence: list[str]
 ) -> None:
     assert foremost(present, precedence) == min(present, key=precedence.index)
 
 
-def test_without_a_cause_there_is_none() -> None:
+def test_without_an_ending_there_is_none() -> None:
     assert foremost([], BUILT_IN) is None
     assert foremost(['unheard of'], BUILT_IN) is None

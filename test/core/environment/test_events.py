@@ -78,7 +78,7 @@ def tape() -> Tape:
     world.policy = lambda observation: (FAST, 0.0)
     world.start(goal=NEAR_GOAL)
     world.finish()
-    assert world.transitions[-1].cause == 'success'
+    assert world.transitions[-1].ending == 'success'
     return world
 
 
@@ -194,7 +194,7 @@ def test_a_step_without_an_action_belongs_to_none_and_says_who_held() -> None:
 # Termination -------------------------------------------------------------------------------------
 
 
-def test_an_ending_is_told_once_with_its_cause_and_declarer(tape: Tape) -> None:
+def test_an_ending_is_told_once_with_its_name_and_declarer(tape: Tape) -> None:
     [told] = of(EventKind.TERMINATION, tell(listener(), tape.said))
     assert (told.terminated, told.truncated) == (True, False)
     assert told.reason == 'success, declared by task:go_to_goal'
@@ -217,7 +217,7 @@ def test_a_dead_environment_ends_by_the_word_of_the_recorder() -> None:
         id=last,
         state=EpisodeState.TRUNCATED,
         pacing=world.contract.pacing,
-        cause='environment_lost',
+        ending='environment_lost',
         declared_by='recorder',
         message='silent for 0.8 s',
     )

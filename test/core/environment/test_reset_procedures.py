@@ -68,9 +68,9 @@ def confirm(world: EpisodeWorld, user: str = 'Ada', confirmed: bool = True, why:
 def failure(world: EpisodeWorld) -> str:
     """Return what a failed reset says of itself, told alike everywhere."""
     told = world.environment.status(world.now)
-    assert (told.state, told.cause) == (EpisodeState.TRUNCATED, 'reset_failed')
+    assert (told.state, told.ending) == (EpisodeState.TRUNCATED, 'reset_failed')
     last = world.transitions[-1]
-    assert (last.kind, last.cause, last.truncated) == (Kind.RESET, 'reset_failed', True)
+    assert (last.kind, last.ending, last.truncated) == (Kind.RESET, 'reset_failed', True)
     return told.message
 
 

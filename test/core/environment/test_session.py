@@ -38,7 +38,7 @@ def running(client: str = 'ann', episode_id: str = 'one') -> Session:
 def said(
     episode_id: str,
     state: EpisodeState,
-    cause: str = '',
+    ending: str = '',
     client: str = 'ann',
     stamp: ClockReading | None = None,
 ) -> EpisodeStatus:
@@ -47,7 +47,7 @@ def said(
         state=state,
         pacing=Pacing.REALTIME,
         client=client,
-        cause=cause,
+        ending=ending,
         stamp=stamp,
     )
 
@@ -214,7 +214,7 @@ def test_two_steps_at_once_are_one_too_many() -> None:
 
 
 @pytest.mark.parametrize(
-    ('cause', 'error'),
+    ('ending', 'error'),
     [
         ('success', EpisodeEnded),
         ('time_limit', EpisodeEnded),
@@ -226,18 +226,18 @@ def test_two_steps_at_once_are_one_too_many() -> None:
     ],
 )
 def test_a_step_after_the_ending_says_what_ended_it(
-    cause: str, error: type[BoundaryError]
+    ending: str, error: type[BoundaryError]
 ) -> None:
     session = running()
     session.step('one')
-    session.over('one', cause)
+    session.over('one', ending)
     session.stepped('one')
-    with pytest.raises(error, match=cause):
+    with pytest.raises(error, match=ending):
         session.step('one')
     if error is PeerLost:
         with pytest.raises(PeerLost) as raised:
             session.step('one')
-        assert raised.value.code is ResultCode[cause.upper()]
+        assert raised.value.code is ResultCode[ending.upper()]
 
 
 # Closing -----------------------------------------------------------------------------------------

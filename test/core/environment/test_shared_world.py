@@ -207,7 +207,7 @@ def test_if_one_fails_before_all_have_started_none_starts() -> None:
     assert duo.state('cart_a') is EpisodeState.TRUNCATED
     assert duo.message('cart_a') == 'cart_b: a hand'
     (only,) = duo.closed['cart_a']
-    assert (only.cause, only.declared_by) == ('reset_failed', 'environment')
+    assert (only.ending, only.declared_by) == ('reset_failed', 'environment')
 
 
 # Advancing (lockstep) ---------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_who_waits_for_the_others_decision_is_not_blamed_for_it() -> None:
     for _ in range(3):
         duo.waited += deadline // 2  # and the world stands still
         duo.watch()
-    assert duo.closed['cart_b'][-1].cause == 'policy_lost'
+    assert duo.closed['cart_b'][-1].ending == 'policy_lost'
     assert duo.state('cart_a') is EpisodeState.RUNNING
     assert set(duo.world.advance(duo.now)) == {'cart_a'}
 

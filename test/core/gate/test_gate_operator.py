@@ -408,7 +408,7 @@ def test_a_policy_that_died_in_a_takeover_is_lost() -> None:
     world.alive.discard('policy')
     operated(world, SAFETY.policy_timeout + 0.5, 0.0, 0.2)
     assert world.state.over
-    assert [t.cause for t in world.transitions if t.truncated] == ['policy_lost']
+    assert [t.ending for t in world.transitions if t.truncated] == ['policy_lost']
 
 
 def test_an_instant_of_another_host_takes_nothing_over(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import TIME_LIMIT
+from boundary_env_ros.core.environment.endings import TIME_LIMIT
 from boundary_env_ros.core.environment.observation import (
     bring_inside,
     FieldStatus,
@@ -417,8 +417,8 @@ class ObservationChecks:
 
 def _cut_short(now: Transition) -> bool:
     """Return whether neither task, time nor gate ended the episode, but somebody outside."""
-    by_itself = now.cause == TIME_LIMIT or now.declared_by == 'safety_gate'
-    return bool(now.cause) and not by_itself and not now.declared_by.startswith('task:')
+    by_itself = now.ending == TIME_LIMIT or now.declared_by == 'safety_gate'
+    return bool(now.ending) and not by_itself and not now.declared_by.startswith('task:')
 
 
 def _sorted(values: Mapping[str, Vector]) -> tuple[tuple[str, Vector], ...]:

@@ -110,7 +110,7 @@ EPISODE_ENDED = Rule(
 )
 ENDING_DECLARED = Rule(
     'ending-declared',
-    'An ending is terminated or truncated, never both, by one cause of the contract that allows '
+    'An ending is terminated or truncated, never both, by one name of the contract that allows '
     'that flag and one declarer, as it was announced while the robot ran.',
     'Compare `episode: endings:` in the contract and the topic of the episode status; find the '
     'wrapper or the editor that changed a flag.',

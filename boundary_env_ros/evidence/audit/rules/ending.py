@@ -7,9 +7,9 @@ from __future__ import annotations
 import math
 
 from boundary_env_ros.core.contract.model import Contract, OnStale
-from boundary_env_ros.core.environment.causes import (
+from boundary_env_ros.core.environment.endings import (
     BUILT_IN,
-    Ending,
+    EndingKind,
     foremost,
     SENSOR_LOST,
     TIME_LIMIT,
@@ -38,18 +38,18 @@ def _ending_declared(scene: Scene) -> Found:
     now, ended = scene.now, scene.ended
     if now.terminated and now.truncated:
         yield Mismatch('terminated, truncated', 'at most one of the two', 'both')
-    for name in ('cause', 'declared_by'):
+    for name in ('ending', 'declared_by'):
         if bool(getattr(now, name)) is not ended:
             expected = f'{"one" if ended else "none"}, as the flags say'
             yield Mismatch(name, expected, repr(getattr(now, name)))
-    if not now.cause or not ended:
+    if not now.ending or not ended:
         return
     table = scene.terms.contract.episode.endings if scene.terms is not None else BUILT_IN
-    if now.cause in table:
-        actual = Ending.TERMINATED if now.terminated else Ending.TRUNCATED
-        yield from unlike(actual.name.lower(), table[now.cause], actual, f'for {now.cause!r}')
-    elif scene.terms is not None:  # Without the contract a cause of its own cannot be judged.
-        yield Mismatch('cause', f'one of {", ".join(table)}', repr(now.cause))
+    if now.ending in table:
+        actual = EndingKind.TERMINATED if now.terminated else EndingKind.TRUNCATED
+        yield from unlike(actual.name.lower(), table[now.ending], actual, f'for {now.ending!r}')
+    elif scene.terms is not None:  # Without the contract an ending of its own cannot be judged.
+        yield Mismatch('ending', f'one of {", ".join(table)}', repr(now.ending))
 
 
 @of_step(catalogue.ENDING_JUSTIFIED, contract=True)
@@ -60,11 +60,11 @@ def _ending_justified(scene: Scene) -> Found:
         yield Mismatch('id.step', f'at most {limit} steps', f'step {now.id.step}')
     elif now.id.step == limit and not scene.ended:
         yield Mismatch('truncated', f'an ending at step {limit}', 'a running episode')
-    if now.cause == TIME_LIMIT and now.id.step < limit:
-        yield Mismatch('cause', f'{TIME_LIMIT!r} not before step {limit}', f'step {now.id.step}')
+    if now.ending == TIME_LIMIT and now.id.step < limit:
+        yield Mismatch('ending', f'{TIME_LIMIT!r} not before step {limit}', f'step {now.id.step}')
     specs, fields = (*contract.observation, *contract.state), (*now.after, *now.state)
-    if now.cause == SENSOR_LOST and len(fields) == len(specs) and not lost(specs, fields):
-        yield Mismatch('cause', 'a field that is lost', 'every field is there')
+    if now.ending == SENSOR_LOST and len(fields) == len(specs) and not lost(specs, fields):
+        yield Mismatch('ending', 'a field that is lost', 'every field is there')
 
 
 @of_step(catalogue.ENDING_JUSTIFIED, contract=True, imports=if_complete)
@@ -80,23 +80,23 @@ def _stale_ends_episode(scene: Scene) -> Found:
 def _stop_ends_episode(scene: Scene) -> Found:
     now, contract = scene.now, known(scene.terms).contract
     stops = {
-        cause
+        ending
         for decision in now.decisions
         for result in decision.rules
         if result.outcome is Verdict.STOPPED
-        and (cause := contract.episode.on_stop.get(result.reason.name))
+        and (ending := contract.episode.on_stop.get(result.reason.name))
     }
-    yield from ends_by(stops, now.cause, contract)
-    if now.declared_by == GATE and now.cause not in stops:
+    yield from ends_by(stops, now.ending, contract)
+    if now.declared_by == GATE and now.ending not in stops:
         expected = f'one of {", ".join(stops) or "no"} stops of the gate'
-        yield Mismatch('cause', expected, repr(now.cause))
+        yield Mismatch('ending', expected, repr(now.ending))
 
 
-def ends_by(present: set[str], cause: str, contract: Contract) -> Found:
-    """Yield a mismatch unless the episode ended by the foremost cause, or one before it."""
+def ends_by(present: set[str], ending: str, contract: Contract) -> Found:
+    """Yield a mismatch unless the episode ended by the foremost ending, or one before it."""
     if present:
         order = tuple(contract.episode.endings)
-        yield from unlike('cause', foremost({*present, cause} - {''}, order), cause)
+        yield from unlike('ending', foremost({*present, ending} - {''}, order), ending)
 
 
 @of_step(catalogue.REWARD_SUM, imports=if_judged)

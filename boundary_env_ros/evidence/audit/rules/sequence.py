@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from boundary_env_ros.core.contract.model import PublishStep
-from boundary_env_ros.core.environment.causes import RESET_FAILED
+from boundary_env_ros.core.environment.endings import RESET_FAILED
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import sample
 from boundary_env_ros.core.timebase import Clock, elapsed
@@ -70,9 +70,9 @@ def _reset_neutral(scene: Scene) -> Found:
     now = scene.now
     if now.kind is not Kind.RESET:
         return
-    if now.terminated or (now.truncated and now.cause != RESET_FAILED):
+    if now.terminated or (now.truncated and now.ending != RESET_FAILED):
         expected = f'neither, unless it is {RESET_FAILED!r}'
-        yield Mismatch('terminated, truncated', expected, f'an ending by {now.cause!r}')
+        yield Mismatch('terminated, truncated', expected, f'an ending by {now.ending!r}')
     for name, nothing in _NEUTRAL.items():
         yield from unlike(name, nothing, getattr(now, name), 'in a reset')
 
@@ -113,7 +113,7 @@ def _reset_as_contract(scene: Scene) -> Found:
     for name in dict.fromkeys((*declared, *recorded)):
         expected, actual = (tuple(of.get(name, ())) for of in (declared, recorded))
         yield from unlike(f'reset.tolerance.{name}', expected, actual)
-    if not reset.within_tolerance and scene.now.cause != RESET_FAILED:
+    if not reset.within_tolerance and scene.now.ending != RESET_FAILED:
         yield Mismatch('reset.within_tolerance', 'an episode begun within', 'False')
 
 
@@ -146,7 +146,7 @@ def _reset_confirmed(scene: Scene) -> Found:
     asks = scene.terms is None or not all(
         isinstance(step, PublishStep) for step in scene.terms.contract.episode.reset.steps
     )
-    if asks and not reset.confirmed_by and scene.now.cause != RESET_FAILED:
+    if asks and not reset.confirmed_by and scene.now.ending != RESET_FAILED:
         yield Mismatch('reset.confirmed_by', 'a node, a service, a field or a person', 'nobody')
     if reset.duration is not None and reset.duration < 0:
         yield Mismatch('reset.duration', 'at least 0 s', number(reset.duration))
@@ -164,7 +164,7 @@ def _one_after_another(scene: Scene) -> Found:
     if scene.reopened:
         yield Mismatch('id.episode_id', 'an episode that was not left', now.id.episode_id)
     if earlier is not None and (earlier.terminated or earlier.truncated):
-        expected = f'no step after the ending {earlier.cause!r} at step {earlier.id.step}'
+        expected = f'no step after the ending {earlier.ending!r} at step {earlier.id.step}'
         yield Mismatch('id.step', expected, f'step {now.id.step}')
     steady = None if last is None else elapsed(last.closed, now.closed)
     if steady is not None and steady <= 0.0:

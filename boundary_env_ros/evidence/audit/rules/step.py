@@ -9,7 +9,7 @@ import math
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.causes import SUCCESS, TASK_FAILED
+from boundary_env_ros.core.environment.endings import SUCCESS, TASK_FAILED
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.step_builder import answering, TURN
@@ -208,7 +208,7 @@ def judged(
             ),
         )
     except TaskFailed as error:
-        if any(item.key == f'cause:{TASK_FAILED}' for item in now.diagnostics):
+        if any(item.key == f'ending:{TASK_FAILED}' for item in now.diagnostics):
             return  # As the step says: it was not judged.
         # Whoever took a field out of the observation gets here; what is missing is named by the
         # rule about fields.
@@ -223,10 +223,10 @@ def judged(
     total = math.fsum(ours.values())
     if not close(total, now.reward):
         yield Mismatch('reward', number(total), number(now.reward))
-    if outcome.cause:
-        yield from ends_by({outcome.cause}, now.cause, contract)
-    elif now.cause == SUCCESS or now.declared_by.startswith('task:'):
-        yield Mismatch('cause', 'none by the task', f'{now.cause!r} by {now.declared_by!r}')
+    if outcome.ending:
+        yield from ends_by({outcome.ending}, now.ending, contract)
+    elif now.ending == SUCCESS or now.declared_by.startswith('task:'):
+        yield Mismatch('ending', 'none by the task', f'{now.ending!r} by {now.declared_by!r}')
 
 
 @of_step(catalogue.STEP_CONSISTENT, contract=True)

@@ -155,7 +155,7 @@ def _period_kept(scene: Scene) -> Found:
         return
     period = contract.period
     if contract.pacing is Pacing.LOCKSTEP:
-        if now.cause:
+        if now.ending:
             return  # What ends an episode from outside waits for no advance.
         passed = (now.closed.ros.nanoseconds - earlier.closed.ros.nanoseconds) / NANOSECONDS
         expected = period

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from boundary_env_ros.core.environment import causes
+from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
@@ -104,17 +104,17 @@ def wrong_ending(status: EpisodeStatus, last: Transition) -> Found:
         return
     if not (last.terminated or last.truncated):
         return
-    announced = (status.state is EpisodeState.TERMINATED, status.cause, status.declared_by)
-    if status.cause == last.cause == causes.ENVIRONMENT_LOST and last.truncated:
+    announced = (status.state is EpisodeState.TERMINATED, status.ending, status.declared_by)
+    if status.ending == last.ending == endings.ENVIRONMENT_LOST and last.truncated:
         # An environment that hung and woke up says so itself, after the recorder has.
         announced = (*announced[:2], last.declared_by)
-    if announced != (last.terminated, last.cause, last.declared_by):
+    if announced != (last.terminated, last.ending, last.declared_by):
         yield Mismatch(
-            'cause',
+            'ending',
             f'{status.state.name.lower()} by {status.declared_by!r} for '
-            f'{status.cause!r}, as it was announced',
+            f'{status.ending!r}, as it was announced',
             f'{"terminated" if last.terminated else "truncated"} by '
-            f'{last.declared_by!r} for {last.cause!r}',
+            f'{last.declared_by!r} for {last.ending!r}',
         )
 
 

@@ -24,7 +24,7 @@ TASK_FAILED = 'task_failed'
 RESET_FAILED = 'reset_failed'
 
 
-class Ending(IntEnum):
+class EndingKind(IntEnum):
     """
     The two ways an episode ends.
 
@@ -36,29 +36,29 @@ class Ending(IntEnum):
     TRUNCATED = 2
 
 
-#: What each built-in cause is, and, by the order, which of several at one instant is *the* cause:
-#: a failure of the machinery before a verdict of the task, since a verdict on broken evidence is
-#: none; the time limit comes last.
-BUILT_IN: Mapping[str, Ending] = {
-    ENVIRONMENT_LOST: Ending.TRUNCATED,
-    RESET_FAILED: Ending.TRUNCATED,
-    SIMULATION_FAILED: Ending.TRUNCATED,
-    TASK_FAILED: Ending.TRUNCATED,
-    ROBOT_LOST: Ending.TRUNCATED,
-    GATE_LOST: Ending.TRUNCATED,
-    RECORDER_LOST: Ending.TRUNCATED,
-    OPERATOR_STOP: Ending.TRUNCATED,
-    ABANDONED: Ending.TRUNCATED,
-    SAFETY_STOP: Ending.TRUNCATED,
-    SENSOR_LOST: Ending.TRUNCATED,
-    POLICY_LOST: Ending.TRUNCATED,
-    FAILURE: Ending.TERMINATED,
-    SUCCESS: Ending.TERMINATED,
-    TIME_LIMIT: Ending.TRUNCATED,
+#: What each built-in ending is. By the order, the first of several at one instant counts: a
+#: failure of the machinery before a verdict of the task, which rests on broken evidence then; the
+#: time limit comes last.
+BUILT_IN: Mapping[str, EndingKind] = {
+    ENVIRONMENT_LOST: EndingKind.TRUNCATED,
+    RESET_FAILED: EndingKind.TRUNCATED,
+    SIMULATION_FAILED: EndingKind.TRUNCATED,
+    TASK_FAILED: EndingKind.TRUNCATED,
+    ROBOT_LOST: EndingKind.TRUNCATED,
+    GATE_LOST: EndingKind.TRUNCATED,
+    RECORDER_LOST: EndingKind.TRUNCATED,
+    OPERATOR_STOP: EndingKind.TRUNCATED,
+    ABANDONED: EndingKind.TRUNCATED,
+    SAFETY_STOP: EndingKind.TRUNCATED,
+    SENSOR_LOST: EndingKind.TRUNCATED,
+    POLICY_LOST: EndingKind.TRUNCATED,
+    FAILURE: EndingKind.TERMINATED,
+    SUCCESS: EndingKind.TERMINATED,
+    TIME_LIMIT: EndingKind.TRUNCATED,
 }
 
 
 def foremost(present: Iterable[str], precedence: Iterable[str]) -> str | None:
-    """Return the cause that the declared precedence puts first; None if none is present."""
+    """Return the ending that the declared precedence puts first; None if none is present."""
     found = set(present)
-    return next((cause for cause in precedence if cause in found), None)
+    return next((ending for ending in precedence if ending in found), None)

@@ -70,13 +70,13 @@ class Part:
         ]
         if role in ('environment', 'gate'):
             for topic, _, _ in SENSORS:
-                self.listen(topic, lambda data: None)
+                self.subscribe(topic, lambda data: None)
         for number, (topic, _, to, _) in enumerate(HOPS):
             if to == role:
                 following = HOPS[(number + 1) % len(HOPS)][0]
-                self.listen(topic, self.passing(sent[following], sensors))
+                self.subscribe(topic, self.passing(sent[following], sensors))
 
-    def listen(self, topic: str, hear: Any) -> None:
+    def subscribe(self, topic: str, hear: Any) -> None:
         """Subscribe to bytes."""
         self.node.create_subscription(UInt8MultiArray, f'ring/{topic}', hear, _QOS, raw=True)
 

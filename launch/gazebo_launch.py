@@ -12,12 +12,12 @@ from launch_ros.substitutions import FindPackageShare
 from boundary_env_ros.ros.launching import (
     Boundary,
     boundary_arguments,
-    boundary_services,
     environment,
+    gazebo_bridge,
     part_of_the_world,
+    policy_server,
     recorder,
     safety_gates,
-    simulator,
 )
 from boundary_env_ros.simulation.gazebo.partition import partition
 from launch import LaunchDescription
@@ -58,6 +58,6 @@ def generate_launch_description() -> LaunchDescription:
             ),
             *part_of_the_world(server, 'Gazebo'),
             *part_of_the_world(bridge, 'the bridge of Gazebo'),
-            Boundary(simulator(), recorder(), safety_gates, environment(), boundary_services()),
+            Boundary(gazebo_bridge(), recorder(), safety_gates, environment(), policy_server()),
         ]
     )

@@ -5,8 +5,8 @@
 from boundary_env_ros.ros.launching import (
     Boundary,
     boundary_arguments,
-    boundary_services,
     environment,
+    policy_server,
     recorder,
     safety_gates,
 )
@@ -18,6 +18,6 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *boundary_arguments(),
-            Boundary(recorder(), safety_gates, environment(), boundary_services()),
+            Boundary(recorder(), safety_gates, environment(), policy_server()),
         ]
     )

@@ -9,8 +9,8 @@ from launch_ros.substitutions import FindPackageShare
 from boundary_env_ros.ros.launching import (
     Boundary,
     boundary_arguments,
-    boundary_services,
     environment,
+    policy_server,
     recorder,
     safety_gates,
     simulated_robot,
@@ -31,8 +31,6 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=params,
                 description='File of parameters of the simulated robot.',
             ),
-            Boundary(
-                simulated_robot(), recorder(), safety_gates, environment(), boundary_services()
-            ),
+            Boundary(simulated_robot(), recorder(), safety_gates, environment(), policy_server()),
         ]
     )

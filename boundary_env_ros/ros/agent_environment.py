@@ -92,7 +92,7 @@ class AgentEnvironment:
             name=node.get_name(),
         )
         self._outgoing = {
-            record: node.speak(kind, node.topic_of(agent, topic), qos)
+            record: node.add_publisher(kind, node.topic_of(agent, topic), qos)
             for record, kind, topic, qos in (
                 (Observation, msg.Observation, names.OBSERVATION, names.RECORD),
                 (Transition, msg.Transition, names.TRANSITION, names.RECORD),
@@ -124,13 +124,13 @@ class AgentEnvironment:
         ):
             if kind is not msg.SimStepResponse or contract.pacing is Pacing.LOCKSTEP:
                 place = node.topic_of(agent, topic)
-                node.listen(kind, place, hear, qos, raw=True, rate=RATE)
+                node.add_subscription(kind, place, hear, qos, raw=True, rate=RATE)
         for service, name, callback in (
             (srv.BeginEpisode, names.BEGIN_EPISODE, self._on_begin),
             (srv.EndEpisode, names.END_EPISODE, self._on_end),
             (srv.ConfirmReset, names.CONFIRM_RESET, self._on_confirm),
         ):
-            node.serve(service, node.topic_of(agent, name), callback)
+            node.add_service(service, node.topic_of(agent, name), callback)
 
     # Events --------------------------------------------------------------------------------------
 

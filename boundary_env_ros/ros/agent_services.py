@@ -97,7 +97,7 @@ class AgentServices:
             self._drawing = Drawing(contract)
         except MissingDependency as missing:
             self._drawing = missing
-        self._event = node.speak(
+        self._event = node.add_publisher(
             msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
         )
         # In this order: of what has come, the executor takes a step before the ending it led to.
@@ -107,7 +107,7 @@ class AgentServices:
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY),
         ):
             place = contract.topic_of(agent, topic)
-            node.listen(message, place, callback, qos, raw=True, rate=RATE)
+            node.add_subscription(message, place, callback, qos, raw=True, rate=RATE)
         for kind, name, answer in (
             (srv.Reset, 'reset', self._reset),
             (srv.Step, 'step', self._step),
@@ -118,7 +118,7 @@ class AgentServices:
             (srv.Close, 'close', self._close),
         ):
             place = contract.topic_of(agent, f'{node.get_name()}/{name}')
-            node.serve(kind, place, self._answering(kind, answer), group=waiting)
+            node.add_service(kind, place, self._answering(kind, answer), group=waiting)
 
     def activate(self) -> None:
         """Make the client, which looks for environment and gate from now on."""

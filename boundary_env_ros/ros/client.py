@@ -3,7 +3,7 @@
 """
 A client of the services of a boundary, with callbacks for its events.
 
-It needs neither contract nor task: the node ``boundary_services`` has them.
+It needs neither contract nor task: the node ``policy_server`` has them.
 """
 
 from __future__ import annotations
@@ -440,7 +440,7 @@ class BoundaryClient:
         if ask(client, request, until=until, patience=0.5 * SIGN_OF_LIFE) is None:
             raise LinkTimeout(
                 f'{client.srv_name} did not answer within {self._startup_timeout:g} s. '
-                'Is the node `boundary_services` alive?'
+                'Is the node `policy_server` alive?'
             )
         self._met = True
 
@@ -451,7 +451,7 @@ class BoundaryClient:
             if time.monotonic() > deadline:
                 raise LinkTimeout(
                     f'Nobody serves {client.srv_name} on ROS_DOMAIN_ID {self._own.domain_id} '
-                    f'(waited {self._startup_timeout:g} s). Start the node `boundary_services`.'
+                    f'(waited {self._startup_timeout:g} s). Start the node `policy_server`.'
                 )
             time.sleep(_LOOK)
 

@@ -321,7 +321,7 @@ class ContractNode(LifecycleNode):
                 f'(got {", ".join(self.contract.agents)}).'
             )
         for topic in self.elsewhere():
-            self.listen(
+            self.add_subscription(
                 msg.ContractDescription,
                 topic,
                 self._on_description,
@@ -476,11 +476,11 @@ class ContractNode(LifecycleNode):
 
     # What it is made of -------------------------------------------------------------------------
 
-    def speak(self, kind: Any, topic: str, qos: QoSProfile | int) -> Any:
+    def add_publisher(self, kind: Any, topic: str, qos: QoSProfile | int) -> Any:
         """Return a publisher that lives until the cleanup."""
         return self.own(self.destroy_publisher, self.create_publisher(kind, topic, qos))
 
-    def listen(
+    def add_subscription(
         self,
         kind: Any,
         topic: str,
@@ -534,7 +534,7 @@ class ContractNode(LifecycleNode):
         """How many messages, requests and parameters were refused since the process began."""
         return self._incoming.refused
 
-    def serve(
+    def add_service(
         self, kind: Any, name: str, callback: Callable[[Any, Any], Any], *, group: Any = None
     ) -> None:
         """Offer a service until the cleanup, in a callback group of its own if it waits."""

@@ -75,7 +75,7 @@ class FirstReadings:
         qos = names.sensor(item.qos, node.contract.pacing)
         topic = node.topic_of(self._agent, item.topic)
         kind = message_class(item.type)
-        node.listen(kind, topic, on_message, qos, warn=False, group=group)
+        node.add_subscription(kind, topic, on_message, qos, warn=False, group=group)
 
     def _take_field(self, item: Input, message: Any, info: Any) -> bool:
         reading = self._node.read(item, message)

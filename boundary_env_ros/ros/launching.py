@@ -266,10 +266,10 @@ def recorder() -> BoundaryNode:
     )
 
 
-def boundary_services() -> BoundaryNode:
-    """Return the node ``boundary_services``, if wanted. Its successor knows no session."""
+def policy_server() -> BoundaryNode:
+    """Return the node ``policy_server``, if wanted. Its successor knows no session."""
     return BoundaryNode(
-        'boundary_services',
+        'policy_server',
         respawn=True,
         condition=IfCondition(LaunchConfiguration('services')),
     )
@@ -283,9 +283,9 @@ def simulated_robot() -> BoundaryNode:
     )
 
 
-def simulator() -> BoundaryNode:
-    """Return the node ``simulator``, the driver of a robot in Gazebo. It has no successor."""
-    return BoundaryNode('simulator')
+def gazebo_bridge() -> BoundaryNode:
+    """Return the node ``gazebo_bridge``, the driver of a robot in Gazebo. It has no successor."""
+    return BoundaryNode('gazebo_bridge')
 
 
 class _Phase(Enum):

@@ -30,13 +30,13 @@ EVALUATE_ACTIONS = 'safety_gate/evaluate_actions'
 CONFIRM_RESET = 'environment/confirm_reset'
 LABEL_EPISODE = 'recorder/label_episode'
 
-RESET = 'boundary_services/reset'
-STEP = 'boundary_services/step'
-BATCH_STEP = 'boundary_services/batch_step'
-OBSERVE = 'boundary_services/observe'
-SPACES = 'boundary_services/spaces'
-RENDER = 'boundary_services/render'
-CLOSE = 'boundary_services/close'
+RESET = 'policy_server/reset'
+STEP = 'policy_server/step'
+BATCH_STEP = 'policy_server/batch_step'
+OBSERVE = 'policy_server/observe'
+SPACES = 'policy_server/spaces'
+RENDER = 'policy_server/render'
+CLOSE = 'policy_server/close'
 
 
 def profile(depth: int, *, reliable: bool, latched: bool = False) -> QoSProfile:

@@ -118,7 +118,7 @@ def boundary_nodes(
         *((NodeSpec(name='simulated_robot', parameters=parameters),) if simulated else ()),
         *gates(contract, parameters),
         NodeSpec(name='environment', parameters=parameters),
-        *((NodeSpec(name='boundary_services', parameters=parameters),) if services else ()),
+        *((NodeSpec(name='policy_server', parameters=parameters),) if services else ()),
     )
 
 

@@ -31,7 +31,7 @@ class ReleasedStop:
         topic = contract.safety.emergency_stop
         self._node, self._heartbeat = node, contract.heartbeat
         self._publishers = [
-            node.speak(Bool, node.topic_of(agent, topic), names.LATCHED)
+            node.add_publisher(Bool, node.topic_of(agent, topic), names.LATCHED)
             for agent in contract.agents
             if topic
         ]

@@ -69,7 +69,7 @@ class ResetClient:
         self._publishers = {
             step.topic: (
                 message_class(step.type),
-                node.speak(message_class(step.type), step.topic, names.RECORD),
+                node.add_publisher(message_class(step.type), step.topic, names.RECORD),
             )
             for step in procedure.steps
             if isinstance(step, PublishStep)

@@ -126,7 +126,7 @@ class SensorBuffer:
             asked = names.sensor(qos[topic.name], node.contract.pacing)
             topic.depth = asked.depth
             topic.waiting = deque(maxlen=_FIELDS_KEPT)
-            topic.subscription = node.listen(
+            topic.subscription = node.add_subscription(
                 topic.kind,
                 node.topic_of(agent, topic.name),
                 with_info(self._listener(topic, due)),

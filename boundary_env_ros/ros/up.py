@@ -192,23 +192,23 @@ class _States:
         self._contract = contract
         incoming = Incoming(node)
 
-        def listen(kind: Any, topic: str, qos: Any, take: Any) -> None:
+        def subscribe(kind: Any, topic: str, qos: Any, take: Any) -> None:
             node.create_subscription(kind, topic, incoming.guarded(topic, take), qos)
 
         for agent in contract.agents:
-            listen(
+            subscribe(
                 msg.GateStatus,
                 contract.topic_of(agent, names.GATE_STATUS),
                 names.LATCHED,
                 self._taker(self._gates, agent, GateStatus),
             )
-            listen(
+            subscribe(
                 msg.EpisodeStatus,
                 contract.topic_of(agent, names.EPISODE_STATUS),
                 names.LATCHED_MANY,
                 self._taker(self._episodes, agent, EpisodeStatus),
             )
-        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, self._on_recorder)
+        subscribe(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, self._on_recorder)
 
     @staticmethod
     def _taker(kept: dict[str, Any], agent: str, kind: type) -> Any:

@@ -14,12 +14,12 @@ import pytest
 from boundary_env_ros.core.gate.decision import GateState, Reason, REASON_TEXT, Verdict
 
 NODES = (
-    'boundary_services',
+    'policy_server',
     'environment',
     'recorder',
     'safety_gate',
     'simulated_robot',
-    'simulator',
+    'gazebo_bridge',
 )
 GATE = text_of('doc/nodes/safety_gate.md')
 RULES = text_of('boundary_env_ros/core/gate/gate.py') + ''.join(
@@ -85,8 +85,8 @@ def test_page_names_the_services_of_the_node(node: str) -> None:
 
 
 def test_nodes_without_a_service_of_their_own_are_known() -> None:
-    # What these two serve is named by the contract, or by the simulator.
-    assert {node for node in NODES if not _served(node)} == {'simulated_robot', 'simulator'}
+    # What these two serve is named by the contract, or by Gazebo's bridge.
+    assert {node for node in NODES if not _served(node)} == {'simulated_robot', 'gazebo_bridge'}
 
 
 @pytest.mark.parametrize('node', NODES)
@@ -96,7 +96,7 @@ def test_page_has_the_parameters_of_the_node(node: str) -> None:
 
 
 @pytest.mark.parametrize(
-    'node', ['boundary_services', 'environment', 'safety_gate', 'simulated_robot']
+    'node', ['policy_server', 'environment', 'safety_gate', 'simulated_robot']
 )
 def test_page_describes_the_parameters_as_the_node_declares_them(node: str) -> None:
     page = section(text_of(f'doc/nodes/{node}.md'), 'Parameters')

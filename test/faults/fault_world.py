@@ -58,7 +58,7 @@ class WireProbe(Probe):
         self._marks: list[Any] = []
         super().__init__(domain_id)
 
-    def listen(self, topic: str, kind: Any, qos: Any) -> None:
+    def subscribe(self, topic: str, kind: Any, qos: Any) -> None:
         """Keep every message of a topic from now on."""
         heard = self._heard.setdefault(topic, [])
 
@@ -77,7 +77,7 @@ class WireProbe(Probe):
         itself comes back after a look: so many times, and no topic has so many left.
         """
         if not self._marks:
-            self.listen(_MARK, String, names.RECORD)
+            self.subscribe(_MARK, String, names.RECORD)
             self._marks.append(self.node.create_publisher(String, _MARK, names.RECORD))
             self.until(self._marks[0].get_subscription_count, 10.0, 'its own mark')
         for _ in range(_LOOKS):
@@ -324,9 +324,9 @@ class FaultWorld(World):
             process.stop()
 
     def _listen(self) -> None:
-        self.probe.listen(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
+        self.probe.subscribe(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
         super()._listen()
-        self.probe.listen(APPLIED, String, names.RECORD)
+        self.probe.subscribe(APPLIED, String, names.RECORD)
         node = self.probe.node
         # They stay: one that comes and goes would have to be found anew each time.
         self._requests = node.create_publisher(

@@ -120,9 +120,11 @@ class FaultyRobot(SimulatedRobotNode):
         self._faults = json.loads(message.data)
         self._applied.publish(String(data=str(time.monotonic_ns())))
 
-    def speak(self, kind: Any, topic: str, qos: Any) -> Any:
+    def add_publisher(self, kind: Any, topic: str, qos: Any) -> Any:
         """Return a publisher that can fail."""
-        return Failing(super().speak(kind, topic, qos), lambda: self._faults.get(topic, ''))
+        return Failing(
+            super().add_publisher(kind, topic, qos), lambda: self._faults.get(topic, '')
+        )
 
 
 def main() -> int:

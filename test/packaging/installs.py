@@ -14,12 +14,12 @@ import sys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NODES = (
-    'boundary_services',
+    'policy_server',
     'environment',
     'recorder',
     'safety_gate',
     'simulated_robot',
-    'simulator',
+    'gazebo_bridge',
 )
 INTERFACES = sorted(
     path.relative_to(REPOSITORY).as_posix()

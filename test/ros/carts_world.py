@@ -122,7 +122,7 @@ class CartsWorld:
             NodeSpec(name='simulated_robot', parameters={**common, **_ROBOT}),
             *gates(self.env.contract, common),
             NodeSpec(name='environment', parameters=common),
-            *(NodeSpec(name='boundary_services', parameters=common) for _ in range(services)),
+            *(NodeSpec(name='policy_server', parameters=common) for _ in range(services)),
         )
         self._logs = folder / 'logs'
         self._killed: list[str] = []
@@ -146,7 +146,7 @@ class CartsWorld:
                     (names.ACTUATION_EVIDENCE, msg.ActuationEvidence, names.RECORD),
                     (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
                 ):
-                    self.probe.listen(f'{agent}/{topic}', kind, qos)
+                    self.probe.subscribe(f'{agent}/{topic}', kind, qos)
             yield self
 
     def renew(self) -> None:

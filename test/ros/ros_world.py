@@ -232,7 +232,7 @@ class Probe:
         self.node.destroy_node()
         rclpy.shutdown(context=self._context)
 
-    def listen(self, topic: str, kind: Any, qos: Any) -> None:
+    def subscribe(self, topic: str, kind: Any, qos: Any) -> None:
         """Keep every message of a topic from now on."""
         heard = self._heard.setdefault(topic, [])
 
@@ -393,7 +393,7 @@ class World:
         if recorder:
             self._specs['recorder'] = {**common, 'run': str(self.run)}
         if services:
-            self._specs['boundary_services'] = common
+            self._specs['policy_server'] = common
         self._stack = ExitStack()
         self.processes: dict[str, NodeProcess] = {}
         self._envs: list[BoundaryEnv] = []
@@ -439,7 +439,7 @@ class World:
             (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
             (names.RECORDER_STATUS, msg.RecorderStatus, names.LATCHED),
         ):
-            probe.listen(topic, kind, qos)
+            probe.subscribe(topic, kind, qos)
         for topic in (group.topic, names.GATE_STATUS, names.EPISODE_STATUS, group.feedback.topic):
             probe.until(
                 lambda topic=topic: probe.node.count_publishers(

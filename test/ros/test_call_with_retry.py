@@ -63,10 +63,10 @@ def server(client: AgentClient, episode_id: str, *, alive: bool) -> tuple[Isolat
     return made, asked
 
 
-def boundary_services(domain: int, *, alive: bool) -> tuple[IsolatedNode, list[str]]:
+def policy_server(domain: int, *, alive: bool) -> tuple[IsolatedNode, list[str]]:
     """Return a node that serves what is needed here, or seems to, and what it was asked."""
     asked: list[str] = []
-    made = IsolatedNode('boundary_services', domain_id=domain)
+    made = IsolatedNode('policy_server', domain_id=domain)
 
     def serve(kind: Any, name: str, seconds: float = 0.0) -> None:
         def answer(_: Any, response: Any) -> Any:
@@ -149,7 +149,7 @@ def test_whom_nobody_answered_is_answered_by_the_successor(client: AgentClient) 
 def test_a_question_that_changes_nothing_is_asked_of_the_successor_too(
     isolated: int,
 ) -> None:
-    dead, _ = boundary_services(isolated, alive=False)
+    dead, _ = policy_server(isolated, alive=False)
     with BoundaryClient('ann', domain_id=isolated, timeout=_LONG) as client:
         with ThreadPoolExecutor(1) as other:
             answer = other.submit(client.render)
@@ -157,7 +157,7 @@ def test_a_question_that_changes_nothing_is_asked_of_the_successor_too(
             while not rendering.service_is_ready():
                 time.sleep(0.01)
             time.sleep(0.1)  # as above
-            successor, asked = boundary_services(isolated, alive=True)
+            successor, asked = policy_server(isolated, alive=True)
             answer.result(_LONG)
         assert asked
     successor.close()
@@ -165,7 +165,7 @@ def test_a_question_that_changes_nothing_is_asked_of_the_successor_too(
 
 
 def test_a_reset_is_asked_for_once_and_not_before_the_client_is_known(isolated: int) -> None:
-    frozen, asked = boundary_services(isolated, alive=False)
+    frozen, asked = policy_server(isolated, alive=False)
     with BoundaryClient('ann', domain_id=isolated, timeout=3.0, startup_timeout=3.0) as client:
         found = (
             client._clients[names.SPACES].service_is_ready,
@@ -175,14 +175,10 @@ def test_a_reset_is_asked_for_once_and_not_before_the_client_is_known(isolated: 
         while not all(each() for each in found):
             assert time.monotonic() < deadline, 'Expect the services to be found.'
             time.sleep(0.01)
-        with pytest.raises(
-            LinkTimeout, match=r'boundary_services/spaces did not answer within 3 s'
-        ):
+        with pytest.raises(LinkTimeout, match=r'policy_server/spaces did not answer within 3 s'):
             client.reset()
         frozen.spin_in_thread('thawed')
-        with pytest.raises(
-            LinkTimeout, match=r'boundary_services/reset did not answer within 3 s'
-        ):
+        with pytest.raises(LinkTimeout, match=r'policy_server/reset did not answer within 3 s'):
             client.reset()
     assert asked.count('reset') == 1
     frozen.close()

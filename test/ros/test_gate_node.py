@@ -56,7 +56,7 @@ CHANGES: dict[str, Any] = {
 def world(make_world: MakeWorld) -> World:
     """Return one world for all tests of this module, whose drivers were probed."""
     made = make_world(changes=CHANGES, gate={'probe_on_activation': True})
-    made.probe.listen(TOPIC, DiagnosticArray, names.RECORD)
+    made.probe.subscribe(TOPIC, DiagnosticArray, names.RECORD)
     made.probe.until(
         lambda: any(seconds > 0.0 for seconds in status(made).driver_timeouts),
         SOON,

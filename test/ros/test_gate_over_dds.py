@@ -41,7 +41,7 @@ STRANGE = 0.777
 def world(make_world: MakeWorld) -> World:
     """Return one world for all tests of this module; none kills anything in it."""
     made = make_world(changes=PATIENT)
-    made.probe.listen(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
+    made.probe.subscribe(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
     return made
 
 

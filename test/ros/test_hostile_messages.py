@@ -26,8 +26,8 @@ from boundary_env_ros.errors import SimulationFailed
 from boundary_env_ros.ros import message_guard
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
-from boundary_env_ros.ros.nodes.boundary_services import BoundaryServices
 from boundary_env_ros.ros.nodes.environment import EnvironmentNode
+from boundary_env_ros.ros.nodes.policy_server import PolicyServer
 from boundary_env_ros.ros.nodes.recorder import Recorder
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.nodes.simulated_robot import SimulatedRobotNode
@@ -37,7 +37,7 @@ from boundary_env_ros.ros.recorded_topics import RawMessage
 pytestmark = pytest.mark.ros
 
 EVERY_SENSOR = Path(__file__).parents[1] / 'storage/good_contracts/every_sensor.yaml'
-NODES = (SafetyGate, EnvironmentNode, SimulatedRobotNode, Recorder, BoundaryServices)
+NODES = (SafetyGate, EnvironmentNode, SimulatedRobotNode, Recorder, PolicyServer)
 INFO = {'source_timestamp': 1, 'received_timestamp': 2}
 
 

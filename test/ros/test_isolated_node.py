@@ -63,7 +63,7 @@ def test_a_context_that_somebody_else_has_shut_down_is_let_go_of_all_the_same(
 def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(
     domain: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    renamed = ['program', '--ros-args', '-r', '__node:=boundary_services']
+    renamed = ['program', '--ros-args', '-r', '__node:=policy_server']
     monkeypatch.setattr(sys, 'argv', renamed)
     with IsolatedNode('own', domain_id=domain) as own:
         assert own.node.get_name().startswith('own_')

@@ -263,7 +263,7 @@ class Lab:
             (names.GATE_DECISION, msg.GateDecision, names.RECORD),
             (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
         ):
-            probe.listen(topic, kind, qos)
+            probe.subscribe(topic, kind, qos)
         probe.until(self.robot.is_heard, 30.0, 'a gate that hears the arm')
         self.env = BoundaryEnv(file, world='ros', domain_id=domain, startup_timeout=_SOON)
         self.pool = ThreadPoolExecutor(1)

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.ros
 def world(make_world: MakeWorld) -> World:
     """Return one world in lockstep for all tests of this module."""
     made = make_world(pacing='lockstep', changes=PATIENT)
-    made.probe.listen(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
+    made.probe.subscribe(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
     return made
 
 

@@ -63,7 +63,7 @@ class Lone:
             (names.GATE_STATUS, msg.GateStatus, names.LATCHED),
             (names.GATE_DECISION, msg.GateDecision, names.RECORD),
         ):
-            self.probe.listen(topic, kind, qos)
+            self.probe.subscribe(topic, kind, qos)
         self.probe.until(lambda: self.status, SOON, 'a status')
         self.episode = EpisodeState.RESETTING
         self.speaks: dict[str, Callable[[], None]] = {}

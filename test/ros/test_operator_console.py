@@ -114,7 +114,7 @@ class Terminal:
 def world(make_world: MakeWorld) -> World:
     """Return a world whose resets ask for a person, with a recorder."""
     made = make_world(changes=CHANGES, recorder=True, pacing='lockstep')
-    made.probe.listen(names.EPISODE_LABEL, msg.EpisodeLabel, names.RECORD)
+    made.probe.subscribe(names.EPISODE_LABEL, msg.EpisodeLabel, names.RECORD)
     return made
 
 

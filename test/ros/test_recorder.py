@@ -84,8 +84,8 @@ class Bench:
         stack.callback(self.probe.close)
         self.bring_up = BringUp(domain_id=domain_id)
         stack.callback(self.bring_up.close)
-        self.probe.listen(names.RECORDER_STATUS, msg.RecorderStatus, names.LATCHED)
-        self.probe.listen(names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY)
+        self.probe.subscribe(names.RECORDER_STATUS, msg.RecorderStatus, names.LATCHED)
+        self.probe.subscribe(names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY)
 
     def use_contract(self, changes: Mapping[str, Any]) -> None:
         """Write the contract that the next recorder has."""

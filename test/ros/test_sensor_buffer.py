@@ -41,7 +41,9 @@ class Listening:
     def refuse(self, what: str, error: Exception) -> None:
         """Take note of nothing: what counts here is that it goes on."""
 
-    def listen(self, kind: Any, topic: str, callback: Any, qos: Any, *, raw: bool) -> Any:
+    def add_subscription(
+        self, kind: Any, topic: str, callback: Any, qos: Any, *, raw: bool
+    ) -> Any:
         assert raw
         self.callbacks.append((topic, callback))
         self.depths.append(qos.depth)

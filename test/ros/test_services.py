@@ -70,8 +70,8 @@ def world(make_world: MakeWorld) -> World:
         'episode': {'time_limit': LIMIT / 10},
     }
     made = make_world(pacing='lockstep', services=True, changes=changes)
-    made.probe.listen(names.EVENT, msg.EnvironmentEvent, names.RECORD)
-    made.probe.listen(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
+    made.probe.subscribe(names.EVENT, msg.EnvironmentEvent, names.RECORD)
+    made.probe.subscribe(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
     return made
 
 
@@ -220,7 +220,7 @@ def test_an_inactive_node_says_so_and_an_episode_ends_with_it(world: World) -> N
     call = world.probe.call
     began = call(srv.Reset, names.RESET, srv.Reset.Request(client='ann'), _SOON)
     bring_up = BringUp(domain_id=world.domain_id)
-    process = world.processes['boundary_services']
+    process = world.processes['policy_server']
 
     def turn(transition: int) -> None:
         bring_up.change(process, transition, time.monotonic() + _SOON)

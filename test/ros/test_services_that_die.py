@@ -48,7 +48,7 @@ _SOON = 30.0
 def world(make_world: MakeWorld) -> World:
     """Return a world in realtime whose dead are raised after every test."""
     made = make_world(recorder=True, services=True, changes={**PATIENT, 'safety': SAFETY, **SLOW})
-    made.probe.listen(names.EVENT, msg.EnvironmentEvent, names.RECORD)
+    made.probe.subscribe(names.EVENT, msg.EnvironmentEvent, names.RECORD)
     return made
 
 
@@ -66,7 +66,7 @@ def client(world: World) -> Iterator[BoundaryClient]:
     try:
         made.close()
     except LinkTimeout:
-        assert not world.processes['boundary_services'].alive
+        assert not world.processes['policy_server'].alive
 
 
 def drive(world: World, client: BoundaryClient) -> None:
@@ -163,7 +163,7 @@ def test_services_that_are_killed_stop_the_robot_and_lose_the_policy(
     world: World, client: BoundaryClient
 ) -> None:
     drive(world, client)
-    world.kill('boundary_services')
+    world.kill('policy_server')
     last = ending(world, client.episode_id)
     assert (last.ending, last.truncated) == ('policy_lost', True)
     world.probe.until(lambda: world.speed() < 0.01, _SOON, 'a cart that stands still')

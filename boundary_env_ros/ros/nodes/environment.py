@@ -68,8 +68,10 @@ class EnvironmentNode(ContractNode):
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
         )
-        self._advances = self.speak(msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD)
-        self.listen(
+        self._advances = self.add_publisher(
+            msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD
+        )
+        self.add_subscription(
             msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
         )
         self._procedure = ResetClient(self, on_world=self._on_world, on_called=self._on_called)

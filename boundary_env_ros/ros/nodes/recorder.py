@@ -168,8 +168,8 @@ class Recorder(ContractNode):
             )
             for agent in self.contract.agents
         }
-        self._labels = self.speak(msg.EpisodeLabel, names.EPISODE_LABEL, names.RECORD)
-        self.serve(srv.LabelEpisode, '~/label_episode', self._on_label)
+        self._labels = self.add_publisher(msg.EpisodeLabel, names.EPISODE_LABEL, names.RECORD)
+        self.add_service(srv.LabelEpisode, '~/label_episode', self._on_label)
         self._heard = RawSubscriptions(self, topics, self._on_lost)
         self.every(_POLL_PERIOD, self._poll)
         self.every(_ADAPT_PERIOD, self._heard.adapt)

@@ -237,11 +237,11 @@ class SafetyGate(ContractNode):
             relied_on=self._relied_on(),
             patience=contract.safety.gate_timeout,
         )
-        self._decisions = self.speak(msg.GateDecision, names.GATE_DECISION, names.RECORD)
-        self._status = self.speak(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
-        self._diagnostics = self.speak(DiagnosticArray, TOPIC, names.RECORD)
+        self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
+        self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        self._diagnostics = self.add_publisher(DiagnosticArray, TOPIC, names.RECORD)
         self._sensors = [
-            self.listen(
+            self.add_subscription(
                 message_class(item.type),
                 item.topic,
                 self._sensor(item),
@@ -255,16 +255,18 @@ class SafetyGate(ContractNode):
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED),
             (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY),
         ):
-            self.listen(kind, topic, hear, qos, raw=True, rate=RATE)
+            self.add_subscription(kind, topic, hear, qos, raw=True, rate=RATE)
         if contract.pacing is Pacing.LOCKSTEP:
             advanced, qos = names.SIM_STEP_RESPONSE, names.RECORD
-            self.listen(msg.SimStepResponse, advanced, self._on_advanced, qos, raw=True, rate=RATE)
+            self.add_subscription(
+                msg.SimStepResponse, advanced, self._on_advanced, qos, raw=True, rate=RATE
+            )
         # However a press is offered, and if it was latched before this node was here, one of these
         # hears it. That most are heard more than once changes nothing; that some do not fit a
         # publisher is no reason to warn.
         stop = contract.safety.emergency_stop
         self._stops = [
-            self.listen(Bool, stop, self._on_emergency_stop, qos, warn=False)
+            self.add_subscription(Bool, stop, self._on_emergency_stop, qos, warn=False)
             for qos in (names.RECORD, names.LATCHED_MANY, names.SENSOR)
             if stop
         ]
@@ -275,7 +277,7 @@ class SafetyGate(ContractNode):
             (Trigger, '~/probe_driver', self._on_probe_service),
             (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
         ):
-            self.serve(service, name, callback)
+            self.add_service(service, name, callback)
 
     def _output(self, group: ActionSpec) -> _Output:
         """Return what commands go out by, and listen to what comes back there."""
@@ -290,7 +292,7 @@ class SafetyGate(ContractNode):
         )
         for echoes, qos in zip(output.echoes, (names.RECORD, names.SENSOR), strict=True):
             hear = partial(self._on_command, output, echoes)
-            self.listen(kind, group.topic, hear, qos, warn=False, raw=True, rate=RATE)
+            self.add_subscription(kind, group.topic, hear, qos, warn=False, raw=True, rate=RATE)
         return output
 
     def activate(self) -> None:

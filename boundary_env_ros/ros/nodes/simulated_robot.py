@@ -82,7 +82,7 @@ class SimulatedRobotNode(ContractNode):
         self._now = self._start()
         self._robot = make_robot(contract, self._now, self._options(), self.value('robot'))
         self._outgoing = {
-            topic: self.speak(message_class(kind), topic, names.SENSOR_LOCKSTEP)
+            topic: self.add_publisher(message_class(kind), topic, names.SENSOR_LOCKSTEP)
             for topic, kind in self._robot.topics.items()
         }
         self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
@@ -92,24 +92,24 @@ class SimulatedRobotNode(ContractNode):
                 topic = contract.topic_of(agent, group.topic)
                 self._commanded[topic] = 0
                 hear = partial(self._on_command, topic, reader(group.source))
-                self.listen(message_class(group.type), topic, hear, names.COMMAND)
+                self.add_subscription(message_class(group.type), topic, hear, names.COMMAND)
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
-            self.serve(srv.ResetWorld, service, self._on_reset)
+            self.add_service(srv.ResetWorld, service, self._on_reset)
         self._stop = ReleasedStop(self)
         self._clock_publisher = None
         if contract.sim_time:
-            self._clock_publisher = self.speak(ClockMessage, '/clock', 10)
+            self._clock_publisher = self.add_publisher(ClockMessage, '/clock', 10)
         if contract.pacing is Pacing.LOCKSTEP:
             self._advanced = {
-                agent: self.speak(
+                agent: self.add_publisher(
                     msg.SimStepResponse,
                     self.topic_of(agent, names.SIM_STEP_RESPONSE),
                     names.RECORD,
                 )
                 for agent in contract.agents
             }
-            self.listen(
+            self.add_subscription(
                 msg.SimStepRequest,
                 names.SIM_STEP_REQUEST,
                 self._on_advance,

@@ -207,7 +207,7 @@ class GazeboCart:
                 NamedValues(name='goal', values=place.goal, unit=('m', 'm')),
             ),
             completed=state.at_ns,
-            confirmed_by='simulator',
+            confirmed_by='gazebo_bridge',
         )
 
     def see(self, state: BodyState) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulator``: Gazebo behind its bridge, as drivers would be."""
+"""The node ``gazebo_bridge``: Gazebo behind its bridge, as drivers would be."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _PERIOD = 0.005
 _TRUTH, _CONTACTS, _COMMAND = 'ground_truth', 'gazebo/contacts', 'gazebo/cmd_vel'
 
 
-class Simulator(ContractNode):
+class GazeboBridge(ContractNode):
     """
     Stands between a contract and the cart in Gazebo.
 
@@ -59,7 +59,7 @@ class Simulator(ContractNode):
     """
 
     def __init__(self) -> None:
-        super().__init__('simulator', 'robot')
+        super().__init__('gazebo_bridge', 'robot')
         self.declare('world', 'warehouse', 'Name of the world in the simulator.')
         self.declare('entity', 'warehouse_cart', 'Name of the cart in the simulator.')
         self.declare('goal', 'goal', 'Name of the mark of the goal; empty: there is none.')
@@ -92,9 +92,9 @@ class Simulator(ContractNode):
         self._cart = GazeboCart(contract)
         config = CartConfig()
         (group,) = contract.action
-        self._drive = self.speak(Twist, _COMMAND, names.COMMAND)
+        self._drive = self.add_publisher(Twist, _COMMAND, names.COMMAND)
         hear = partial(self._on_command, reader(group.source))
-        self.listen(message_class(group.type), group.topic, hear, names.COMMAND)
+        self.add_subscription(message_class(group.type), group.topic, hear, names.COMMAND)
 
         topics = dict(sensor_topics(contract))
         self._heard = Heard(config, tuple(topics))
@@ -104,11 +104,15 @@ class Simulator(ContractNode):
             # Of the truth more is wanted than its stamp.
             if self._lockstep and topic != _TRUTH:
                 note = partial(self._on_sensor, topic)
-                self.listen(message_class(topics[topic]), topic, note, names.SENSOR_LOCKSTEP)
-        self.listen(Odometry, _TRUTH, self._on_truth, names.SENSOR_LOCKSTEP)
-        self.listen(self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP)
+                self.add_subscription(
+                    message_class(topics[topic]), topic, note, names.SENSOR_LOCKSTEP
+                )
+        self.add_subscription(Odometry, _TRUTH, self._on_truth, names.SENSOR_LOCKSTEP)
+        self.add_subscription(
+            self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP
+        )
         self._made = {
-            WIRE[name][0]: self.speak(
+            WIRE[name][0]: self.add_publisher(
                 message_class(WIRE[name][1]), WIRE[name][0], names.SENSOR_LOCKSTEP
             )
             for name in MADE
@@ -126,12 +130,16 @@ class Simulator(ContractNode):
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             # It waits for answers and messages, whose callbacks are of the other group.
-            self.serve(
+            self.add_service(
                 srv.ResetWorld, service, self._on_reset, group=MutuallyExclusiveCallbackGroup()
             )
         if self._lockstep:
-            self._advanced = self.speak(msg.SimStepResponse, names.SIM_STEP_RESPONSE, names.RECORD)
-            self.listen(msg.SimStepRequest, names.SIM_STEP_REQUEST, self._on_advance, names.RECORD)
+            self._advanced = self.add_publisher(
+                msg.SimStepResponse, names.SIM_STEP_RESPONSE, names.RECORD
+            )
+            self.add_subscription(
+                msg.SimStepRequest, names.SIM_STEP_REQUEST, self._on_advance, names.RECORD
+            )
 
     def _check_step(self) -> None:
         step, period = self.value('step'), self.contract.period
@@ -454,8 +462,8 @@ def _gazebo_interfaces() -> SimpleNamespace:
 
 
 def main() -> int:
-    """Run the node ``simulator``."""
-    return run(Simulator)
+    """Run the node ``gazebo_bridge``."""
+    return run(GazeboBridge)
 
 
 if __name__ == '__main__':

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The node ``boundary_services``: the whole conversation of a policy as services, and its events.
+The node ``policy_server``: the whole conversation of a policy as services, and its events.
 
 It is a client like any other: it has a world of its own for every agent. Its callbacks wait, so
 that those of gate and environment never do.
@@ -22,18 +22,18 @@ from boundary_env_ros.ros.contract_node import ContractNode, run
 _THREADS = 16
 
 
-class BoundaryServices(ContractNode):
+class PolicyServer(ContractNode):
     """
     Serves the conversation with every agent of a world to any client of ROS.
 
-    The services of an agent alone are the node's own (``boundary_services/reset``); of several,
-    each has its own (``cart_a/boundary_services/reset``), as each has topics of its own.
+    The services of an agent alone are the node's own (``policy_server/reset``); of several,
+    each has its own (``cart_a/policy_server/reset``), as each has topics of its own.
     """
 
     several_agents = True
 
     def __init__(self) -> None:
-        super().__init__('boundary_services', 'client')
+        super().__init__('policy_server', 'client')
         self._waiting = ReentrantCallbackGroup()
         self._agents: tuple[AgentServices, ...] = ()
 
@@ -63,8 +63,8 @@ def _executor() -> MultiThreadedExecutor:
 
 
 def main() -> int:
-    """Run the node ``boundary_services``."""
-    return run(BoundaryServices, _executor)
+    """Run the node ``policy_server``."""
+    return run(PolicyServer, _executor)
 
 
 if __name__ == '__main__':

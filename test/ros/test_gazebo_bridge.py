@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The node ``simulator``, before a process with the services and topics of Gazebo."""
+"""The node ``gazebo_bridge``, before a process with the services and topics of Gazebo."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def hall(
         assert server.stdout.readline() == b'ready\n'
         common = {'contract': str(file), 'pacing': pacing}
         nodes = {
-            'simulator': {**common, 'entity': entity},
+            'gazebo_bridge': {**common, 'entity': entity},
             'recorder': {**common, 'run': str(folder / 'run')},
             'safety_gate': common,
             'environment': common,
@@ -104,7 +104,7 @@ def hall(
         )
         probe = Probe(domain)
         stack.callback(probe.close)
-        probe.listen('ground_truth', message_class('nav_msgs/msg/Odometry'), SENSOR_LOCKSTEP)
+        probe.subscribe('ground_truth', message_class('nav_msgs/msg/Odometry'), SENSOR_LOCKSTEP)
         made = Hall(file, folder / 'run', domain, pacing, probe)
         made.processes, made.server = processes, server
         yield made
@@ -180,7 +180,7 @@ def test_what_the_bridge_does_not_bring_is_named(opened: Open) -> None:
 
 def test_a_step_that_does_not_fit_into_the_period_is_refused(tmp_path: Path) -> None:
     parameters = {'contract': 'warehouse_cart', 'pacing': 'lockstep', 'step': 0.003}
-    node = NodeSpec(name='simulator', parameters=parameters)
+    node = NodeSpec(name='gazebo_bridge', parameters=parameters)
     with (
         reserved_domain() as domain,
         pytest.raises(LinkError, match=r'into 0\.1 s of warehouse_cart, got 0\.003 s'),
@@ -193,7 +193,7 @@ def test_who_waits_for_a_simulator_that_does_not_answer_learns_of_a_deactivation
     opened: Open,
 ) -> None:
     world = opened('lockstep', 'no_answer')
-    change = partial(world.probe.call, ChangeState, 'simulator/change_state')
+    change = partial(world.probe.call, ChangeState, 'gazebo_bridge/change_state')
     client = world.probe.node.create_client(srv.ResetWorld, 'reset_world')
     world.probe.until(client.service_is_ready, 20.0, 'the service reset_world')
     target = [

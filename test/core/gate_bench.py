@@ -430,7 +430,11 @@ class Witness:
         asked = None if decision.request is None else self._meaning(wanted, before)
         if decision.trigger in (Trigger.OPERATOR, Trigger.PROBE):
             asked = decision.requested_command
-            own = Reason.OPERATOR if decision.trigger is Trigger.OPERATOR else Reason.PROBE
+            own = (
+                Reason.OPERATOR
+                if decision.trigger is Trigger.OPERATOR
+                else Reason.DRIVER_TIMEOUT_PROBE
+            )
             if command and decision.verdict is not Verdict.STOPPED:
                 assert own in reasons(decision), 'moved by somebody who is not named'
         if decision.verdict is Verdict.ADMITTED:
@@ -557,7 +561,7 @@ class Bench:
         asked = {'digest': DIGEST, 'agent': AGENT, 'episode_id': self.episode, **changes}
         wanted = f'lease-{self.leases}'
         self.gate.apply(Arm(client=client, lease_id=wanted, now=self.time.now, **asked))
-        lease = self.gate.state.authority.lease
+        lease = self.gate.state.lease_state.lease
         assert lease is not None
         if lease.lease_id == wanted:
             self.lease_of, self.sequence = lease.episode_id, 0

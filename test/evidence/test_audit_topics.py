@@ -190,7 +190,7 @@ def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
 
 @pytest.mark.parametrize(
     ('crowded', 'topic', 'count'),
-    [({'crowded': {'scan': 2}}, 'scan', '2'), ({'competing': 1}, 'a command topic', '1')],
+    [({'crowded': {'scan': 2}}, 'scan', '2'), ({'foreign_commands': 1}, 'a command topic', '1')],
 )
 def test_foreign_publisher_is_named_with_its_topic_and_how_many_there_are(
     loaded: LoadedContract,

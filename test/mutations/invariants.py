@@ -45,7 +45,7 @@ SHAPING = 'core/gate/rules/limiting.py'
 MOTION = 'core/gate/rules/motion.py'
 OBSTACLES = 'core/gate/rules/obstacles.py'
 ROTATION = 'core/gate/rules/rotation.py'
-CURVATURE = 'core/gate/rules/scale_together.py'
+SCALE_TOGETHER = 'core/gate/rules/scale_together.py'
 RULING = 'core/gate/rules/evaluate.py'
 COMMANDS = 'core/gate/commands.py'
 MEASURED = 'core/gate/rules/measured.py'
@@ -81,7 +81,7 @@ _OBSTACLES = 'gate/test_gate_obstacles.py::test_'
 _RULES = 'gate/test_gate_rules.py::test_'
 _MOTION = 'gate/test_gate_motion.py::test_'
 _ROTATION = 'gate/test_gate_rotation.py::test_'
-_CURVATURE = 'gate/test_gate_curvature.py::test_'
+_SCALE_TOGETHER = 'gate/test_gate_scale_together.py::test_'
 _COMMANDS = 'gate/test_commands.py::test_'
 _WORKSPACE = 'gate/test_workspace.py::test_'
 _REPUBLISH = 'gate/test_gate_republish.py::test_'
@@ -179,7 +179,7 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'The last sequence number that was heard is remembered',
         REDUCER,
-        'heard = replace(state, authority=state.authority.heard(request))',
+        'heard = replace(state, lease_state=state.lease_state.heard(request))',
         'heard = state',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
@@ -263,7 +263,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A latched emergency stop refuses arming',
         REDUCER,
-        '        authority.check_released()\n        self._refuse_unpublished',
+        '        lease_state.check_released()\n        self._refuse_unpublished',
         '        self._refuse_unpublished',
         (_PRESSED + 'a_latched_emergency_stop_refuses_arming',),
     ),
@@ -284,8 +284,8 @@ _MUST_IT_STOP = (
     Mutation(
         'With the emergency stop its lease is gone',
         REDUCER,
-        'authority=state.authority.cleared()).without_lease()',
-        'authority=state.authority.cleared())',
+        'lease_state=state.lease_state.cleared()).without_lease()',
+        'lease_state=state.lease_state.cleared())',
         (_PRESSED + 'a_lease_from_before_the_emergency_stop_does_not_outlive_its_clearing',),
     ),
     Mutation(
@@ -576,8 +576,8 @@ _WHAT_MAY_BE_PUBLISHED = (
         '    keep_curvature(limits, wanted, shaped)\n',
         '',
         (
-            _CURVATURE + 'what_is_beyond_its_bounds_is_scaled_as_a_whole',
-            _CURVATURE + 'what_is_slowed_before_an_obstacle_is_scaled_as_a_whole',
+            _SCALE_TOGETHER + 'what_is_beyond_its_bounds_is_scaled_as_a_whole',
+            _SCALE_TOGETHER + 'what_is_slowed_before_an_obstacle_is_scaled_as_a_whole',
         ),
     ),
     Mutation(
@@ -592,7 +592,10 @@ _WHAT_MAY_BE_PUBLISHED = (
         MOTION,
         '    if limits.curvatures:',
         '    if False:',
-        (_CURVATURE + 'the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled',),
+        (
+            _SCALE_TOGETHER
+            + 'the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled',
+        ),
     ),
     Mutation(
         'An action out of turn is refused',
@@ -611,8 +614,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep the gate holds once in a step of another',
         REDUCER,
-        '(state.held_for == step or state.senses.awaits(*step))',
-        'state.senses.awaits(*step)',
+        '(state.held_for == step or state.readings.awaits(*step))',
+        'state.readings.awaits(*step)',
         (_TURNS + 'in_the_step_of_another_the_command_in_force_goes_on_once',),
     ),
     Mutation(
@@ -718,8 +721,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A command that the driver has braked from is not held',
         REDUCER,
-        'held = output.command is not None and not output.driver_took_over(now)',
-        'held = output.command is not None',
+        'held = commands.command is not None and not commands.driver_took_over(now)',
+        'held = commands.command is not None',
         (_LIMITS + 'a_gate_that_hung_until_the_driver_braked_holds_no_command_any_more',),
     ),
 )
@@ -766,8 +769,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'An environment of another agent is not heard',
         REDUCER,
-        '(status.id.digest, status.id.agent) != (authority.digest, authority.agent)',
-        'status.id.digest != authority.digest',
+        '(status.id.digest, status.id.agent) != (lease_state.digest, lease_state.agent)',
+        'status.id.digest != lease_state.digest',
         (_LEASES + 'what_the_environment_of_another_agent_says_is_not_heard',),
     ),
     Mutation(
@@ -811,7 +814,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'At the end of a lease what moves is braked',
         REDUCER,
-        '        if state.authority.over or state.authority.braking is not None:\n',
+        '        if state.lease_state.over or state.lease_state.braking is not None:\n',
         '        if False:\n',
         (
             _LEASES + 'at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver',
@@ -852,22 +855,22 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'At rest after its end a lease is gone',
         REDUCER,
-        'lease = None if state.authority.over else state.authority.lease',
-        'lease = state.authority.lease',
+        'lease = None if state.lease_state.over else state.lease_state.lease',
+        'lease = state.lease_state.lease',
         ('gate/test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
     ),
     Mutation(
         'Armed for an episode that is being reset it publishes nothing',
         REDUCER,
-        '        if not state.authority.running:\n            return state, ()  # armed',
+        '        if not state.lease_state.running:\n            return state, ()  # armed',
         '        if False:\n            return state, ()  # armed',
         (_LEASES + 'during_the_reset_an_armed_gate_publishes_nothing',),
     ),
     Mutation(
         'An environment under another contract is not heard',
         REDUCER,
-        '(status.id.digest, status.id.agent) != (authority.digest, authority.agent)',
-        'status.id.agent != authority.agent',
+        '(status.id.digest, status.id.agent) != (lease_state.digest, lease_state.agent)',
+        'status.id.agent != lease_state.agent',
         (_LEASES + 'an_environment_under_another_contract_is_not_heard',),
     ),
     Mutation(
@@ -901,14 +904,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A held command is repeated once a period',
         REDUCER,
-        '        if not output.due(now, self._contract.period if again is None else again):',
+        '        if not commands.due(now, self._contract.period if again is None else again):',
         '        if False:',
         (_SILENCE + 'a_held_command_is_repeated_once_a_period_not_at_every_tick',),
     ),
     Mutation(
         'At rest the stop is repeated once a period',
         REDUCER,
-        '            if resting and not output.due(now, self._contract.period):',
+        '            if resting and not commands.due(now, self._contract.period):',
         '            if resting:',
         (_SILENCE + 'at_rest_the_stop_is_repeated_once_a_period',),
     ),
@@ -944,14 +947,14 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A takeover drops what is left of a chunk',
         STATE,
-        'teleoperated=held, chunk=None, output',
-        'teleoperated=held, output',
+        'teleoperated=held, chunk=None, commands',
+        'teleoperated=held, commands',
         ('gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
         'In lockstep a request waits for the sensors of its observation',
         REDUCER,
-        '            or not state.senses.awaits(request.id.episode_id, request.id.step)\n',
+        '            or not state.readings.awaits(request.id.episode_id, request.id.step)\n',
         '            or True\n',
         (
             _LOCKSTEP + 'a_request_waits_for_the_sensors_of_its_observation',
@@ -1065,9 +1068,9 @@ _REST = (
         (_DEACTIVATION + 'a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command',),
     ),
     Mutation(
-        'A competing publisher stops',
+        'A foreign publisher stops',
         STOPPING,
-        '    if situation.competing:\n',
+        '    if situation.foreign_commands:\n',
         '    if False:\n',
         (_HEALTH + 'a_foreign_publisher_stops_for_as_long_as_he_is_there',),
     ),
@@ -1285,7 +1288,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'The rules are told what is under way',
         REDUCER,
-        '            recent_commands=output.under_way(now),\n',
+        '            recent_commands=commands.under_way(now),\n',
         '',
         (_IN_TIME + 'what_was_never_sent_is_not_under_way',),
     ),
@@ -1417,7 +1420,7 @@ _PROBE_OF_THE_DRIVERS = (
     Mutation(
         'A probe waits for what is missing before it moves anything',
         REDUCER,
-        '            if emitted is None and not state.authority.emergency:\n',
+        '            if emitted is None and not state.lease_state.emergency:\n',
         '            if False:\n',
         (_PROBE + 'a_probe_waits_for_the_sensors_before_it_moves_anything',),
     ),
@@ -1452,8 +1455,8 @@ _PROBE_OF_THE_DRIVERS = (
     Mutation(
         'With a latched emergency stop no driver is probed',
         REDUCER,
-        '        state.authority.check_released()\n        lease = state.authority.lease\n',
-        '        lease = state.authority.lease\n',
+        '        state.lease_state.check_released()\n        lease = state.lease_state.lease\n',
+        '        lease = state.lease_state.lease\n',
         (_PROBE + 'an_emergency_stop_brakes_at_once_whatever_is_being_measured',),
     ),
 )
@@ -1469,7 +1472,7 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'Whoever may not ask is told so by a plan',
         REDUCER,
-        '                if authority.running\n                else not_armed()\n',
+        '                if lease_state.running\n                else not_armed()\n',
         '',
         (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
     ),
@@ -1497,7 +1500,7 @@ _BY_HAND = (
     Mutation(
         'A hand that is silent is let go of by the timer',
         REDUCER,
-        '        if state.teleoperated and not state.senses.switch_held(now):\n',
+        '        if state.teleoperated and not state.readings.switch_held(now):\n',
         '        if False:\n',
         (_OPERATOR + 'a_hand_that_is_silent_has_let_go',),
     ),
@@ -1529,8 +1532,8 @@ _BY_HAND = (
     Mutation(
         'Whoever takes over goes on from the last command',
         STATE,
-        'output=self.output.handed_over()',
-        'output=self.output.dropped()',
+        'commands=self.commands.handed_over()',
+        'commands=self.commands.dropped()',
         (
             _OPERATOR + 'whoever_takes_over_goes_on_from_the_last_command',
             _OPERATOR + 'the_policy_goes_on_from_what_the_operator_commanded',
@@ -1547,7 +1550,7 @@ _BY_HAND = (
     Mutation(
         'A hand moves nothing without a running episode',
         REDUCER,
-        'if not held or not state.authority.running or self._lockstep:',
+        'if not held or not state.lease_state.running or self._lockstep:',
         'if not held or self._lockstep:',
         (
             _OPERATOR + 'an_operator_moves_nothing_without_a_running_episode',
@@ -1557,21 +1560,21 @@ _BY_HAND = (
     Mutation(
         'In lockstep a hand moves once a step',
         REDUCER,
-        'if not held or not state.authority.running or self._lockstep:',
-        'if not held or not state.authority.running:',
+        'if not held or not state.lease_state.running or self._lockstep:',
+        'if not held or not state.lease_state.running:',
         (_OPERATOR + 'in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks',),
     ),
     Mutation(
         'A hand that was there before the lease is there now',
         REDUCER,
-        '            teleoperated=state.senses.switch_held(now),\n',
+        '            teleoperated=state.readings.switch_held(now),\n',
         '            teleoperated=False,\n',
         (_OPERATOR + 'a_switch_that_is_held_before_the_arming_need_not_be_heard_again',),
     ),
     Mutation(
         'A hand that let go before the lease is not there now',
         REDUCER,
-        '            teleoperated=state.senses.switch_held(now),\n',
+        '            teleoperated=state.readings.switch_held(now),\n',
         '',
         (_OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',),
     ),

@@ -80,7 +80,7 @@ def drive_until(
     return None
 
 
-def competing(decision: GateDecision) -> bool:
+def foreign_seen(decision: GateDecision) -> bool:
     """Return whether another publisher is a reason."""
     return Reason.FOREIGN_PUBLISHER in {result.reason for result in decision.rules}
 
@@ -93,7 +93,7 @@ def unarmed(decision: GateDecision) -> bool:
 def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the_audit_tells(
     world: World, env: BoundaryEnv, second: NodeProcess
 ) -> None:
-    stop = drive_until(world, env, competing)
+    stop = drive_until(world, env, foreign_seen)
     assert stop is not None, second.last_words()
     assert stop.verdict is Verdict.STOPPED
     assert drive_until(world, env, unarmed) is not None, second.last_words()

@@ -156,14 +156,14 @@ class Lazy(Gate):
     """Brakes at half the rate that the contract asks for."""
 
     def apply(self, event: Event, clock: Clock | None = None) -> Decisions:
-        before = self.state.output.command
+        before = self.state.commands.command
         decisions = super().apply(event, clock)
         ticked = isinstance(event, Tick) and decisions and decisions[-1].command
         if before is None or not ticked:
             return decisions
         pairs = zip(before, decisions[-1].command, strict=True)
         lazy = tuple((was + value) / 2.0 for was, value in pairs)
-        self.state = replace(self.state, output=replace(self.state.output, command=lazy))
+        self.state = replace(self.state, output=replace(self.state.commands, command=lazy))
         return (replace(decisions[-1], command=lazy),)
 
 

@@ -101,8 +101,8 @@ class Reason(IntEnum):
     TIME_TO_COLLISION = 30
     REPUBLISHED = 31
     NOT_A_ROTATION = 32
-    CURVATURE = 33
-    PROBE = 34
+    SCALED_TOGETHER = 33
+    DRIVER_TIMEOUT_PROBE = 34
     STILL_STOPPED = 35
 
 
@@ -139,8 +139,8 @@ REASON_TEXT: dict[Reason, str] = {
     Reason.TIME_TO_COLLISION: 'an obstacle would be reached too soon at that speed',
     Reason.REPUBLISHED: 'the command in force is sent again, on its way to what was asked for',
     Reason.NOT_A_ROTATION: 'four of the numbers are not a unit quaternion',
-    Reason.CURVATURE: 'scaled along with another dimension, to keep the curvature',
-    Reason.PROBE: 'the timeout of the driver is measured',
+    Reason.SCALED_TOGETHER: 'scaled together with another dimension that was limited',
+    Reason.DRIVER_TIMEOUT_PROBE: 'the timeout of the driver is measured',
     Reason.STILL_STOPPED: 'it was stopped, and nothing acceptable was asked for since',
 }
 

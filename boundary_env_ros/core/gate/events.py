@@ -42,7 +42,7 @@ class Known(TypedDict, total=False):
     since_environment: float | None
     since_tick: float | None
     clock_error: float | None
-    competing: int
+    foreign_commands: int
     crowded: Mapping[str, int]
     overruns: int
     measurements: Mapping[str, Measurement]
@@ -138,7 +138,7 @@ class PublishersSeen(Event):
 
     Attributes
     ----------
-    competing
+    foreign_commands
         How many there are on the command topics that are not this gate.
     crowded
         How many there are beyond what the contract allows, by the topic that the gate goes by.
@@ -148,7 +148,7 @@ class PublishersSeen(Event):
 
     """
 
-    competing: int = 0
+    foreign_commands: int = 0
     crowded: Mapping[str, int] = field(default_factory=dict)
     unpublished: str = ''
 

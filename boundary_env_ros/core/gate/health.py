@@ -20,7 +20,7 @@ class Health:
     ----------
     contract
         The contract.
-    competing
+    foreign_commands
         Publishers on the command topics that are not the gate.
     crowded
         How many publishers there are beyond those that there may be, by the topic that the gate
@@ -35,7 +35,7 @@ class Health:
     """
 
     contract: Contract
-    competing: int = 0
+    foreign_commands: int = 0
     crowded: Mapping[str, int] = field(default_factory=dict)
     unpublished: str = ''
     late: tuple[bool, ...] = ()

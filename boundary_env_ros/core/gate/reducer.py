@@ -143,24 +143,24 @@ class Reducer:
 
     def _arm(self, state: State, event: Arm) -> Step:
         """Grant the lease for one episode, to the caller that arms the gate for it."""
-        authority, now = state.authority, event.now
-        authority.check(event.digest, event.agent)
+        lease_state, now = state.lease_state, event.now
+        lease_state.check(event.digest, event.agent)
         self._refuse_unprobed(state)
-        authority.check_released()
+        lease_state.check_released()
         self._refuse_unpublished(state)
-        if authority.lease_of(event.episode_id, event.client) is not None:
+        if lease_state.lease_of(event.episode_id, event.client) is not None:
             return state, ()
         self._refuse_unheard(state, now)
         lease = Lease(lease_id=event.lease_id, holder=event.client, episode_id=event.episode_id)
         state = state.without_lease()
         state = replace(
             state,
-            authority=replace(state.authority, lease=lease),
+            lease_state=replace(state.lease_state, lease=lease),
             health=replace(state.health, late=()),
             last_request=now.steady,
             pending=None,
             # A hand that was there before the lease is there now, too.
-            teleoperated=state.senses.switch_held(now),
+            teleoperated=state.readings.switch_held(now),
         )
         return state, ()
 
@@ -203,7 +203,7 @@ class Reducer:
 
         In lockstep the world speaks when it is reset, which is after the arming.
         """
-        unheard = () if self._lockstep else state.senses.unheard(now)
+        unheard = () if self._lockstep else state.readings.unheard(now)
         if unheard:
             raise RequestRejected(
                 'Sensors that the gate needs are not heard: '
@@ -218,13 +218,13 @@ class Reducer:
         In lockstep, decide on the next action of a chunk if that is its turn, or to hold if the
         step is the turn of another agent.
         """
-        status, authority, now = event.status, state.authority, event.now
-        if (status.id.digest, status.id.agent) != (authority.digest, authority.agent):
+        status, lease_state, now = event.status, state.lease_state, event.now
+        if (status.id.digest, status.id.agent) != (lease_state.digest, lease_state.agent):
             return state, ()
-        was_running = authority.running
-        authority = replace(authority, episode=status)
-        state = replace(state, authority=authority, heard_environment=now.steady)
-        if not authority.running:
+        was_running = lease_state.running
+        lease_state = replace(lease_state, episode=status)
+        state = replace(state, lease_state=lease_state, heard_environment=now.steady)
+        if not lease_state.running:
             state = replace(state, chunk=None)  # nothing of it outlives its episode
         elif not was_running:
             # The policy's time runs from here, not from its arming during the reset.
@@ -232,17 +232,17 @@ class Reducer:
         return self._resume(state, event)
 
     def _press(self, state: State, event: EmergencyStop) -> Step:
-        authority = state.authority.after_press(event.pressed)
-        latches = authority.emergency and not state.authority.emergency
-        state = replace(state, authority=authority)
+        lease_state = state.lease_state.after_press(event.pressed)
+        latches = lease_state.emergency and not state.lease_state.emergency
+        state = replace(state, lease_state=lease_state)
         return self._run_timer(state, event) if latches else (state, ())
 
     def _clear(self, state: State, event: ClearEmergencyStop) -> Step:
-        return replace(state, authority=state.authority.cleared()).without_lease(), ()
+        return replace(state, lease_state=state.lease_state.cleared()).without_lease(), ()
 
     def _tighten(self, state: State, event: Tighten) -> Step:
         limits = tightened_limits(self._declared, event.runtime_limits)
-        if state.authority.lease is not None:
+        if state.lease_state.lease is not None:
             refuse_looser(state.limits, limits, 'it is while a lease is out')
         return replace(state, limits=limits, runtime_limits=event.runtime_limits), ()
 
@@ -250,19 +250,19 @@ class Reducer:
 
     def _measure(self, state: State, event: Measured) -> Step:
         """Take a value of an input; in lockstep, decide what was waiting for it."""
-        senses = state.senses.after(event.name, event.values, event.captured, event.now)
-        state = replace(state, senses=senses)
+        readings = state.readings.after(event.name, event.values, event.captured, event.now)
+        state = replace(state, readings=readings)
         act = self._operate if event.name == OPERATOR else self._resume
         return act(state, event)
 
     def _advance(self, state: State, event: WorldMoved) -> Step:
-        senses = replace(state.senses, advanced=event.report)
-        return self._resume(replace(state, senses=senses), event)
+        readings = replace(state.readings, advanced=event.report)
+        return self._resume(replace(state, readings=readings), event)
 
     def _see_publishers(self, state: State, event: PublishersSeen) -> Step:
         health = replace(
             state.health,
-            competing=event.competing,
+            foreign_commands=event.foreign_commands,
             crowded=event.crowded,
             unpublished=event.unpublished,
         )
@@ -273,7 +273,7 @@ class Reducer:
         return replace(_let_go(state), health=replace(state.health, ticked=None)), ()
 
     def _went_out(self, state: State, event: WentOut) -> Step:
-        return replace(state, output=state.output.gone_out(event.now)), ()
+        return replace(state, commands=state.commands.gone_out(event.now)), ()
 
     # The probe of the drivers --------------------------------------------------------------------
 
@@ -286,8 +286,8 @@ class Reducer:
                 'realtime).',
                 ResultCode.UNSUPPORTED,
             )
-        state.authority.check_released()
-        lease = state.authority.lease
+        state.lease_state.check_released()
+        lease = state.lease_state.lease
         if lease is not None:
             raise RequestRejected(
                 f'{lease.holder!r} holds a lease (expected none).', ResultCode.LEASE_HELD
@@ -305,12 +305,12 @@ class Reducer:
     def _go_on_probing(self, state: State, probe: DriverProbe, at: Event) -> Step:
         situation = self._situation(state, Trigger.PROBE, at)
         measured = measured_command(state.limits, situation.measurements)
-        emitted = None if state.output.command is None else state.output.emitted
+        emitted = None if state.commands.command is None else state.commands.emitted
         probe = probe.looked(measured, emitted, at.now)
         if not probe.running:
             # It brakes by itself, or failed to: either way the gate brings it to rest.
             return _braking_for_nobody(replace(state, probe=probe)), ()
-        wanted: Vector | None = state.output.goal or None
+        wanted: Vector | None = state.commands.goal or None
         if probe.phase is Phase.MOVING:
             if measured is None:
                 if emitted is None:
@@ -322,7 +322,7 @@ class Reducer:
         state = replace(state, probe=probe)
         if ruling.verdict is Verdict.STOPPED:
             reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
-            if emitted is None and not state.authority.emergency:
+            if emitted is None and not state.lease_state.emergency:
                 # Nothing moves yet: what is missing may still come.
                 return replace(state, probe=replace(probe, held_back=reasons)), ()
             probe = probe.failed(f'the robot had to be stopped ({reasons})')
@@ -345,7 +345,7 @@ class Reducer:
             or event.received is not None
             # Whether the episode runs may still change; whose request it is may not.
             or self._refusals(state, request, running=True)
-            or not state.senses.awaits(request.id.episode_id, request.id.step)
+            or not state.readings.awaits(request.id.episode_id, request.id.step)
         ):
             return self._decide(state, request, event.received or now, event)
         waiting = state.pending
@@ -363,7 +363,7 @@ class Reducer:
     ) -> tuple[RuleResult, ...]:
         return (
             well_formed(request.action, self._size, request.horizon, self._contract.horizon)
-            or state.authority.refusals(request, running=running)
+            or state.lease_state.refusals(request, running=running)
             or out_of_turn(self._contract, self._agent, request.id.step)
         )
 
@@ -375,23 +375,23 @@ class Reducer:
             state, decisions = self._next_of_chunk(state, at)
             return (state, decisions) if decisions else self._hold_turn(state, at)
         request, received = state.pending
-        if state.senses.awaits(request.id.episode_id, request.id.step):
+        if state.readings.awaits(request.id.episode_id, request.id.step):
             return state, ()
         return self._decide(replace(state, pending=None), request, received, at)
 
     def _decide(
         self, state: State, request: ActionRequest, received: ClockReading, at: Event
     ) -> Step:
-        refusals = self._refusals(state, request, running=state.authority.running)
+        refusals = self._refusals(state, request, running=state.lease_state.running)
         if refusals:
             return self._reject(state, request, received, refusals, at)
         latency = _age(request.observed, received, self._contract.pacing)
         state = replace(state, health=state.health.asked(latency))
-        heard = replace(state, authority=state.authority.heard(request))
+        heard = replace(state, lease_state=state.lease_state.heard(request))
         if state.teleoperated:
             # Refused once and for all: sent again, it is no answer to what the hand has done. In
             # lockstep the world moves from request to request, and so does the operator.
-            moves = self._lockstep and at.known is None and state.senses.switch_held(at.now)
+            moves = self._lockstep and at.known is None and state.readings.switch_held(at.now)
             state, by_hand = self._by_hand(heard, at) if moves else (heard, ())
             first = precedence(teleoperated=True)
             state, refused = self._reject(state, request, received, first, at)
@@ -431,14 +431,14 @@ class Reducer:
         ruling = rule(state.limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED and situation.seeded:
             # A stop takes from what was commanded, as far as that is in force.
-            output, measurements = state.output, situation.measurements
-            previous, seeded = output.previous(state.limits, Trigger.TIMER, measurements, at.now)
+            commands, measurements = state.commands, situation.measurements
+            previous, seeded = commands.previous(state.limits, Trigger.TIMER, measurements, at.now)
             commanded = replace(
                 situation,
                 previous=previous,
                 seeded=seeded,
-                previous_rate=output.rate,
-                previous_acceleration=output.acceleration,
+                previous_rate=commands.rate,
+                previous_acceleration=commands.acceleration,
             )
             stop = rule(state.limits, commanded, wanted)
             if not seeded and stop.verdict is Verdict.STOPPED:
@@ -447,7 +447,7 @@ class Reducer:
 
     def _next_of_chunk(self, state: State, at: Event) -> Step:
         """Decide on the next action of a chunk if its turn has come."""
-        chunk, episode = state.chunk, state.authority.episode
+        chunk, episode = state.chunk, state.lease_state.episode
         if chunk is None or at.known is not None:
             return state, ()
         if not self._lockstep:
@@ -456,7 +456,7 @@ class Reducer:
         elif (
             episode is None
             or episode.id.step != chunk.step - 1
-            or state.senses.awaits(chunk.request.id.episode_id, chunk.step)
+            or state.readings.awaits(chunk.request.id.episode_id, chunk.step)
         ):
             return state, ()
         return self._act(state, chunk, Trigger.CHUNK, at)
@@ -468,18 +468,18 @@ class Reducer:
 
     def _hold_turn(self, state: State, at: Event) -> Step:
         """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
-        episode = state.authority.episode
-        if not self._contract.agent_order or episode is None or not state.authority.running:
+        episode = state.lease_state.episode
+        if not self._contract.agent_order or episode is None or not state.lease_state.running:
             return state, ()
         step = (episode.id.episode_id, episode.id.step + 1)
-        waits = at.known is None and (state.held_for == step or state.senses.awaits(*step))
+        waits = at.known is None and (state.held_for == step or state.readings.awaits(*step))
         if self._contract.has_turn(self._agent, step[1]) or waits:
             return state, ()
         # Nobody waits for this policy now, so its time does not run.
         state = replace(state, held_for=step, last_request=at.now.steady)
         situation = self._situation(state, Trigger.TIMER, at)
         situation = replace(situation, since_request=None, others_turn=True)
-        wanted: Vector | None = None if state.output.command is None else state.output.goal
+        wanted: Vector | None = None if state.commands.command is None else state.commands.goal
         if not wanted and situation.previous is not None:
             wanted = safe_from(state.limits.safe, situation.previous)  # nothing was asked for yet
         return self._emit(state, rule(state.limits, situation, wanted or None), situation, at)
@@ -504,15 +504,15 @@ class Reducer:
 
     def _operate(self, state: State, at: Event) -> Step:
         """Decide on a command of the operator, if his switch is held; take over, and give back."""
-        held = state.senses.switch_held(at.now)
+        held = state.readings.switch_held(at.now)
         state = state.in_hand(held)
-        if not held or not state.authority.running or self._lockstep:
+        if not held or not state.lease_state.running or self._lockstep:
             return state, ()
         return self._by_hand(state, at)
 
     def _by_hand(self, state: State, at: Event) -> Step:
         """Decide on what the operator asks for."""
-        command = state.senses.by_hand
+        command = state.readings.by_hand
         situation = self._situation(state, Trigger.OPERATOR, at)
         malformed = well_formed(command, self._contract.command_size)
         if malformed:
@@ -533,7 +533,7 @@ class Reducer:
         now, safety = at.now, self._contract.safety
         if state.probe is not None and state.probe.running:
             return self._go_on_probing(state, state.probe, at)
-        if state.authority.lease is None and state.output.command is None:
+        if state.lease_state.lease is None and state.commands.command is None:
             return state, ()
         if state.pending is not None:
             request, received = state.pending
@@ -541,17 +541,17 @@ class Reducer:
                 never = never_came(self._contract.lockstep_deadline)
                 state = replace(state, pending=None)
                 return self._reject(state, request, received, never, at)
-        if state.teleoperated and not state.senses.switch_held(now):
+        if state.teleoperated and not state.readings.switch_held(now):
             state = state.in_hand(False)  # his hand is silent: he has let go
         situation = self._situation(state, Trigger.TIMER, at)
-        if state.authority.over or state.authority.braking is not None:
+        if state.lease_state.over or state.lease_state.braking is not None:
             return self._wind_down(state, situation, at)
-        if not state.authority.running:
+        if not state.lease_state.running:
             return state, ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
-        output = state.output
-        held = output.command is not None and not output.driver_took_over(now)
-        in_force = output.goal if held else None
+        commands = state.commands
+        held = commands.command is not None and not commands.driver_took_over(now)
+        in_force = commands.goal if held else None
         stop = stop_in_silence(state.limits, situation, in_force)
         if stop is not None:
             if not stop.results:
@@ -560,8 +560,8 @@ class Reducer:
             state = replace(state, stopping=True)
             if not stop.command and told:
                 return state, ()  # nobody knows yet where to stay
-            resting = output.command is not None and not state.moving
-            if resting and not output.due(now, self._contract.period):
+            resting = commands.command is not None and not state.moving
+            if resting and not commands.due(now, self._contract.period):
                 return state, ()
             return self._emit(state, stop, situation, at)
         if self._lockstep or in_force is None:
@@ -573,7 +573,7 @@ class Reducer:
         again = safety.republish_period
         if again is None and late <= safety.hold_timeout:
             return state, ()
-        if not output.due(now, self._contract.period if again is None else again):
+        if not commands.due(now, self._contract.period if again is None else again):
             return state, ()
         # Only now, as most ticks send nothing.
         return self._emit(state, hold(state.limits, situation, in_force), situation, at)
@@ -588,9 +588,9 @@ class Reducer:
             # The driver brakes by itself by now, and nobody knows where it is to stay.
             nowhere = not ruling.command
         if nowhere or not state.moving:
-            lease = None if state.authority.over else state.authority.lease
+            lease = None if state.lease_state.over else state.lease_state.lease
             state = state.without_command()
-            state = replace(state, authority=replace(state.authority, lease=lease))
+            state = replace(state, lease_state=replace(state.lease_state, lease=lease))
         return state, decisions
 
     def _deactivate(self, state: State, event: Deactivate) -> Step:
@@ -598,14 +598,14 @@ class Reducer:
         if probe is not None and probe.running:
             probe = probe.failed('the gate was deactivated')
         state = replace(state, probe=probe, pending=None, chunk=None)
-        if state.output.in_force is None:
+        if state.commands.in_force is None:
             return state.without_lease(), ()
         # From here on nobody is heard who asks for something.
-        authority = state.authority
-        state = replace(state, authority=replace(authority, braking=authority.id))
+        lease_state = state.lease_state
+        state = replace(state, lease_state=replace(lease_state, braking=lease_state.id))
         situation = replace(self._situation(state, Trigger.TIMER, event), deactivated=True)
-        if not situation.armed and state.output.command is None:
-            situation = replace(situation, previous=state.output.in_force, seeded=False)
+        if not situation.armed and state.commands.command is None:
+            situation = replace(situation, previous=state.commands.in_force, seeded=False)
         ruling = rule(state.limits, situation, None)
         state, decisions = self._emit(state, ruling, situation, event)
         state = replace(state, health=state.health.after_tick(event.now))
@@ -620,28 +620,28 @@ class Reducer:
         known, now = at.known or {}, at.now
         measurements: Mapping[str, Any] | None = known.get('measurements')
         if measurements is None:
-            measurements = state.senses.measurements(now)
-        output, health = state.output, state.health
-        previous, seeded = output.previous(state.limits, trigger, measurements, now)
-        running = state.authority.running
+            measurements = state.readings.measurements(now)
+        commands, health = state.commands, state.health
+        previous, seeded = commands.previous(state.limits, trigger, measurements, now)
+        running = state.lease_state.running
         situation = RuleInput(
             trigger=trigger,
-            time_step=output.time_step(now),
+            time_step=commands.time_step(now),
             previous=previous,
             seeded=seeded,
-            previous_rate=() if seeded else output.rate,
-            previous_acceleration=() if seeded else output.acceleration,
-            emergency_stop=state.authority.emergency,
-            armed=state.authority.lease is not None,
+            previous_rate=() if seeded else commands.rate,
+            previous_acceleration=() if seeded else commands.acceleration,
+            emergency_stop=state.lease_state.emergency,
+            armed=state.lease_state.lease is not None,
             stopped=trigger is Trigger.TIMER and state.stopping and running,
             since_request=_since(state.last_request, now),
             since_environment=_since(state.heard_environment, now),
             since_tick=health.since_tick(now),
             clock_error=health.clock_error(now),
-            competing=health.competing,
+            foreign_commands=health.foreign_commands,
             crowded=health.crowded,
             overruns=health.overruns,
-            recent_commands=output.under_way(now),
+            recent_commands=commands.under_way(now),
             measurements=measurements,
         )
         return replace(situation, **known) if known else situation
@@ -658,7 +658,7 @@ class Reducer:
         index: int = 0,
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
-        reasons, output = _why(ruling), state.output
+        reasons, commands = _why(ruling), state.commands
         sequence = state.sequence + 1
         decision = self._decision(
             state, ruling, situation, sequence, request=request, received=received, index=index
@@ -666,7 +666,9 @@ class Reducer:
         decided = replace(
             state,
             sequence=sequence,
-            output=output.after(ruling, situation.trigger, at.now) if ruling.command else output,
+            commands=commands.after(ruling, situation.trigger, at.now)
+            if ruling.command
+            else commands,
             chunk=None if stopped else state.chunk,
             stopping=state.stopping if rejected else stopped,
             reasons=state.reasons if rejected or reasons == (Reason.STILL_STOPPED,) else reasons,
@@ -686,7 +688,7 @@ class Reducer:
     ) -> GateDecision:
         size = self._size
         return GateDecision(
-            id=state.authority.id
+            id=state.lease_state.id
             if request is None
             else replace(request.id, step=request.id.step + index),
             sequence=sequence,
@@ -709,7 +711,7 @@ class Reducer:
             previous_acceleration=situation.previous_acceleration,
             seeded=situation.seeded,
             emergency_stop=situation.emergency_stop,
-            armed=state.authority.lease is not None,
+            armed=state.lease_state.lease is not None,
             since_request=situation.since_request,
             since_environment=situation.since_environment,
             since_tick=situation.since_tick,
@@ -743,14 +745,14 @@ class Reducer:
 
         """
         decisions, at = [], Event(now=now)
-        authority = state.authority
+        lease_state = state.lease_state
         for action in actions:
             situation = self._situation(state, Trigger.REQUEST, at)
             situation = replace(situation, overruns=state.health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
-                out_of_turn(self._contract, self._agent, authority.id.step + 1)
+                out_of_turn(self._contract, self._agent, lease_state.id.step + 1)
                 or precedence(teleoperated=state.teleoperated)
-                if authority.running
+                if lease_state.running
                 else not_armed()
             )
             if refusals:
@@ -788,7 +790,7 @@ class Reducer:
 
 def _braking_for_nobody(state: State) -> State:
     """Return a state in which the robot is braked, as after a lease."""
-    return replace(state, authority=replace(state.authority, braking=state.authority.nobody))
+    return replace(state, lease_state=replace(state.lease_state, braking=state.lease_state.nobody))
 
 
 def _let_go(state: State) -> State:
@@ -796,8 +798,8 @@ def _let_go(state: State) -> State:
     state = state.without_command()
     return replace(
         state,
-        authority=replace(state.authority, lease=None),
-        output=state.output.dropped(),  # whoever commands the robot meanwhile is not heard
+        lease_state=replace(state.lease_state, lease=None),
+        commands=state.commands.dropped(),  # whoever commands the robot meanwhile is not heard
     )
 
 

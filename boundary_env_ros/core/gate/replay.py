@@ -159,30 +159,30 @@ class Replay:
 
     def adopt(self, then: GateDecision) -> None:
         """Go on from what the record says that the gate did, not from what this one would have."""
-        before, authority = self._before, self._state.authority
-        output, chunk, last_request = before.output, before.chunk, before.last_request
+        before, lease_state = self._before, self._state.lease_state
+        commands, chunk, last_request = before.commands, before.chunk, before.last_request
         refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
         if then.published:
             ruling = RuleOutput(
                 verdict=then.verdict, wanted=then.requested_command, command=then.command
             )
-            output = output.after(ruling, then.trigger, self._now)
-            output = output.gone_out(then.commanded or self._now)
+            commands = commands.after(ruling, then.trigger, self._now)
+            commands = commands.gone_out(then.commanded or self._now)
             self._rates_unknown = True
         if not refused and then.trigger in ASKED:
             last_request = self._now.steady
         if then.trigger is Trigger.REQUEST and then.request is not None and not was_unheard(then):
-            lease = authority.lease
+            lease = lease_state.lease
             if lease is not None and then.request.sequence > lease.last_sequence:
-                authority = authority.heard(then.request)
+                lease_state = lease_state.heard(then.request)
             chunk = None if refused else Chunk(then.request, then.received or self._now, 0, 0)
         if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
             chunk = None if chunk is None else chunk.next(self._contract.period)
         state = replace(
             before,
-            authority=authority,
+            lease_state=lease_state,
             health=self._state.health,
-            output=output,
+            commands=commands,
             last_request=last_request,
             chunk=None if stopped else chunk,
             stopping=before.stopping if refused else stopped,
@@ -190,7 +190,7 @@ class Replay:
         if (was_over(then) or was_deactivated(then)) and not state.moving:
             state = state.without_command()
             if was_deactivated(then):
-                state = replace(state, output=state.output.dropped())
+                state = replace(state, commands=state.commands.dropped())
         self._state = state
         self._sent_alike = self._asked_alike = True
 
@@ -224,18 +224,18 @@ class Replay:
         """Take the memory of the gate from the inputs of a decision."""
         self._overruns_known = False
         self._sent_alike = self._asked_alike = True
-        output, chunk = self._state.output, self._state.chunk
+        commands, chunk = self._state.commands, self._state.chunk
         if then.previous_command and not then.seeded:
             previous = then.previous_command
-            output = replace(
-                output, command=previous, in_force=previous, goal=then.requested_command
+            commands = replace(
+                commands, command=previous, in_force=previous, goal=then.requested_command
             )
             self._rates_unknown = True
-        output = output.recalled(then.recent_commands, self._now)
+        commands = commands.recalled(then.recent_commands, self._now)
         if then.trigger is Trigger.CHUNK and then.request is not None and then.received:
             index = max(then.id.step - then.request.id.step, 0)
             chunk = Chunk(then.request, then.received, index, 0)
-        self._state = replace(self._state, output=output, chunk=chunk)
+        self._state = replace(self._state, commands=commands, chunk=chunk)
 
     # What was told -------------------------------------------------------------------------------
 
@@ -253,10 +253,10 @@ class Replay:
             state = replace(state, stopping=True)  # a stop at rest is not said again
         if self._rates_unknown and not then.seeded and then.verdict is not Verdict.REJECTED:
             self._rates_unknown = False
-            output = replace(
-                state.output, rate=then.previous_rate, acceleration=then.previous_acceleration
+            commands = replace(
+                state.commands, rate=then.previous_rate, acceleration=then.previous_acceleration
             )
-            state = replace(state, output=output)
+            state = replace(state, commands=commands)
         return state
 
     def _under_lease(self, state: State, then: GateDecision, *, armed: bool) -> State:
@@ -275,7 +275,7 @@ class Replay:
         )
         if self._lease_ended(state, then, armed=armed):
             state = state.without_command()
-        lease, known = state.authority.lease, _heard_through(then)
+        lease, known = state.lease_state.lease, _heard_through(then)
         if not self._lease_known and request is not None and known is not None:
             self._lease_known = True
             lease = Lease(
@@ -287,7 +287,7 @@ class Replay:
         elif lease is None or (lease.episode_id != self._episode and not over):
             # Known once a request under it is heard; until then nobody's is this one.
             lease = Lease(lease_id='not known', holder='', episode_id=self._episode)
-        return replace(state, authority=replace(state.authority, episode=episode, lease=lease))
+        return replace(state, lease_state=replace(state.lease_state, episode=episode, lease=lease))
 
     def _lease_ended(self, state: State, then: GateDecision, *, armed: bool) -> bool:
         """
@@ -300,7 +300,7 @@ class Replay:
             return False
         if not then.armed:
             return True
-        previous, seeded = state.output.previous(
+        previous, seeded = state.commands.previous(
             state.limits, then.trigger, self._measured(then), self._now
         )
         as_recorded = (previous is None, seeded) == (not then.previous_command, then.seeded)
@@ -319,8 +319,8 @@ class Replay:
             if self._lockstep and hand.age is not None:
                 captured = replace(now.ros, nanoseconds=now.ros.nanoseconds - age)
             now = replace(now, steady=now.steady - age)
-            senses = state.senses.after(OPERATOR, hand.values, captured, now)
-            state = replace(state, senses=senses)
+            readings = state.readings.after(OPERATOR, hand.values, captured, now)
+            state = replace(state, readings=readings)
         silent = bool(hand.values) and hand.values[-1] >= HELD and not held
         if silent and any(result.reason is Reason.OPERATOR for result in then.rules):
             held = True  # the timer, which would have noticed his silence, had not run yet
@@ -355,7 +355,7 @@ class Replay:
         """
         if not self._lockstep or then.verdict is not Verdict.REJECTED:
             return False
-        lease = self._state.authority.lease
+        lease = self._state.lease_state.lease
         heard = 0 if lease is None else lease.last_sequence
         return any(
             result.rule == 'sensors'
@@ -372,7 +372,7 @@ class Replay:
             since_environment=recorded.since_environment,
             since_tick=recorded.since_tick,
             clock_error=recorded.clock_error,
-            competing=recorded.competing,
+            foreign_commands=recorded.foreign_commands,
             crowded=recorded.crowded,
             measurements=recorded.measurements,
         )
@@ -386,9 +386,11 @@ class Replay:
         # taken is known to within the lateness of a gate (in lockstep exactly), and so is when
         # what was sent before matters no more.
         slack = 2.0 / NANOSECONDS if self._lockstep else self._contract.safety.gate_lateness
-        output = self._state.output
-        ours = output.under_way(self._now)
-        if self._same_terms and same_way(recorded.recent_commands, ours, output.looks_back, slack):
+        commands = self._state.commands
+        ours = commands.under_way(self._now)
+        if self._same_terms and same_way(
+            recorded.recent_commands, ours, commands.looks_back, slack
+        ):
             known['recent_commands'] = recorded.recent_commands
         return known
 
@@ -401,8 +403,8 @@ class Replay:
         sent = found is not None and found.published
         self._instants.follow(then)
         if sent and then.commanded is not None:
-            output = self._state.output.gone_out(then.commanded)
-            self._state = replace(self._state, output=output)
+            commands = self._state.commands.gone_out(then.commanded)
+            self._state = replace(self._state, commands=commands)
         if sent or then.published:
             self._sent_alike = sent and then.published
         asked = then.trigger in ASKED

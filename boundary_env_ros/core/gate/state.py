@@ -33,7 +33,7 @@ class State:
 
     Attributes
     ----------
-    authority, senses, output, health
+    lease_state, readings, commands, health
         Whom it hears, what it heard of its sensors, what it sent, and what it knows of itself.
     limits, runtime_limits
         The limits in force, and what was made stricter in them than the contract is.
@@ -58,9 +58,9 @@ class State:
 
     """
 
-    authority: LeaseState
-    senses: SensorReadings
-    output: CommandHistory
+    lease_state: LeaseState
+    readings: SensorReadings
+    commands: CommandHistory
     health: Health
     limits: Limits
     runtime_limits: RuntimeLimits = RuntimeLimits()
@@ -92,9 +92,9 @@ class State:
         """
         limits = Limits.of(contract)
         return cls(
-            authority=LeaseState(digest=digest, agent=agent),
-            senses=SensorReadings(contract=contract, topics=topics, needs=limits.needs),
-            output=CommandHistory.of(contract),
+            lease_state=LeaseState(digest=digest, agent=agent),
+            readings=SensorReadings(contract=contract, topics=topics, needs=limits.needs),
+            commands=CommandHistory.of(contract),
             health=Health(contract=contract),
             limits=limits,
         )
@@ -102,7 +102,7 @@ class State:
     @property
     def moving(self) -> bool:
         """Whether the last command is another than the safe one."""
-        return self.output.moving(self.limits)
+        return self.commands.moving(self.limits)
 
     @property
     def probing(self) -> bool:
@@ -123,57 +123,57 @@ class State:
         """Return it without what was asked for, and that it was a stop."""
         return replace(
             self,
-            output=self.output.forgotten(),
-            authority=replace(self.authority, braking=None),
+            commands=self.commands.forgotten(),
+            lease_state=replace(self.lease_state, braking=None),
             stopping=False,
             reasons=(),
         )
 
     def without_lease(self) -> State:
         """Return it without the lease; what still moves under it is braked to the end first."""
-        authority = self.authority
+        lease_state = self.lease_state
         if self.moving and self.limits.pacing is not Pacing.LOCKSTEP:
-            authority = replace(authority, lease=None, braking=authority.id)
-            return replace(self, authority=authority)
+            lease_state = replace(lease_state, lease=None, braking=lease_state.id)
+            return replace(self, lease_state=lease_state)
         # At rest; and in lockstep the world stands still.
         state = self.without_command()
-        return replace(state, authority=replace(state.authority, lease=None))
+        return replace(state, lease_state=replace(state.lease_state, lease=None))
 
     def in_hand(self, held: bool) -> State:
         """Return it with an operator who has the robot, or has it no more."""
         if held is self.teleoperated:
             return self
-        return replace(self, teleoperated=held, chunk=None, output=self.output.handed_over())
+        return replace(self, teleoperated=held, chunk=None, commands=self.commands.handed_over())
 
     @property
     def name(self) -> GateState:
         """What the gate is about."""
-        authority = self.authority
-        if authority.emergency:
+        lease_state = self.lease_state
+        if lease_state.emergency:
             return GateState.EMERGENCY_STOPPED
         if self.probing:
             return GateState.PROBING
-        if authority.lease is None:
+        if lease_state.lease is None:
             return GateState.DISARMED
-        if authority.over or self.stopping or authority.braking is not None:
+        if lease_state.over or self.stopping or lease_state.braking is not None:
             return GateState.STOPPING
-        return GateState.RUNNING if authority.running else GateState.ARMED
+        return GateState.RUNNING if lease_state.running else GateState.ARMED
 
     def status(self, now: ClockReading) -> GateStatus:
         """Return what is to be latched for the others."""
-        probe, lease = self.probe, self.authority.lease
+        probe, lease = self.probe, self.lease_state.lease
         return GateStatus(
-            digest=self.authority.digest,
-            agent=self.authority.agent,
+            digest=self.lease_state.digest,
+            agent=self.lease_state.agent,
             state=self.name,
             lease_id='' if lease is None else lease.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
             teleoperated=self.teleoperated,
             sequence=self.sequence,
-            command=self.output.command or (),
+            command=self.commands.command or (),
             reasons=self.reasons if self.stopping else (),
-            foreign_publishers=self.health.competing + sum(self.health.crowded.values()),
+            foreign_publishers=self.health.foreign_commands + sum(self.health.crowded.values()),
             driver_timeouts=() if probe is None else probe.timeouts,
             runtime_limits=self.runtime_limits,
             stamp=now,

@@ -98,7 +98,7 @@ _SILENCE = frozenset(
     }
 )
 #: A stop that is declared for the end of every episode, or that merely goes on.
-_EXPECTED = frozenset({Reason.EPISODE_OVER, Reason.STILL_STOPPED, Reason.PROBE})
+_EXPECTED = frozenset({Reason.EPISODE_OVER, Reason.STILL_STOPPED, Reason.DRIVER_TIMEOUT_PROBE})
 _MACHINERY = frozenset(
     {
         endings.ENVIRONMENT_LOST,

@@ -583,7 +583,7 @@ class SafetyGate(ContractNode):
         unheard = stop and not self._found(stop, STOP_TYPE)
         self.gate.apply(
             PublishersSeen(
-                competing=len(intruders.commands),
+                foreign_commands=len(intruders.commands),
                 crowded=intruders.beyond,
                 unpublished=self.resolve_topic_name(stop) if unheard else '',
                 now=self.clock.now(),
@@ -722,7 +722,7 @@ class SafetyGate(ContractNode):
 
     def _candidates(self, request: Any) -> list[tuple[float, ...]]:
         """Return the actions that a plan is asked for."""
-        self.gate.state.authority.check(request.digest, request.agent)
+        self.gate.state.lease_state.check(request.digest, request.agent)
         size = self.contract.action_size
         if (
             not 0 < request.count <= _MOST_CANDIDATES

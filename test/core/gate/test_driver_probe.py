@@ -134,7 +134,7 @@ def test_the_robot_moves_by_the_declared_command_and_at_its_rate_and_comes_to_re
     moved = [d for d in cart.seen if d.trigger is Trigger.PROBE]
     assert moved[-1].command == (0.1, 0.0)
     assert max(d.command[0] for d in cart.seen) == 0.1
-    assert all(d.rules[0].reason is Reason.PROBE for d in moved)
+    assert all(d.rules[0].reason is Reason.DRIVER_TIMEOUT_PROBE for d in moved)
     assert cart.told == (0.0, 0.0) or cart.since > DECLARED
     assert cart.bench.motion == (0.0, 0.0)
 

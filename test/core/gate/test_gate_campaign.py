@@ -36,7 +36,7 @@ ALWAYS = {
 }
 SOMETIMES = {
     'watchful': {Reason.GATE_LATE, Reason.CLOCK},
-    'curved': {Reason.CURVATURE, Reason.TIME_TO_COLLISION},
+    'curved': {Reason.SCALED_TOGETHER, Reason.TIME_TO_COLLISION},
     'smooth': {Reason.JERK_LIMIT, Reason.REPUBLISHED},
 }
 REALTIME = {

@@ -65,7 +65,7 @@ def test_a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command(benc
     bench.time.wait(TICK)
     bench.gate.apply(TimerStarted(now=bench.time.now))
     assert bench.gate.state.status(bench.time.now).state is GateState.DISARMED
-    assert bench.gate.state.output.in_force is None
+    assert bench.gate.state.commands.in_force is None
     for _ in range(20):
         bench.time.wait(TICK)
         bench.pulse()

@@ -175,14 +175,14 @@ def test_clocks_that_cannot_be_compared_have_no_error() -> None:
 
 def test_a_foreign_publisher_stops_for_as_long_as_he_is_there(bench: Bench) -> None:
     cruise(bench)
-    bench.gate.apply(PublishersSeen(competing=2, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=2, now=bench.time.now))
     seen = bench.wait(1.0, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
     assert all(reasons(d) == {Reason.FOREIGN_PUBLISHER} for d in seen)
     assert seen[0].rules[0].value == 2.0
     assert bench.command == (0.0, 0.0)
     assert bench.gate.state.status(bench.time.now).reasons == (Reason.FOREIGN_PUBLISHER,)
-    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=0, now=bench.time.now))
     recovers(bench)
 
 
@@ -191,7 +191,7 @@ def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
 ) -> None:
     cruise(bench)
     bench.gate.apply(
-        PublishersSeen(competing=1, crowded={'scan': 1, 'odom': 2}, now=bench.time.now)
+        PublishersSeen(foreign_commands=1, crowded={'scan': 1, 'odom': 2}, now=bench.time.now)
     )
     seen = bench.wait(0.5, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
@@ -202,13 +202,13 @@ def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
         ('foreign_publisher.odom', Reason.FOREIGN_PUBLISHER, 2.0),
     }
     assert bench.gate.state.status(bench.time.now).foreign_publishers == 4
-    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=0, now=bench.time.now))
     recovers(bench)
 
 
 def test_a_contract_may_have_him_reported_only() -> None:
     bench = cruise(Bench(shipped({('safety', 'foreign_publisher'): 'report'})).start())
-    bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=1, now=bench.time.now))
     bench.wait(0.5, policy=(0.4, 0.0))
     assert bench.command == (0.4, 0.0)
     assert bench.witness.decisions[-1].foreign_publishers == 1

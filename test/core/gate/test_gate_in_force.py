@@ -253,8 +253,8 @@ def test_a_stop_brakes_what_is_in_force_beside_a_driver_that_took_over(who: Trig
     else:
         bench.witness.latched = True
         state = bench.gate.state
-        latched = replace(state.authority, emergency=True)
-        bench.gate.state = replace(state, authority=latched)
+        latched = replace(state.lease_state, emergency=True)
+        bench.gate.state = replace(state, lease_state=latched)
         stop = bench.ask(0.3, 0.0, 0.3, 0.0)
     assert stop.verdict is Verdict.STOPPED
     assert stop.command == pytest.approx((0.0, 0.0, 0.3 - 1.0 * bench.contract.period, 0.0))

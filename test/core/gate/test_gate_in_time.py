@@ -157,4 +157,4 @@ def test_who_does_not_hang_for_long_decides_once(
 
     heard = Measured(name='obstacle', values=FREE, captured=None, now=began)
     assert bench.gate.apply(heard, late) == ()
-    assert bench.gate.state.senses.latest['obstacle'].received_steady == began.steady
+    assert bench.gate.state.readings.latest['obstacle'].received_steady == began.steady

@@ -418,7 +418,7 @@ class OperatorGateMachine(GateMachine):
 
     @rule(count=st.sampled_from([0, 0, 1]))
     def others_command(self, count: int) -> None:
-        self.bench.gate.apply(PublishersSeen(competing=count, now=self.bench.time.now))
+        self.bench.gate.apply(PublishersSeen(foreign_commands=count, now=self.bench.time.now))
 
     def _tick(self) -> None:
         self._hand_lapses()

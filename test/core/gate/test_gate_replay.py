@@ -47,9 +47,9 @@ class Recorded(Run):
         self.decisions: list[tuple[GateDecision, str]] = []
 
     def _see(self, decisions: tuple[GateDecision, ...]) -> None:
-        authority = self.gate.state.authority
-        lease = authority.lease
-        episode = lease.episode_id if lease is not None and authority.running else ''
+        lease_state = self.gate.state.lease_state
+        lease = lease_state.lease
+        episode = lease.episode_id if lease is not None and lease_state.running else ''
         for decision in decisions:
             whole = replace(decision, commanded=self.now) if decision.published else decision
             self.decisions.append((whole, episode))

@@ -112,10 +112,10 @@ def test_a_stop_whose_cause_vanished_goes_on_until_an_action_comes(again: float 
 
 def test_a_refused_request_does_not_end_a_stop() -> None:
     bench = cruise(republishing())
-    bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=1, now=bench.time.now))
     bench.time.wait(TICK)
     bench.tick()
-    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=0, now=bench.time.now))
     bench.ask(float('inf'), 0.0)
     bench.ask(0.4, 0.0, age=9.0)
     seen = bench.wait(0.2)

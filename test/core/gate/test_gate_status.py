@@ -65,7 +65,7 @@ def test_the_status_says_why_it_stops_and_who_holds_the_lease(bench: Bench) -> N
 
 
 def test_a_foreign_publisher_is_reported(bench: Bench) -> None:
-    bench.gate.apply(PublishersSeen(competing=1, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=1, now=bench.time.now))
     assert bench.gate.state.status(bench.time.now).foreign_publishers == 1
-    bench.gate.apply(PublishersSeen(competing=0, now=bench.time.now))
+    bench.gate.apply(PublishersSeen(foreign_commands=0, now=bench.time.now))
     assert bench.gate.state.status(bench.time.now).foreign_publishers == 0

@@ -14,7 +14,7 @@ They run in one fixed order, and the strictest outcome wins:
 3. :mod:`.evaluate`: an index that names nothing, what is beyond bounds that refuse it, four
    numbers that are no rotation. Is it a command? If not it is REJECTED.
 4. :mod:`.limiting`: ``bounds``, ``rotation``, ``obstacle_slow``, ``time_to_collision``,
-   ``workspace``, ``curvature``, ``rate``, ``acceleration``. What may be published of what was
+   ``workspace``, ``scale_together``, ``rate``, ``acceleration``. What may be published of what was
    asked for? LIMITED if that is less.
 
 :func:`.evaluate.rule` needs nothing but the contract, a :class:`.rule_input.RuleInput` and the

@@ -84,7 +84,9 @@ _BESIDES = {
     Trigger.OPERATOR: RuleResult(
         rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR
     ),
-    Trigger.PROBE: RuleResult(rule='probe', outcome=Verdict.ADMITTED, reason=Reason.PROBE),
+    Trigger.PROBE: RuleResult(
+        rule='driver_timeout_probe', outcome=Verdict.ADMITTED, reason=Reason.DRIVER_TIMEOUT_PROBE
+    ),
 }
 
 

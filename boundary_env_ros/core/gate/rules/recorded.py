@@ -55,7 +55,7 @@ def situation_of(
         since_environment=decision.since_environment,
         since_tick=decision.since_tick,
         clock_error=decision.clock_error,
-        competing=decision.foreign_publishers - sum(crowded.values()),
+        foreign_commands=decision.foreign_publishers - sum(crowded.values()),
         crowded=crowded,
         overruns=decision.overruns,
         recent_commands=decision.recent_commands,

@@ -54,7 +54,7 @@ class RuleInput:
         two.
     clock_error
         Seconds by which ROS time has moved further than steady time between the two.
-    competing
+    foreign_commands
         Publishers on the command topics that are not the gate.
     crowded
         How many publishers there are beyond one, by the topic that the gate goes by.
@@ -82,7 +82,7 @@ class RuleInput:
     since_environment: float | None = None
     since_tick: float | None = None
     clock_error: float | None = None
-    competing: int = 0
+    foreign_commands: int = 0
     crowded: Mapping[str, int] = field(default_factory=dict)
     overruns: int = 0
     measurements: Mapping[str, Measurement]
@@ -90,7 +90,7 @@ class RuleInput:
     @property
     def foreign(self) -> int:
         """Return how many publishers there are that there must not be."""
-        return self.competing + sum(self.crowded.values())
+        return self.foreign_commands + sum(self.crowded.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,5 +104,11 @@ def slow_together(
 
 def _scale(shaped: LimitedCommand, dimension: int, after: float, part: float) -> None:
     shaped.limit(
-        'curvature', Reason.CURVATURE, dimension, after, value=part, limit=1.0, unit=_UNIT
+        'scale_together',
+        Reason.SCALED_TOGETHER,
+        dimension,
+        after,
+        value=part,
+        limit=1.0,
+        unit=_UNIT,
     )

@@ -88,8 +88,8 @@ def _competing(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     if limits.safety.foreign_publisher is not OnForeignPublisher.STOP:
         return []
     found = {f'{FOREIGN_PUBLISHER}.{topic}': others for topic, others in situation.crowded.items()}
-    if situation.competing:
-        found = {FOREIGN_PUBLISHER: situation.competing, **found}
+    if situation.foreign_commands:
+        found = {FOREIGN_PUBLISHER: situation.foreign_commands, **found}
     return [
         _stop(name, Reason.FOREIGN_PUBLISHER, float(others), 0.0, 'publishers')
         for name, others in found.items()

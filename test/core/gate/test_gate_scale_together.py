@@ -108,11 +108,11 @@ def test_what_is_slowed_before_an_obstacle_is_scaled_as_a_whole(
 def test_each_dimension_that_is_scaled_says_by_how_much() -> None:
     ruling = ask(QUICK, (0.8, 1.2), scan=ahead(0.7))
     assert ruling.command == (SLOW, pytest.approx(1.2 * SLOW / 0.8))
-    [result] = of_rule(ruling, 'curvature')
-    assert (result.reason, result.dimension) == (Reason.CURVATURE, 1)
+    [result] = of_rule(ruling, 'scale_together')
+    assert (result.reason, result.dimension) == (Reason.SCALED_TOGETHER, 1)
     assert result.value == pytest.approx(SLOW / 0.8)
     assert (result.limit, result.unit) == (1.0, 'of what was asked for')
-    assert [r.rule for r in ruling.results] == ['obstacle_slow', 'curvature']
+    assert [r.rule for r in ruling.results] == ['obstacle_slow', 'scale_together']
 
 
 def test_the_dimension_with_least_left_decides() -> None:
@@ -123,14 +123,14 @@ def test_the_dimension_with_least_left_decides() -> None:
     assert [(r.rule, r.dimension) for r in ruling.results] == [
         ('bounds', 0),
         ('bounds', 1),
-        ('curvature', 0),
+        ('scale_together', 0),
     ]
 
 
 def test_without_the_word_each_dimension_is_limited_for_itself() -> None:
     ruling = ask(replace(ALONE, rate=(1e3, 1e3)), (8.0, 1.0))
     assert ruling.command == (0.8, 1.0)
-    assert not of_rule(ruling, 'curvature')
+    assert not of_rule(ruling, 'scale_together')
 
 
 def test_what_no_rule_lowered_is_not_touched() -> None:
@@ -189,7 +189,7 @@ def test_where_no_part_is_within_reach_each_dimension_is_limited_for_itself(
     wanted: Vector, previous: Vector, seconds: float
 ) -> None:
     ruling = ask(CART, wanted, previous, seconds=seconds)
-    if of_rule(ruling, 'curvature') or keeps_its_curvature(ruling.command, wanted):
+    if of_rule(ruling, 'scale_together') or keeps_its_curvature(ruling.command, wanted):
         return
     inside = ask(QUICK, wanted, previous, seconds=1.0).command
     alone = ask(ALONE, inside, previous, seconds=seconds)
@@ -213,14 +213,18 @@ def test_the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled(
     first, second = ruling.results
     assert (first.rule, first.reason, first.dimension) == ('rate', Reason.RATE_LIMIT, 0)
     assert (first.value, first.limit) == (pytest.approx(4.0), CART.rate[0])
-    assert (second.rule, second.reason, second.dimension) == ('curvature', Reason.CURVATURE, 1)
+    assert (second.rule, second.reason, second.dimension) == (
+        'scale_together',
+        Reason.SCALED_TOGETHER,
+        1,
+    )
     assert second.value == pytest.approx(0.25)
 
 
 def test_to_stand_still_is_reached_by_each_dimension_for_itself() -> None:
     ruling = ask(CART, (0.0, 0.0), (0.4, 0.3))
     assert ruling.command == (pytest.approx(0.3), 0.0)
-    assert not of_rule(ruling, 'curvature')
+    assert not of_rule(ruling, 'scale_together')
 
 
 def test_no_time_moves_nothing() -> None:
@@ -238,7 +242,7 @@ def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
             for _ in range(2)
         )
         ruling = ask(CART, wanted, previous, seconds=numbers.uniform(0.01, 0.1))
-        if of_rule(ruling, 'curvature'):
+        if of_rule(ruling, 'scale_together'):
             assert len(ruling.results) == 2
 
 

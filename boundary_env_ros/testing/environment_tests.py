@@ -132,7 +132,7 @@ class EnvironmentTests:
                 where=f'two runs with seed {self.seed}',
             )
 
-    def test_environment_leaves_a_record_that_the_audit_believes(self) -> None:
+    def test_environment_leaves_a_record_that_passes_the_audit(self) -> None:
         """The audit finds no error in the record of a whole episode."""
         with closing(self.env()) as env:
             contract = contract_of(env)

@@ -212,7 +212,7 @@ class RobotTests(UnderContract):
                         way_out='Is the order of the values that of the contract?',
                     )
 
-    def test_robot_comes_to_rest_when_nobody_speaks(self) -> None:
+    def test_robot_comes_to_rest_without_commands(self) -> None:
         """
         Silence longer than ``driver_timeout`` brings it to the safe command by itself.
 
@@ -231,7 +231,7 @@ class RobotTests(UnderContract):
         for channel in watched:
             _at_rest(channel, bench.shown[channel.topic], timeout + self.coasting)
 
-    def test_robot_refuses_a_command_that_is_none(self) -> None:
+    def test_robot_refuses_an_invalid_command(self) -> None:
         """A wrong size, a number that is not finite, an unknown topic change nothing."""
         bench, twin = _bench(self), _bench(self)
         for both in (bench, twin):

@@ -76,7 +76,7 @@ class TaskTests(UnderContract):
             for options in self.valid_options():
                 _check_sampled(_sample(task, trial, options), f'sample_reset with {options}')
 
-    def test_task_samples_what_the_reset_is_held_against(self) -> None:
+    def test_task_samples_what_the_reset_is_compared_with(self) -> None:
         """Every name of the contract's tolerance is sampled, with as many values."""
         contract = self.loaded().contract
         sampled = by_name(_sample(self.task(), self.seed, self.valid_options()[0]))

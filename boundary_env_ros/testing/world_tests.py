@@ -95,7 +95,7 @@ class WorldTests(UnderContract):
             if first.transition.wrappers != ('AWrapper', 'Another'):
                 fail("('AWrapper', 'Another')", first.transition.wrappers, where='wrappers')
 
-    def test_world_begins_another_episode_in_the_midst_of_one(self) -> None:
+    def test_world_begins_another_episode_within_one(self) -> None:
         """A second beginning is a new episode; the steps after it belong to that."""
         with _closing(self.world()) as world:
             first = _begin(self, world)
@@ -152,7 +152,7 @@ class WorldTests(UnderContract):
                         where=f'step {result.transition.id.step}',
                     )
 
-    def test_world_lets_no_action_pass_that_is_none(self) -> None:
+    def test_world_refuses_an_invalid_action(self) -> None:
         """A wrong size or NaN raises a BoundaryError or is REJECTED, and the episode goes on."""
         size = self.loaded().contract.action_size
         with _closing(self.world()) as world:
@@ -241,7 +241,7 @@ class WorldTests(UnderContract):
             must_refuse(lambda: _step(world, action), 'after the end', where='step')
             _begin(self, world)
 
-    def test_world_lets_go_when_it_is_closed(self) -> None:
+    def test_world_closes_more_than_once(self) -> None:
         """It may be closed twice, before any beginning too; then a step raises a BoundaryError."""
         for begun in (False, True):
             world = self.world()

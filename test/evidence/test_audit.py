@@ -342,7 +342,7 @@ def test_report_names_rule_place_and_way_out(
         'terminated, truncated: expected at most one of the two, got both'
     )
     assert finding.told in text
-    assert 'Way out: Compare `episode: endings:`' in text
+    assert 'Fix: Compare `episode: endings:`' in text
     assert text.startswith('Audit: ')
 
 

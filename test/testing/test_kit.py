@@ -85,7 +85,7 @@ def test_without_a_record_only_the_audit_is_left_out(tmp_path: Path) -> None:
             return BoundaryEnv(file, world='embedded', pacing='lockstep', robot=robot)
 
     with pytest.raises(unittest.SkipTest, match='pass sink=self.keep'):
-        Kit().test_environment_leaves_a_record_that_the_audit_believes()
+        Kit().test_environment_leaves_a_record_that_passes_the_audit()
     Kit().test_environment_observes_within_its_space()
 
 

@@ -38,7 +38,7 @@ EVALUATOR = 'test_environment_keeps_the_evaluator_out_of_sight'
 IDENTITY = 'test_environment_keeps_one_identity'
 OPTIONS = 'test_environment_refuses_options_that_its_task_does_not_know'
 REPEATS = 'test_environment_repeats_itself_for_equal_seeds'
-AUDIT = 'test_environment_leaves_a_record_that_the_audit_believes'
+AUDIT = 'test_environment_leaves_a_record_that_passes_the_audit'
 
 Returned = tuple[dict[str, Any], Any, bool, bool, dict[str, Any]]
 

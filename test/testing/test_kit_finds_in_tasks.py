@@ -24,7 +24,7 @@ from boundary_env_ros.testing import TaskTests
 
 SAMPLES_ALONE = 'test_task_samples_from_its_generator_alone'
 SAMPLES_UNITS = 'test_task_samples_finite_values_with_a_unit_each'
-SAMPLES_TOLERANCE = 'test_task_samples_what_the_reset_is_held_against'
+SAMPLES_TOLERANCE = 'test_task_samples_what_the_reset_is_compared_with'
 SUPPLIES = 'test_task_supplies_the_fields_of_the_contract_and_no_others'
 JUDGES_ALONE = 'test_task_judges_a_step_by_the_step_alone'
 ENDS = 'test_task_ends_by_endings_of_the_contract_alone'

@@ -24,15 +24,15 @@ from boundary_env_ros.testing import WorldTests
 BEGINS = 'test_world_begins_with_a_reset'
 SAMPLES = 'test_world_samples_alike_for_equal_seeds'
 WRAPPERS = 'test_world_tells_the_wrappers'
-ANOTHER = 'test_world_begins_another_episode_in_the_midst_of_one'
+ANOTHER = 'test_world_begins_another_episode_within_one'
 OPTIONS = 'test_world_refuses_options_that_the_task_does_not_know'
 ANSWERS = 'test_world_answers_every_action_with_its_transition'
 DELIVERS = 'test_world_delivers_nothing_before_it_was_closed'
 TELLS = 'test_world_tells_what_an_action_answers'
 OBSERVES = 'test_world_observes_without_an_action'
-NONE = 'test_world_lets_no_action_pass_that_is_none'
+NONE = 'test_world_refuses_an_invalid_action'
 WITHOUT = 'test_world_refuses_a_step_without_an_episode'
-LETS_GO = 'test_world_lets_go_when_it_is_closed'
+LETS_GO = 'test_world_closes_more_than_once'
 
 
 Actions = Mapping[str, Vector | StepRequest]

@@ -251,7 +251,7 @@ class AuditReport:
                 yield f'  - {finding.told}'
             if times > _SHOWN:
                 yield f'  - and {times - min(_SHOWN, len(shown))} more'
-            yield f'  Way out: {rule.way_out}'
+            yield f'  Fix: {rule.way_out}'
             yield f'  Page: {rule.page}'
 
     def _not_checked_lines(self) -> Iterator[str]:

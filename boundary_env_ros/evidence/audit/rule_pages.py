@@ -43,8 +43,8 @@ def explain(name: str) -> str:
         raise BoundaryError(f'There is no rule {name!r}: {hint}')
     parts = [
         f'{rule.id}: {rule.severity.value}. {_SEVERITY[rule.severity]}',
-        f'An honest record keeps: {rule.sentence}',
-        f'Way out: {rule.way_out}',
+        f'Rule: {rule.sentence}',
+        f'Fix: {rule.way_out}',
         f'Applied to {applied_to(rule)}.',
         f'Page: {rule.page}',
     ]
@@ -68,9 +68,8 @@ def section(rule: Rule) -> str:
     """Return the page of a rule as a section of ``doc/audit.md``."""
     return (
         f'### `{rule.id}`\n\n'
-        f'{rule.severity.value.capitalize()}. {rule.sentence}\n'
-        f'Applied to {applied_to(rule)}.\n\n'
-        f'*Way out:* {rule.way_out}\n'
+        f'{rule.severity.value.capitalize()}. {rule.sentence}\n\n'
+        f'*Fix:* {rule.way_out}\n'
     )
 
 

@@ -140,16 +140,16 @@ TASK_RECOMPUTED = Rule(
 
 FIELDS_AS_CONTRACT = Rule(
     'fields-as-contract',
-    'Observation, state and evaluator record have the fields of the contract, each with its '
+    'Observation, state and privileged record have the fields of the contract, each with its '
     'size, type, bounds, frame and image, and a confidence from 0 to 1.',
     'Audit against the contract that the run was made with, and look at the adapter of the field.',
 )
 TRUTH_WITHHELD = Rule(
     'truth-withheld',
-    'The policy sees no field of the evaluator, and no field of another source repeats its '
-    'values, bit by bit.',
-    'Take the field out of the observation and run again: a policy that sees the truth is judged '
-    'by what it was told.',
+    'The policy sees no privileged field, and no field of another source repeats the values of '
+    'one, bit by bit.',
+    'Take the field out of the observation and run again: results of a policy that sees ground '
+    'truth are invalid.',
 )
 FIELDS_RECOMPUTED = Rule(
     'fields-recomputed',
@@ -192,8 +192,8 @@ EXECUTION_MEASURED = Rule(
 
 REQUEST_VALID = Rule(
     'request-valid',
-    'An action that is let through is of a request as it came, newer than the last one under its '
-    'lease, for this step and of the size of the contract, on an observation young enough.',
+    'An admitted action is that of its request: newer than the last one under its lease, for this '
+    'step, of the size of the contract, and on an observation young enough.',
     'Look at the client, and at the gate that should have rejected it; compare `max_action_age:` '
     'in the contract.',
 )
@@ -214,10 +214,10 @@ ALLOWED_TO_MOVE = Rule(
 )
 OPERATOR_FIRST = Rule(
     'operator-first',
-    'While the switch of the operator is held, and only then, his commands, as they are on his '
-    'topic, go before those of the policy.',
+    'While the switch of the operator is held, and only then, the commands on the topic of the '
+    'operator override those of the policy.',
     'Compare the measurement `operator`, whose last value is the switch, with `operator:` in the '
-    'contract and with his topic.',
+    'contract and with the topic of the operator.',
     raw=True,
 )
 RUNTIME_LIMITS_STRICTER = Rule(
@@ -245,8 +245,7 @@ REPUBLISHED_AS_DECLARED = Rule(
 
 DECISION_SEQUENCE = Rule(
     'decision-sequence',
-    'The decisions of a gate are numbered without a gap; only a gate that was started anew begins '
-    'again at 1.',
+    'The decisions of a gate are numbered without a gap; only a restarted gate begins again at 1.',
     'Look for lost messages (`lost` in the status of the recorder), or for decisions that were '
     'taken out.',
 )
@@ -315,13 +314,13 @@ AS_PUBLISHED = Rule(
     'as-published',
     'The request in a decision, the decisions in a step and its observation are, bit by bit, '
     'those that policy, gate and environment published.',
-    'Trust the topic of the one who made it, and look for lost messages.',
+    'Trust the topic of the node that published it, and look for lost messages.',
     raw=True,
     near=True,
 )
 VALUES_FROM_SENSORS = Rule(
     'values-from-sensors',
-    'Every measurement of the gate, field of an observation or evaluator record, and measured '
+    'Every measurement of the gate, field of an observation or privileged record, and measured '
     'action is what its reader makes of the raw message with its stamp.',
     'Trust the sensor topic: a value that no message supports was never measured.',
     raw=True,

@@ -39,7 +39,7 @@ def _register(registration: ModuleType) -> None:
     Register the shipped contracts, in the simulation that needs nothing else to run.
 
     No ``max_episode_steps``: the time limit is the contract's, and a wrapper with another would
-    truncate on top of it; the wrapper that is added refuses one that ``make`` is asked for. No
+    truncate on top of it; the environment refuses one at its reset. No
     guard of the order of calls: the environment has its own, which says more.
     """
     for name, contract in IDS.items():
@@ -48,13 +48,6 @@ def _register(registration: ModuleType) -> None:
                 id=name,
                 entry_point='boundary_env_ros.facade.env:BoundaryEnv',
                 order_enforce=False,
-                additional_wrappers=(
-                    registration.WrapperSpec(
-                        name='RecordWrappers',
-                        entry_point='boundary_env_ros.facade.wrapper_chain:RecordWrappers',
-                        kwargs={},
-                    ),
-                ),
                 kwargs={'contract': contract, 'world': 'embedded'},
             )
 

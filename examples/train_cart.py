@@ -26,8 +26,6 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import SubprocVecEnv
 import torch
 
-from boundary_env_ros.facade import RecordWrappers
-
 CART = 'boundary_env_ros:boundary_env_ros/WarehouseCart-v0'
 
 #: Goal in the frame of the cart, m, then forward speed, m/s, and turn rate, rad/s.
@@ -65,7 +63,7 @@ def make_cart(world: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
     env = Scenario(env, 'clear')
     box = gymnasium.spaces.Box(-1.0, 1.0, shape=SEEN.shape)
     env = TransformObservation(env, goal_ahead, box)
-    return RecordWrappers(RescaleAction(env, np.float32(-1.0), np.float32(1.0)))
+    return RescaleAction(env, np.float32(-1.0), np.float32(1.0))
 
 
 def train(steps: int, carts: int, contract: str) -> PPO:

@@ -8,6 +8,9 @@ From the instants of a step to its latency stages.
     captured    observed   delivered   requested   received   commanded   actuated
        |--capture--|-transport-|-inference-|-transport-|---gate---|-actuation-|
        |------------------------------- reaction -----------------------------|
+
+In lockstep the world waits for gate and policy, so its clock stands still between ``observed`` and
+``commanded``: what these take is measured on the steady clock, and is no part of the reaction.
 """
 
 from __future__ import annotations
@@ -19,6 +22,9 @@ from boundary_env_ros.core.timebase import between, ClockOffset, ClockReading, e
 from boundary_env_ros.errors import ClockMismatch
 
 STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
+
+#: Those that are measured on the steady clock in lockstep, where no budget holds for them.
+STEADY_IN_LOCKSTEP = ('transport', 'inference', 'gate')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +59,7 @@ class LatencyStage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
-    """The stages of one step; they add up to ``reaction``."""
+    """The stages of one step; in realtime they add up to ``reaction``."""
 
     capture: LatencyStage = LatencyStage()
     transport: LatencyStage = LatencyStage()
@@ -73,13 +79,15 @@ def measure(
     commanded: ClockReading | None,
     actuated: Stamp | None,
     budget: Mapping[str, float],
+    lockstep: bool,
     offsets: Sequence[ClockOffset] = (),
 ) -> Latency:
     """
     Return the stages of a step from its instants.
 
-    All stages are differences of the ROS clock, so that they add up exactly to the reaction time;
-    whoever wants them free of steps of the system clock has the steady readings in the instants.
+    In realtime all stages are differences of the ROS clock, so that they add up exactly to the
+    reaction time; whoever wants them free of steps of the system clock has the steady readings in
+    the instants. In lockstep see :data:`STEADY_IN_LOCKSTEP`.
 
     Parameters
     ----------
@@ -87,10 +95,19 @@ def measure(
         The instants; None where unknown.
     budget
         Budget of each stage that has one, seconds.
+    lockstep
+        Whether the world waited.
     offsets
         Measured offsets between hosts.
 
     """
+
+    def waited(name: str, *pairs: tuple[ClockReading | None, ClockReading | None]) -> LatencyStage:
+        if not lockstep:
+            return stage(name, *((ros(start), ros(end)) for start, end in pairs))
+        parts = [elapsed(start, end) for start, end in pairs]
+        known = [part for part in parts if part is not None]
+        return LatencyStage(duration=sum(known) if len(known) == len(parts) else None)
 
     def ros(instant: ClockReading | None) -> Stamp | None:
         return None if instant is None else instant.ros
@@ -120,18 +137,9 @@ def measure(
 
     return Latency(
         capture=stage('capture', (captured, ros(observed))),
-        transport=stage(
-            'transport', (ros(observed), ros(delivered)), (ros(requested), ros(received))
-        ),
-        inference=stage('inference', (ros(delivered), ros(requested))),
-        gate=stage('gate', (ros(received), ros(commanded))),
+        transport=waited('transport', (observed, delivered), (requested, received)),
+        inference=waited('inference', (delivered, requested)),
+        gate=waited('gate', (received, commanded)),
         actuation=stage('actuation', (ros(commanded), actuated)),
         reaction=stage('reaction', (captured, actuated)),
     )
-
-
-def steady_inference(
-    delivered: ClockReading | None, requested: ClockReading | None
-) -> float | None:
-    """Return how long the policy took on its steady clock, seconds; None if unknown."""
-    return elapsed(delivered, requested)

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
@@ -338,5 +338,6 @@ def _late(step: Transition, late: ActuationEvidence, budget: Mapping[str, float]
         commanded=step.commanded,
         actuated=late.actuated,
         budget=budget,
+        lockstep=step.pacing is Pacing.LOCKSTEP,
         offsets=step.clock_offsets,
     )

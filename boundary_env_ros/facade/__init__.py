@@ -5,6 +5,5 @@
 from __future__ import annotations
 
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.facade.wrapper_chain import RecordWrappers
 
-__all__ = ['BoundaryEnv', 'RecordWrappers']
+__all__ = ['BoundaryEnv']

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium
-from gymnasium.wrappers import TimeLimit
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -26,6 +25,12 @@ from boundary_env_ros.facade.spaces import (
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.window import Window
 from boundary_env_ros.facade.world import agent_of, load_for, make_world, seed_for, World
+from boundary_env_ros.facade.wrapper_chain import (
+    chain_of,
+    check_no_time_limit,
+    check_same_wrappers,
+    wrappers_around,
+)
 
 Array = npt.NDArray[Any]
 Observations = dict[str, Array]
@@ -61,12 +66,6 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         Whether every ``info`` also has what was measured of each field and of the action.
     world_arguments
         Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
-
-    Attributes
-    ----------
-    wrappers
-        The chain of wrappers that the next reset reports; set by
-        :class:`~boundary_env_ros.facade.wrapper_chain.RecordWrappers`.
 
     Raises
     ------
@@ -114,7 +113,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._broken = ''
         self._last: StepResult | None = None
         self._images: dict[str, Array] = {}
-        self.wrappers: tuple[str, ...] = ()
+        self._wrappers: tuple[object, ...] | None = ()
         self.render_mode = render_mode
         self._renderer = (
             Renderer(self.contract, render_source or '')
@@ -166,11 +165,15 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         LinkError
             If the options are not plain data, which all that goes into a record is; if a node is
             missing (the message names it), refuses, or does not answer within its deadline.
+        BoundaryError
+            If there is a ``TimeLimit`` around it: that of the contract counts.
         ResetFailed
             If the world could not be brought into the sampled state.
 
         """
         self._check_open()
+        self._wrappers = wrappers_around(self)
+        check_no_time_limit(self._wrappers or (), self.contract)
         super().reset(seed=seed)
         if self._world is None:
             wanted = str(self._world_arguments.get('agent', ''))
@@ -183,7 +186,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         begun = self._world.reset(
             seed=seed_for(self._world, seed, lambda: int(self.np_random.integers(2**63))),
             options=options,
-            wrappers=self.wrappers,
+            wrappers=chain_of(self, self._wrappers),
         )
         result = begun[self._agent]
         self._running = True
@@ -213,7 +216,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         InvalidAction
             If it has another shape or is not finite. Nothing was sent.
         ResetNeeded, EpisodeEnded
-            If there is no running episode.
+            If there is no running episode, or it was begun through other wrappers than these.
         LinkError
             If a process that the step needs is lost; the message names it.
 
@@ -228,6 +231,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
                 else 'none was begun'
             )
             raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
+        check_same_wrappers(self, self._wrappers, wrappers_around(self))
         values = action_vector(self.contract, action)
         try:
             results = self._world.step({self._agent: values})[self._agent]
@@ -320,22 +324,6 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             rate = self.metadata['render_fps'] if lockstep else None
             self._window = Window(self.contract.name, rate)
         self._window.show(self._picture(self._last))
-
-
-def refused(limit: TimeLimit[Any, Any], contract: Contract) -> BoundaryError:
-    """
-    Return why a ``TimeLimit`` is refused.
-
-    It would truncate a step that the task has terminated, so that both flags are set, and end an
-    episode that no record knows to be over.
-    """
-    steps = getattr(limit, '_max_episode_steps', '')
-    return BoundaryError(
-        'Two time limits (expected that of the contract alone, '
-        f'episode.time_limit: {contract.episode.time_limit:g} s, got '
-        f'TimeLimit(max_episode_steps={steps}) around it). Leave max_episode_steps out, and '
-        'change the contract.'
-    )
 
 
 def _rate(period: float) -> int | float:

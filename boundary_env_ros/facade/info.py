@@ -4,18 +4,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.intervention import intervention_in
-from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.steps import StepResult
 
 Info = dict[str, Any]
+
+
+class StageTimes(Mapping[str, float | None]):
+    """
+    The latency of a step by stage, seconds.
+
+    Two are equal if what the clock of the world measured is: equal seeds give equal infos in
+    lockstep, though no policy takes equally long twice.
+
+    Attributes
+    ----------
+    clocks
+        By stage ``'world'`` or ``'steady'``: in lockstep the world waits for transport, inference
+        and gate, which are measured in real time, on the steady clock.
+
+    """
+
+    def __init__(self, transition: Transition) -> None:
+        steady = STEADY_IN_LOCKSTEP if transition.pacing is Pacing.LOCKSTEP else ()
+        self._seconds: dict[str, float | None] = {
+            stage: getattr(transition.latency, stage).duration for stage in STAGES
+        }
+        self.clocks = {stage: 'steady' if stage in steady else 'world' for stage in STAGES}
+
+    def __getitem__(self, stage: str) -> float | None:
+        return self._seconds[stage]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._seconds)
+
+    def __len__(self) -> int:
+        return len(self._seconds)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StageTimes) and self._of_world() == other._of_world()
+
+    def __hash__(self) -> int:
+        return hash(self._of_world())
+
+    def __repr__(self) -> str:
+        return repr(self._seconds)
+
+    def _of_world(self) -> tuple[tuple[str, float | None], ...]:
+        return tuple((s, t) for s, t in self._seconds.items() if self.clocks[s] == 'world')
 
 
 def step_info(
@@ -46,8 +90,8 @@ def step_info(
     software_version, wrapper_version
         Of the environment, and of this facade.
     wrappers
-        The chain of wrappers around the environment, outermost first, as
-        :class:`~boundary_env_ros.facade.wrapper_chain.RecordWrappers` reported it at the reset.
+        The chain of wrappers around the environment, outermost first, the environment itself
+        last; empty if it is not known.
     verdict, reasons
         What the gate made of the action (None if it got none in time), and why: one sentence for
         each rule, with the dimension that it changed most.
@@ -60,7 +104,7 @@ def step_info(
     clipped
         For each dimension, whether what was admitted differs from what was requested.
     latency
-        Seconds by stage, None where unknown.
+        Seconds by stage, None where unknown: a :class:`StageTimes`, which knows their clocks.
     overrun, missed
         Whether no action came in time, and the steps that were closed without one since the last
         call, as ``(step, reward)``; the reward of the step has theirs in it.
@@ -100,7 +144,7 @@ def step_info(
                 transition.requested_action, transition.admitted_action, strict=False
             )
         ],
-        'latency': {stage: getattr(transition.latency, stage).duration for stage in STAGES},
+        'latency': StageTimes(transition),
         'overrun': transition.overrun,
         'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
         'ending': transition.ending,

@@ -69,6 +69,8 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
 
     """
 
+    wrapped_by = (AECEnv, ParallelEnv)
+
     @property
     def last(self) -> Mapping[str, StepResult]:
         """The last transition of each agent, whole, as it was delivered."""
@@ -223,6 +225,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
     """
 
     in_turn = True
+    wrapped_by = (AECEnv, ParallelEnv)
 
     def __init__(self, contract: str | Path, **arguments: Any) -> None:
         super().__init__(contract, **arguments)

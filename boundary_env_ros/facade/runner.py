@@ -124,7 +124,7 @@ class Runner:
         self._inference.begin(seed)
         self.beginning = True
         try:
-            begun = self._world.reset(seed=seed, options=options, wrappers=())
+            begun = self._world.reset(seed=seed, options=options, wrappers=('Runner()',))
         finally:
             self.beginning = False
         first = begun[self._agent]

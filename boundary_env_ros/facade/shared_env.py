@@ -26,6 +26,7 @@ from boundary_env_ros.facade.spaces import (
 )
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.world import load_for, make_world, seed_for, World
+from boundary_env_ros.facade.wrapper_chain import chain_of, check_same_wrappers, wrappers_around
 
 Array = npt.NDArray[Any]
 
@@ -54,6 +55,8 @@ class SharedEnv:
     possible_agents: list[str]
     #: Whether the agents act one after the other.
     in_turn = False
+    #: Classes of what may be wrapped around it.
+    wrapped_by: tuple[type, ...] = ()
 
     def __init__(
         self,
@@ -84,6 +87,7 @@ class SharedEnv:
         self._world: World | None = None
         self._closed = False
         self._broken = ''
+        self._wrappers: tuple[object, ...] | None = ()
         self._generator = np.random.default_rng()
         self._last: dict[str, StepResult] = {}
         self._images: dict[str, dict[str, Array]] = {}
@@ -155,6 +159,7 @@ class SharedEnv:
     def _begin(self, seed: int | None, options: dict[str, Any] | None) -> dict[str, StepResult]:
         """Begin an episode of every agent, and return their resets."""
         self._check_open()
+        self._wrappers = wrappers_around(self, self.wrapped_by)
         options = options or {}
         options_text(options)  # refused by every world alike
         if seed is not None:
@@ -168,7 +173,7 @@ class SharedEnv:
         begun = self._world.reset(
             seed=seed_for(self._world, seed, lambda: int(self._generator.integers(2**63))),
             options=options,
-            wrappers=(),
+            wrappers=chain_of(self, self._wrappers),
         )
         self.agents = list(self.possible_agents)
         return begun
@@ -187,6 +192,7 @@ class SharedEnv:
                 else 'none was begun'
             )
             raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
+        check_same_wrappers(self, self._wrappers, wrappers_around(self, self.wrapped_by))
         return self._world
 
     def _send(

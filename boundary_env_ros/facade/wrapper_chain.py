@@ -1,88 +1,132 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The chain of Gymnasium wrappers, reported to the record.
+The wrappers around an environment, for its record.
 
-An environment does not know what is wrapped around it, and a result can depend on it: on how
-actions are rescaled, observations normalised, frames stacked. An outermost wrapper does know.
+A result can depend on them: on how actions are rescaled, observations normalised, frames stacked.
+Nobody has to report them: whoever wraps an environment calls its ``reset`` and ``step`` out of
+a ``reset`` or ``step`` of his own, so they stand on the stack of every call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+import inspect
 
 import gymnasium
-from gymnasium.utils import RecordConstructorArgs
+from gymnasium.vector import VectorEnv
 from gymnasium.wrappers import TimeLimit
 import numpy as np
 
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.env import BoundaryEnv, refused
+from boundary_env_ros.facade.errors import ResetNeeded
 
 #: Characters of an argument that are told; a chain is a line to read, not a program.
 _MOST = 80
 
+#: Where Gymnasium's asynchronous vector steps an environment; its own wrappers are elsewhere.
+_WORKER = '_async_worker'
 
-class RecordWrappers(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
+
+def wrappers_around(
+    env: object, kinds: tuple[type, ...] = (gymnasium.Env, VectorEnv)
+) -> tuple[object, ...] | None:
     """
-    Reports the wrappers between itself and the environment at every reset; put it outermost.
+    Return the environments out of which this one is being reset or stepped, outermost first.
 
-    They stand in ``info['wrappers']`` and in every record of the episode, outermost first, with
-    their arguments. ``gymnasium.make`` puts one around the registered environments; one that is
-    further out takes its place.
+    To be called in its ``reset`` and ``step``.
 
     Parameters
     ----------
     env
-        Wrappers around a :class:`~boundary_env_ros.facade.env.BoundaryEnv`.
+        The innermost environment.
+    kinds
+        Classes of what may be wrapped around it.
+
+    Returns
+    -------
+    tuple or None
+        None if they cannot be known: the worker of an asynchronous vector has none of the
+        wrappers around the vector.
+
+    """
+    found: list[object] = []
+    frame = inspect.currentframe()
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in ('reset', 'step') and code.co_argcount:
+            who = frame.f_locals.get(code.co_varnames[0])
+            if isinstance(who, kinds) and who is not env and all(who is not w for w in found):
+                found.append(who)
+        elif code.co_name == _WORKER:
+            return None
+        frame = frame.f_back
+    return tuple(reversed(found))
+
+
+def check_no_time_limit(wrappers: Sequence[object], contract: Contract) -> None:
+    """
+    Refuse a ``TimeLimit``.
+
+    It would truncate a step that the task has terminated, so that both flags are set, and end an
+    episode that no record knows to be over.
 
     Raises
     ------
     BoundaryError
-        If there is no such environment within, or a ``TimeLimit``.
+        If there is one.
 
     """
-
-    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
-        RecordConstructorArgs.__init__(self)
-        super().__init__(env)
-        base = env.unwrapped
-        if not isinstance(base, BoundaryEnv):
-            raise BoundaryError(f'Not around a BoundaryEnv (got {type(base).__name__}).')
-        self._base = base
-        for wrapper in _wrappers(env):
-            if isinstance(wrapper, TimeLimit):
-                raise refused(wrapper, base.contract)
-        self.chain = tuple(_told(wrapper) for wrapper in _wrappers(env))
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Reset the environment, and report the chain to its record."""
-        if self._base.wrappers:
-            # One further out is just doing so.
-            return super().reset(seed=seed, options=options)
-        self._base.wrappers = self.chain
-        try:
-            return super().reset(seed=seed, options=options)
-        finally:
-            self._base.wrappers = ()
+    for limit in wrappers:
+        if isinstance(limit, TimeLimit):
+            steps = getattr(limit, '_max_episode_steps', '')
+            raise BoundaryError(
+                'Two time limits (expected that of the contract alone, '
+                f'episode.time_limit: {contract.episode.time_limit:g} s, got '
+                f'TimeLimit(max_episode_steps={steps}) around it). Leave max_episode_steps out, '
+                'and change the contract.'
+            )
 
 
-def _wrappers(env: gymnasium.Env[Any, Any]) -> Iterator[gymnasium.Wrapper[Any, Any, Any, Any]]:
-    """Yield the wrappers around an environment, outermost first, without reporters."""
-    while isinstance(env, gymnasium.Wrapper):
-        if not isinstance(env, RecordWrappers):
-            yield env
-        env = env.env
+def chain_of(env: object, wrappers: Sequence[object] | None) -> tuple[str, ...]:
+    """
+    Return wrappers and environment as they stand in a record, with their arguments.
+
+    Empty if the wrappers are not known.
+    """
+    return () if wrappers is None else (*map(_told, wrappers), f'{type(env).__name__}()')
 
 
-def _told(wrapper: gymnasium.Wrapper[Any, Any, Any, Any]) -> str:
+def check_same_wrappers(
+    env: object, expected: Sequence[object] | None, found: Sequence[object] | None
+) -> None:
+    """
+    Refuse a step through other wrappers than those of the reset, which the record names.
+
+    Raises
+    ------
+    ResetNeeded
+        If they are others.
+
+    """
+    if found != expected:
+        raise ResetNeeded(
+            'The episode was begun through other wrappers (expected '
+            f'{" of ".join(chain_of(env, expected)) or "unknown ones"}, got '
+            f'{" of ".join(chain_of(env, found)) or "unknown ones"}), and its record names those. '
+            'Call reset() and step() on the same, outermost environment.'
+        )
+
+
+def _told(wrapper: object) -> str:
     """Return a wrapper as it was made, as far as it says."""
-    given = getattr(wrapper, '_saved_kwargs', {})
-    arguments = ', '.join(f'{name}={_value(value)}' for name, value in given.items())
-    return f'{type(wrapper).__name__}({arguments})'
+    return f'{type(wrapper).__name__}({", ".join(_arguments(wrapper))})'
+
+
+def _arguments(wrapper: object) -> Iterator[str]:
+    for name, value in getattr(wrapper, '_saved_kwargs', {}).items():
+        yield f'{name}={_value(value)}'
 
 
 def _value(value: object) -> str:

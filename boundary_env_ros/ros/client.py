@@ -180,7 +180,8 @@ class BoundaryClient:
         options
             Options of the task.
         wrappers
-            The wrappers around the caller, outermost first, for the record.
+            The wrappers around the caller, outermost first, and the caller itself last, for the
+            record; empty: they are not known, and an audit says so.
 
         Raises
         ------

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.latency import Latency, LatencyStage, measure, STAGES, steady_inference
+from boundary_env_ros.core.latency import Latency, LatencyStage, measure, STAGES
 from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, NANOSECONDS, Stamp
 
 PARTS = ('capture', 'transport', 'inference', 'gate', 'actuation')
@@ -35,7 +35,9 @@ def step(times: list[int], hosts: dict[str, str] | None = None, **changes: Any) 
         found[name] = found[name].ros
     offsets = changes.pop('offsets', ())
     budget = changes.pop('budget', {})
-    return measure(**{**found, **changes}, budget=budget, offsets=offsets)
+    lockstep = changes.pop('lockstep', False)
+    changed = {**found, **changes}
+    return measure(**changed, budget=budget, lockstep=lockstep, offsets=offsets)
 
 
 def seconds(latency: Latency) -> dict[str, float | None]:
@@ -134,8 +136,22 @@ def test_an_unknown_stage_keeps_its_budget_and_is_not_over_it() -> None:
     assert not found.capture.over_budget
 
 
-def test_thinking_time_has_a_steady_reading_too() -> None:
-    delivered = instant(0, steady=5 * NANOSECONDS)
-    requested = replace(instant(-(10**12)), steady=7 * NANOSECONDS)
-    assert steady_inference(delivered, requested) == 2.0
-    assert steady_inference(None, requested) is None
+def test_in_lockstep_what_the_world_waits_for_is_measured_on_the_steady_clock() -> None:
+    asleep = {
+        name: instant(0, clock=Clock.ROS, steady=at * NANOSECONDS)
+        for name, at in zip(ORDER[1:6], (0, 1, 6, 8, 11), strict=True)
+    }
+    found = step([0] * 7, lockstep=True, budget=dict.fromkeys(STAGES, 0.5), **asleep)
+    assert (found.inference, found.transport, found.gate) == (
+        LatencyStage(duration=5.0), LatencyStage(duration=3.0), LatencyStage(duration=3.0),
+    )  # fmt: skip
+    later = Stamp(clock=Clock.ROS, nanoseconds=NANOSECONDS, host='robot')
+    moved = step([0] * 7, lockstep=True, **{**asleep, 'actuated': later})
+    assert moved.actuation.duration == 1.0
+
+
+def test_in_lockstep_two_hosts_have_no_steady_clock_in_common() -> None:
+    elsewhere = instant(0, 'desktop', Clock.ROS)
+    found = step([0] * 7, lockstep=True, requested=elsewhere, received=instant(0))
+    assert found.inference.duration is None
+    assert found.transport.duration is None

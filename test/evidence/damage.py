@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields, replace
 import re
 from typing import Any
 
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import ClockReading, Stamp
@@ -130,6 +131,7 @@ def remeasured(step: Transition) -> Transition:
             commanded=step.commanded,
             actuated=step.actuated,
             budget=budget,
+            lockstep=step.pacing is Pacing.LOCKSTEP,
         ),
     )
 

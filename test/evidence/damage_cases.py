@@ -51,7 +51,7 @@ CASES = (
     Case('another wrapper', 'episode-constant', at(is_admitted, wrappers=('TimeLimit',))),
     Case(
         'a time limit around it, throughout',
-        'wrapper-order',
+        'no-hidden-wrapper',
         everywhere(lambda step: replace(step, wrappers=('gymnasium.wrappers.TimeLimit',))),
     ),
     Case(

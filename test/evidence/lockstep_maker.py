@@ -53,7 +53,12 @@ class LockstepBench(Bench):
     def episode(self, client: str, policy: Policy, seed: int, options: str = '') -> None:
         self._client, self._busy = (client, policy), False
         begin = Begin(
-            digest=self.digest, client=client, client_version=VERSION, seed=seed, options=options
+            digest=self.digest,
+            client=client,
+            client_version=VERSION,
+            wrappers=('Policy()',),
+            seed=seed,
+            options=options,
         )
         name = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
         self._lease, self._sequence = f'lease-{name[:8]}', 0

@@ -265,7 +265,12 @@ class Bench(CartSensors):
         """Run one episode to its end, and on until the gate is at rest."""
         self._client, self._busy = (client, policy), True
         begin = Begin(
-            digest=self.digest, client=client, client_version=VERSION, seed=seed, options=options
+            digest=self.digest,
+            client=client,
+            client_version=VERSION,
+            wrappers=('Policy()',),
+            seed=seed,
+            options=options,
         )
         name = str(uuid.UUID(int=self.random.getrandbits(128), version=4))
         _, effects = self.environment.begin(

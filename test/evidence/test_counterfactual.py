@@ -333,7 +333,7 @@ def test_a_chunk_that_is_shorter_than_the_recorded_one_is_refused() -> None:
     loaded = contract_with(lambda data: data.update(chunk={'horizon': 3}))
     pieces: list[object] = []
     world = EmbeddedWorld(loaded, sink=pieces.append)
-    world.reset(seed=4, options={}, wrappers=())
+    world.reset(seed=4, options={}, wrappers=('Policy()',))
     world.step({'cart': (0.1, 0.0, 0.2, 0.0, 0.3, 0.0)})
     world.close()
     with pytest.raises(PolicyFailed, match=r'as many as the recorded ones have, 3, got 1\)'):

@@ -136,7 +136,7 @@ def test_turns_and_chunks_come_out_the_same(
     pieces: list[object] = []
     world = EmbeddedWorld(loaded, sink=pieces.append)
     drawn = np.random.default_rng(4)
-    world.reset(seed=4, options={}, wrappers=())
+    world.reset(seed=4, options={}, wrappers=('Policy()',))
     for step in range(12):
         due = [a for a in world.running if loaded.contract.has_turn(a, step + 1)]
         world.step({agent: tuple(drawn.uniform(-0.5, 0.9, 2 * rows).tolist()) for agent in due})

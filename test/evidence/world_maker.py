@@ -76,7 +76,7 @@ def make_world_tape(loaded: LoadedContract, *, episodes: int, steps: int, seed: 
     world = EmbeddedWorld(loaded, robot=robot, sink=robot.note)
     random = np.random.default_rng(seed)
     for number in range(episodes):
-        world.reset(seed=seed + number, options={}, wrappers=())
+        world.reset(seed=seed + number, options={}, wrappers=('Policy()',))
         for _ in range(steps):
             if not world.running:
                 break

@@ -128,7 +128,7 @@ def test_the_stages_say_the_same_as_the_evidence_and_name_their_quantum() -> Non
         assert transition.actuated_quantum == pytest.approx(1.0 / CartConfig().odometry.rate)
 
 
-def test_the_stages_add_up_to_the_reaction_time() -> None:
+def test_the_simulated_stages_add_up_to_the_reaction_time() -> None:
     records, _ = drive(CartConfig())
     whole = [
         record.latency
@@ -137,7 +137,7 @@ def test_the_stages_add_up_to_the_reaction_time() -> None:
     ]
     assert whole
     for latency in whole:
-        parts = ('capture', 'transport', 'inference', 'gate', 'actuation')
+        parts = ('capture', 'actuation')  # the world waits for the others
         total = sum(getattr(latency, part).duration for part in parts)
         assert total == pytest.approx(latency.reaction.duration, abs=1e-9)
 

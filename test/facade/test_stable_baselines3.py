@@ -18,8 +18,6 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.env_checker import check_env
 from stable_baselines3.common.env_util import make_vec_env
 
-from boundary_env_ros.facade import RecordWrappers
-
 CART = 'boundary_env_ros:boundary_env_ros/WarehouseCart-v0'
 GUARDED = 'boundary_env_ros:boundary_env_ros/GuardedCart-v0'
 ARM = 'boundary_env_ros:boundary_env_ros/DoorArm-v0'
@@ -31,7 +29,7 @@ def make(name: str = CART) -> gymnasium.Env[Any, Any]:
 
 def without_image(name: str = CART) -> gymnasium.Env[Any, Any]:
     fields = ['pose', 'velocity', 'scan', 'goal']
-    return RecordWrappers(FlattenObservation(FilterObservation(make(name), fields)))
+    return FlattenObservation(FilterObservation(make(name), fields))
 
 
 @pytest.mark.parametrize(

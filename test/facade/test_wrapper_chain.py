@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 from gymnasium.wrappers import (
+    ClipAction,
     FilterObservation,
     FrameStackObservation,
     NormalizeReward,
@@ -17,6 +19,7 @@ from gymnasium.wrappers import (
     TransformObservation,
     TransformReward,
 )
+from gymnasium.wrappers.vector import ClipAction as VectorClipAction
 import numpy as np
 import pytest
 
@@ -24,10 +27,14 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade import BoundaryEnv, RecordWrappers
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.facade import BoundaryEnv
+from boundary_env_ros.facade.errors import ResetNeeded
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
 EMBEDDED = {'world': 'embedded', 'pacing': 'lockstep'}
+NOTHING = np.zeros(2, dtype=np.float32)
 
 
 @pytest.fixture(scope='module')
@@ -48,47 +55,38 @@ def twice(values: Any) -> Any:
     return values
 
 
+def chain(env: gymnasium.Env[Any, Any]) -> list[str]:
+    """Return the chain that a reset of an environment reports."""
+    reported: list[str] = env.reset(seed=1)[1]['wrappers']
+    return reported
+
+
 def test_the_chain_stands_in_info_and_in_every_transition_outermost_first(
     base: BoundaryEnv, records: list[Any]
 ) -> None:
-    env = RecordWrappers(
-        FrameStackObservation(
-            FilterObservation(
-                RescaleAction(base, np.float32(-1.0), np.float32(1.0)), ['pose', 'goal']
-            ),
-            3,
-        )
+    env = FrameStackObservation(
+        FilterObservation(
+            RescaleAction(base, np.float32(-1.0), np.float32(1.0)), ['pose', 'goal']
+        ),
+        3,
     )
     records.clear()
     _, reset = env.reset(seed=1)
-    *_, step = env.step(np.zeros(2, dtype=np.float32))
-    chain = [
+    *_, step = env.step(NOTHING)
+    expected = [
         "FrameStackObservation(stack_size=3, padding_type='reset')",
         "FilterObservation(filter_keys=['pose', 'goal'])",
         'RescaleAction(min_action=-1.0, max_action=1.0)',
+        'BoundaryEnv()',
     ]
-    assert reset['wrappers'] == step['wrappers'] == chain
+    assert reset['wrappers'] == step['wrappers'] == expected
     transitions = [record for record in records if isinstance(record, Transition)]
-    assert [list(t.wrappers) for t in transitions] == [chain, chain]
+    assert [list(t.wrappers) for t in transitions] == [expected, expected]
 
 
-def test_without_a_reporter_the_chain_is_empty_and_not_that_of_the_last_reset(
-    base: BoundaryEnv,
-) -> None:
-    RecordWrappers(NormalizeReward(base)).reset(seed=1)
-    _, info = base.reset(seed=1)
-    assert info['wrappers'] == []
-
-
-def test_the_outermost_reporter_speaks_for_those_within(base: BoundaryEnv) -> None:
-    inner = RecordWrappers(NormalizeReward(base))
-    outer = RecordWrappers(TransformReward(inner, twice))
-    _, info = outer.reset(seed=1)
-    assert info['wrappers'] == [
-        'TransformReward(func=twice)', 'NormalizeReward(gamma=0.99, epsilon=1e-08)',
-    ]  # fmt: skip
-    _, info = inner.reset(seed=1)
-    assert info['wrappers'] == ['NormalizeReward(gamma=0.99, epsilon=1e-08)']
+def test_an_environment_without_wrappers_says_so(base: BoundaryEnv) -> None:
+    chain(NormalizeReward(base))
+    assert chain(base) == ['BoundaryEnv()']
 
 
 def test_arguments_read_the_same_in_every_run(base: BoundaryEnv) -> None:
@@ -101,21 +99,65 @@ def test_arguments_read_the_same_in_every_run(base: BoundaryEnv) -> None:
     wrapped = TransformObservation(
         TransformObservation(base, lambda values: values, space), Nameless(), space
     )
-    chain = RecordWrappers(
-        RescaleAction(wrapped, np.full(2, -1.0, np.float32), np.ones(2, np.float32))
-    ).chain
-    assert chain == (
+    assert chain(
+        TransformReward(
+            RescaleAction(wrapped, np.full(2, -1.0, np.float32), np.ones(2, np.float32)), twice
+        )
+    ) == [
+        'TransformReward(func=twice)',
         'RescaleAction(min_action=float32[2], max_action=float32[2])',
         f'TransformObservation(func={Nameless.__qualname__}, observation_space=Dict)',
         f'TransformObservation(func={here}.<lambda>, observation_space=Dict)',
+        'BoundaryEnv()',
+    ]
+
+
+def test_a_wrapper_of_somebodys_own_is_named_even_if_it_says_nothing(base: BoundaryEnv) -> None:
+    class Weaker(gymnasium.Wrapper[Any, Any, Any, Any]):
+        def step(self, action: Any) -> Any:
+            return self.env.step(0.5 * action)
+
+    assert chain(Weaker(base)) == ['Weaker()', 'BoundaryEnv()']
+
+
+def test_make_hides_nothing() -> None:
+    env = gymnasium.make(CART, **EMBEDDED)
+    assert chain(ClipAction(env)) == ['ClipAction()', 'PassiveEnvChecker()', 'BoundaryEnv()']
+    env.close()
+
+
+def test_wrappers_put_around_after_the_reset_are_refused(base: BoundaryEnv) -> None:
+    base.reset(seed=1)
+    with pytest.raises(
+        ResetNeeded,
+        match=r'expected BoundaryEnv\(\), got ClipAction\(\) of BoundaryEnv\(\)',
+    ):
+        ClipAction(base).step(NOTHING)
+
+
+def test_a_clip_action_cannot_hide_from_the_audit(tmp_path: Path) -> None:
+    record = tmp_path / 'clipped.jsonl'
+    env = ClipAction(gymnasium.make(CART, **EMBEDDED, record=record))
+    env.reset(seed=1)
+    env.step(np.array([50.0, 0.0], dtype=np.float32))
+    env.close()
+    report = audit_path(record)
+    assert report.outcome is Outcome.CONTRADICTED
+    told = [finding.told for finding in report.findings if finding.rule == 'no-hidden-wrapper']
+    assert told[0].endswith(
+        "wrappers[0]: expected none: the gate limits actions, and says so, got 'ClipAction'"
     )
 
 
-def test_a_wrapper_of_somebodys_own_is_reported_by_its_name(base: BoundaryEnv) -> None:
-    class Mirrored(gymnasium.Wrapper[Any, Any, Any, Any]):
-        pass
-
-    assert RecordWrappers(Mirrored(base)).chain == ('Mirrored()',)
+def test_the_wrappers_around_a_vector_are_in_the_chain_or_unknown() -> None:
+    for mode, expected in (
+        ('sync', ['ClipAction()', 'SyncVectorEnv()', 'PassiveEnvChecker()', 'BoundaryEnv()']),
+        ('async', []),
+    ):
+        env = gymnasium.make_vec(CART, num_envs=1, vectorization_mode=mode, **EMBEDDED)
+        _, infos = VectorClipAction(env).reset(seed=1)
+        env.close()
+        assert list(infos['wrappers'][0]) == expected
 
 
 def test_a_time_limit_of_gymnasiums_is_refused_wherever_it_stands(base: BoundaryEnv) -> None:
@@ -124,30 +166,11 @@ def test_a_time_limit_of_gymnasiums_is_refused_wherever_it_stands(base: Boundary
         BoundaryError,
         match=r'time_limit: 6 s, got TimeLimit\(max_episode_steps=5\) around it',
     ):
-        RecordWrappers(limited)
+        limited.reset(seed=1)
 
 
-def test_make_refuses_a_time_limit_of_gymnasiums() -> None:
+def test_a_time_limit_that_make_is_asked_for_is_refused() -> None:
+    env = gymnasium.make(CART, max_episode_steps=5, **EMBEDDED)
     with pytest.raises(BoundaryError, match='Leave max_episode_steps out'):
-        gymnasium.make(CART, max_episode_steps=5, **EMBEDDED)
-
-
-def test_make_reports_what_it_adds() -> None:
-    env = gymnasium.make(CART, **EMBEDDED)
-    assert isinstance(env, RecordWrappers)
-    assert env.chain == ('PassiveEnvChecker()',)
+        env.reset()
     env.close()
-
-
-def test_an_environment_of_somebody_else_has_no_record_to_report_to() -> None:
-    with pytest.raises(BoundaryError, match='Not around a BoundaryEnv .got CartPoleEnv'):
-        RecordWrappers(gymnasium.make('CartPole-v1'))
-
-
-def test_it_can_be_made_again_from_its_own_spec() -> None:
-    env = gymnasium.make(CART, **EMBEDDED)
-    again = gymnasium.make(env.spec)
-    assert isinstance(again, RecordWrappers)
-    assert again.chain == env.chain
-    env.close()
-    again.close()

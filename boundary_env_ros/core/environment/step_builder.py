@@ -216,6 +216,7 @@ def close(
             commanded=commanded,
             actuated=actuated,
             budget=contract.latency_budget,
+            lockstep=contract.pacing is Pacing.LOCKSTEP,
         ),
         diagnostics=(*_diagnostics(step, endings), *(request.metadata if request else ())),
     )

@@ -52,6 +52,9 @@ LABELS = 1024
 DESCRIBED = 64
 
 
+#: Why it is not known whether a wrapper hides something.
+WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are UNKNOWN'
+
 #: Nanoseconds behind a hole in which a record may speak of what was in it.
 REACH = 2 * NANOSECONDS
 
@@ -354,6 +357,8 @@ class Auditor:
         made = is_import(now)
         if made:
             self._note_imported(now)
+        elif not now.wrappers:
+            self._spared[catalogue.NO_HIDDEN_WRAPPER.id, WRAPPERS_UNKNOWN] = None
         for check in self._step_checks:
             if made and check.imports(now):
                 continue

@@ -57,7 +57,7 @@ def _lines(one: OneStep) -> Iterator[str]:
             ),
             ('contract', f'{now.contract} {now.contract_version}, {now.id.digest}'),
             ('software', f'{now.software_version}, {now.pacing.name.lower()}, seed {seed}'),
-            *([('wrappers', ', '.join(now.wrappers))] if now.wrappers else []),
+            ('wrappers', ', '.join(now.wrappers) or 'UNKNOWN'),
         ],
         indent=2,
     )

@@ -79,11 +79,17 @@ EPISODE_CONSTANT = Rule(
     'Look for records that were joined, for a second client, and for a topic that was remapped or '
     'a host that was renamed during the run.',
 )
+NO_HIDDEN_WRAPPER = Rule(
+    'no-hidden-wrapper',
+    'The wrappers of the client are known, and none of them clips actions or ends episodes, which '
+    'the record would not show.',
+    'Take the wrapper away: the gate limits actions and the contract has the time limit. A client '
+    'of the services names its wrappers, and itself, when it asks for a reset.',
+)
 WRAPPER_ORDER = Rule(
     'wrapper-order',
-    'No wrapper of the client sets a time limit or clips actions unseen, and one that counts '
-    'returns stands inside of those that change rewards.',
-    'Take the wrapper away, or put it elsewhere in the chain (outermost first in the record).',
+    'A wrapper of the client that counts returns stands inside of those that change rewards.',
+    'Put it elsewhere in the chain (outermost first in the record).',
     severity=Severity.SUSPICIOUS,
 )
 
@@ -370,7 +376,7 @@ GROUPS: Mapping[str, tuple[Rule, ...]] = {
         *(INDEX_AGREES, FIRST_TRANSITION_SAVED, LABEL_KNOWN),
     ),
     'Who made it, under which contract': (
-        *(ONE_CONTRACT, VERSIONS_PRESENT, EPISODE_CONSTANT, WRAPPER_ORDER),
+        *(ONE_CONTRACT, VERSIONS_PRESENT, EPISODE_CONSTANT, NO_HIDDEN_WRAPPER, WRAPPER_ORDER),
     ),
     'Order of the steps, resets, endings and rewards': (
         *(STEPS_IN_ORDER, RESET_AS_CONTRACT, EPISODE_ENDED),

@@ -119,7 +119,7 @@ def _lease_constant(link: Link) -> Found:
 
 
 #: Wrappers that end episodes, or change actions, without the record knowing.
-_UNSEEN = {
+_HIDING = {
     'TimeLimit': 'time limits live in the contract',
     'ClipAction': 'the gate limits actions, and says so',
 }
@@ -129,14 +129,23 @@ _COUNT = ('RecordEpisodeStatistics',)
 _CHANGE = ('NormalizeReward', 'TransformReward', 'ClipReward')
 
 
+def _wrappers(scene: Scene) -> list[str]:
+    """Return their classes at the begin of an episode: that they stay is looked at elsewhere."""
+    told = scene.now.wrappers if scene.now is scene.start else ()
+    return [re.split(r'[<(]', wrapper)[0].rpartition('.')[2] for wrapper in told]
+
+
+@of_step(catalogue.NO_HIDDEN_WRAPPER, imports=never)
+def _no_hidden_wrapper(scene: Scene) -> Found:
+    for i, name in enumerate(_wrappers(scene)):
+        if name in _HIDING:
+            yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[name]}', repr(name))
+
+
 @of_step(catalogue.WRAPPER_ORDER, imports=never)
 def _wrapper_order(scene: Scene) -> Found:
-    if scene.now is not scene.start:
-        return  # Once for an episode; that they stay the same is looked at elsewhere.
-    names = [re.split(r'[<(]', name)[0].rpartition('.')[2] for name in scene.now.wrappers]
+    names = _wrappers(scene)
     for i, name in enumerate(names):
-        if name in _UNSEEN:
-            yield Mismatch(f'wrappers[{i}]', f'none: {_UNSEEN[name]}', repr(name))
         outside = [later for later in names[i + 1 :] if later in _CHANGE]
         if name in _COUNT and outside:
             expected = f'inside of {", ".join(outside)}'

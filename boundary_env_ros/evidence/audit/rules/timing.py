@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.latency import LatencyStage, measure, STAGES
+from boundary_env_ros.core.latency import LatencyStage, measure, STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules import catalogue
@@ -38,7 +38,9 @@ def _instants_present(scene: Scene) -> Found:
     if now.kind is not Kind.STEP or answer is None or not answer.published:
         return
     found = {name: getattr(now, name) for name in ('captured', *IN_ORDER)}
-    for name in ('capture', 'transport', 'inference', 'gate'):
+    # Between two hosts in lockstep there is no clock for what the world waited for.
+    lockstep = now.pacing is Pacing.LOCKSTEP
+    for name in ('capture',) if lockstep else ('capture', *STEADY_IN_LOCKSTEP):
         found[f'latency.{name}.duration'] = getattr(now.latency, name).duration
     for name, value in found.items():
         if value is None:
@@ -50,7 +52,8 @@ def _stages_recomputed(scene: Scene) -> Found:
     now = scene.now
     instants = {name: getattr(now, name) for name in ('captured', *IN_ORDER, 'actuated')}
     budget = {} if scene.terms is None else scene.terms.contract.latency_budget
-    expected = measure(**instants, budget=budget, offsets=now.clock_offsets)
+    lockstep = now.pacing is Pacing.LOCKSTEP
+    expected = measure(**instants, budget=budget, lockstep=lockstep, offsets=now.clock_offsets)
     for name in STAGES:
         ours: LatencyStage = getattr(expected, name)
         theirs: LatencyStage = getattr(now.latency, name)

@@ -26,7 +26,7 @@ from boundary_env_ros.cli.command import (
 @option(
     '--format',
     'format_',
-    type=click.Choice(('parquet', 'jsonl', 'lerobot', 'minari', 'rlds')),
+    type=click.Choice(('parquet', 'jsonl', 'lerobot', 'minari')),
     default='parquet',
     help='what to write',
 )
@@ -40,13 +40,11 @@ def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
       jsonl     the same as lines of strict JSON
       lerobot   LeRobotDataset v3.0; images as PNG in its Parquet files
       minari    Minari (HDF5); -o $MINARI_DATASETS_PATH/NAME-v0 for load_dataset('NAME-v0')
-      rlds      RLDS as TensorFlow Datasets reads it: tfds.builder_from_directory(DIR)
 
-    In the last three, `action` is what was applied; requested, admitted, commanded and measured
-    actions stand beside it, with instants, interventions and endings. What such a layout cannot
-    hold is in the folder `records` of the data set, so that `boundary-env audit` works on it, but
-    for the raw messages, which stay in the bag. Long runs are streamed. doc/export.md says
-    what each format carries.
+    In the last two, which their own libraries write, `action` is what was applied; requested,
+    admitted, commanded and measured actions stand beside it, with instants, interventions and
+    endings. `boundary-env audit` reads the first two. Raw messages stay in the bag. Long runs are
+    streamed. doc/export.md says what each format carries.
 
       boundary-env export runs/demo-20261122-024000 -o dataset
       boundary-env export bag/ --format lerobot -o cart
@@ -64,7 +62,7 @@ def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
     loaded = None if contract is None else load(contract)
     with counting('records', every=100) as progress:
         exported = export_run(path, output, format_, contract=loaded, progress=progress)
-    for kind, number in exported.dataset.counts.items():
+    for kind, number in exported.counts.items():
         print(f'{number:>8} {kind}')
     if exported.steps:
         print(f'{exported.steps} steps in {exported.episodes} episodes as {format_}')

@@ -1,9 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Data sets for LeRobot and RLDS, read back by the loaders of these projects.
+Data sets for LeRobot, written and read back by LeRobot.
 
-They are heavy: these tests run where LeRobot, or TensorFlow Datasets, is installed.
+It is heavy: these tests run where it is installed.
 """
 
 from __future__ import annotations
@@ -20,12 +20,10 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 from export_runs import driven_by_hand, ExportRun, front_of, values_of
 
-from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.export.episodes import Head, Origin, Sight, Step
 from boundary_env_ros.evidence.export.export import export_run
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
-from boundary_env_ros.evidence.export.rlds import RldsWriter
 
 
 @pytest.fixture(scope='module')
@@ -99,12 +97,14 @@ def test_lerobot_frames_have_image_state_and_the_actions_that_follow(
 
 
 def test_lerobot_episodes_keep_ending_seed_and_digest(run: ExportRun, dataset: Any) -> None:
+    frames = dataset.hf_dataset
     for index, steps in enumerate(run.episodes):
         said = dataset.meta.episodes[index]
         assert said['length'] == len(steps)
-        assert said['boundary/ending'] == steps[-1].ending
-        assert said['boundary/seed'] == steps[-1].seed
-        assert said['boundary/contract_digest'] == steps[-1].id.digest
+        last = frames[said['dataset_to_index'] - 1]
+        assert last['boundary.ending'] == steps[-1].ending
+        assert int(last['boundary.episode.seed']) == steps[-1].seed
+        assert last['boundary.episode.contract_digest'] == steps[-1].id.digest
 
 
 def test_policies_of_lerobot_see_state_images_and_action_only(dataset: Any) -> None:
@@ -113,60 +113,6 @@ def test_policies_of_lerobot_see_state_images_and_action_only(dataset: Any) -> N
     features = dataset_to_policy_features(dataset.meta.features)
     assert set(features) == {'observation.state', 'observation.images.front', 'action'}
     assert set(dataset.meta.stats['action']) >= {'min', 'max', 'mean', 'std', 'count'}
-
-
-def test_what_lerobot_has_read_is_still_audited(lerobot: Path, dataset: Any) -> None:
-    assert dataset[0] is not None
-    assert 'record-complete' not in audit_path(lerobot).counts
-
-
-# RLDS --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope='module')
-def rlds(run: ExportRun, tmp_path_factory: pytest.TempPathFactory) -> list[Any]:
-    """Return the run as TensorFlow Datasets loads it: episodes with their steps."""
-    pytest.importorskip('tensorflow', reason='needs TensorFlow and TensorFlow Datasets')
-    tfds = pytest.importorskip('tensorflow_datasets', reason='needs TensorFlow Datasets')
-    out = tmp_path_factory.mktemp('rlds') / 'cart'
-    export_run(run.bag, out, 'rlds')
-    builder = tfds.builder_from_directory(str(out))
-    assert builder.info.splits['train'].num_examples == len(run.episodes)
-    read = builder.as_dataset(split='train')
-    episodes = []
-    for episode in read:
-        steps = list(tfds.as_numpy(episode.pop('steps')))
-        episodes.append((tfds.as_numpy(episode), steps))
-    assert 'record-complete' not in audit_path(out).counts
-    return episodes
-
-
-def test_tensorflow_datasets_reads_every_step(run: ExportRun, rlds: list[Any]) -> None:
-    taken = [step for _, steps in rlds for step in steps if not step['is_last']]
-    np.testing.assert_array_equal([s['action_requested'] for s in taken], requested(run))
-    for found, step in zip(taken, run.steps, strict=True):
-        pose = found['observation']['pose']
-        np.testing.assert_array_equal(pose, np.float32(values_of(step, 'pose')))
-        np.testing.assert_array_equal(found['observation']['front'], front_of(run, step))
-        assert found['time_closed'] == step.closed.ros.nanoseconds
-        assert found['reward'] == step.reward
-        assert found['discount'] == (0.0 if step.terminated else 1.0)
-        assert (found['terminated'], found['truncated']) == (step.terminated, step.truncated)
-    assert any(step['intervention'] for step in taken)
-
-
-def test_last_step_of_rlds_is_terminal_for_a_termination_only(
-    run: ExportRun, rlds: list[Any]
-) -> None:
-    for (said, steps), taken in zip(rlds, run.episodes, strict=True):
-        assert [step['is_first'] for step in steps] == [True, *[False] * len(taken)]
-        assert [step['is_last'] for step in steps] == [*[False] * len(taken), True]
-        assert [step['is_terminal'] for step in steps][-1] == taken[-1].terminated
-        pose = steps[-1]['observation']['pose']
-        np.testing.assert_array_equal(pose, np.float32(values_of(taken[-1], 'pose', after=True)))
-        assert said['ending'].decode() == taken[-1].ending
-        assert said['seed'] == taken[-1].seed
-        assert said['contract_digest'].decode() == taken[-1].id.digest
 
 
 # Images that are no colours ----------------------------------------------------------------------
@@ -231,14 +177,3 @@ def test_lerobot_reads_measured_images_as_numbers(
     assert len(dataset) == count
     for name, image in measured_images(3).items():
         np.testing.assert_array_equal(np.asarray(dataset[3][f'boundary.{name}']), image)
-
-
-def test_tensorflow_datasets_reads_measured_images(run: ExportRun, tmp_path: Path) -> None:
-    pytest.importorskip('tensorflow', reason='needs TensorFlow and TensorFlow Datasets')
-    tfds = pytest.importorskip('tensorflow_datasets', reason='needs TensorFlow Datasets')
-    write_measured_images(run, tmp_path / 'set', RldsWriter)
-    builder = tfds.builder_from_directory(str(tmp_path / 'set'))
-    (episode,) = builder.as_dataset(split='train')
-    steps = list(tfds.as_numpy(episode['steps']))
-    for name, image in measured_images(3).items():
-        np.testing.assert_array_equal(steps[3]['observation'][name], image)

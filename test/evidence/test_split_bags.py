@@ -54,9 +54,7 @@ def test_audit_finds_the_same(split: tuple[Path, Path]) -> None:
 
 
 def test_export_has_the_same_steps(split: tuple[Path, Path], tmp_path: Path) -> None:
-    one, several = (
-        export_run(path, tmp_path / path.name, 'jsonl').dataset.counts for path in split
-    )
+    one, several = (export_run(path, tmp_path / path.name, 'jsonl').counts for path in split)
     # Each further file begins with the contract.
     contracts = 'ContractDescription'
     assert {k: v for k, v in several.items() if k != contracts} == {

@@ -99,7 +99,7 @@ def test_it_is_explained_on_a_page(run: Path, tmp_path: Path) -> None:
 
 
 @golden
-@pytest.mark.parametrize('layout', ['jsonl', 'parquet', 'lerobot', 'minari', 'rlds'])
+@pytest.mark.parametrize('layout', ['jsonl', 'parquet'])
 def test_an_export_holds_the_same_steps(
     run: Path, layout: str, tmp_path: Path, capsys: Output
 ) -> None:

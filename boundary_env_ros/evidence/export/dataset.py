@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import heapq
 import json
 from pathlib import Path
@@ -41,8 +41,6 @@ from boundary_env_ros.storage.yaml_text import MOST_BYTES
 FORMATS = ('parquet', 'jsonl')
 MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'
 
-#: Folder of the records in a data set of another project's layout.
-WITHIN = 'records'
 
 _VERSION = 1
 _FILES = {
@@ -134,14 +132,16 @@ def open_dataset(path: Path) -> Dataset | None:
         If there is one that cannot be read.
 
     """
-    within = path / WITHIN
-    if (within / MANIFEST).is_file():
-        return open_dataset(within)  # of one in another project's layout
     manifest = path / MANIFEST
     if not manifest.is_file():
         return None
     try:
         data = json.loads(limits.read_file(manifest, limits.TEXT))
+        if 'steps' in data:
+            raise RecordError(
+                f'{path} holds steps for {data["format"]} and no records. '
+                'Name the run that it was exported from.'
+            )
         counts = {str(kind): int(count) for kind, count in data['records'].items()}
         if data['dataset'] != _VERSION or data['format'] not in FORMATS:
             raise ValueError(f'version {data["dataset"]}, format {data["format"]!r}')
@@ -189,49 +189,16 @@ def write_dataset(
     if format not in FORMATS:
         raise RecordError(f'Unknown format (expected {", ".join(FORMATS)}, got {format!r}).')
     with new_folder(path, 'a new data set') as draft:
-        dataset = fill_dataset(draft, format, entries, contract=contract, tear=tear)
-    return replace(dataset, path=path)
-
-
-def fill_dataset(
-    folder: Path,
-    format: str,  # noqa: A002 - the word of the command
-    entries: Iterator[Entry],
-    *,
-    contract: str,
-    tear: Callable[[], str] = lambda: '',
-) -> Dataset:
-    """Write a data set into a folder that is there and empty; see :func:`write_dataset`."""
-    counts = _write_records(folder, format, entries)
-    if contract:
-        write_atomically(folder / CONTRACT, contract.encode())
-    dataset = Dataset(path=folder, format=format, counts=counts, tear=tear())
-    _write_manifest(folder, {'format': format, 'records': dataset.counts, 'tear': dataset.tear})
+        counts = _write_records(draft, format, entries)
+        if contract:
+            write_atomically(draft / CONTRACT, contract.encode())
+        dataset = Dataset(path=path, format=format, counts=counts, tear=tear())
+        write_manifest(draft, {'format': format, 'records': counts, 'tear': dataset.tear})
     return dataset
 
 
-def describe_layout(
-    folder: Path,
-    format: str,  # noqa: A002 - the word of the command
-    figures: Mapping[str, object],
-) -> None:
-    """
-    Write what is said of a data set in another project's layout, whose records are in ``records``.
-
-    Parameters
-    ----------
-    folder
-        The folder, with all files of the layout.
-    format
-        The layout.
-    figures
-        How many episodes and steps, and what was left out.
-
-    """
-    _write_manifest(folder, {'format': format, 'records': WITHIN, **figures})
-
-
-def _write_manifest(folder: Path, data: Mapping[str, object]) -> None:
+def write_manifest(folder: Path, data: Mapping[str, object]) -> None:
+    """Write what is said of a data set beside its files."""
     manifest = {'dataset': _VERSION, 'software_version': __version__, **data}
     write_atomically(folder / MANIFEST, f'{json.dumps(manifest, indent=2)}\n'.encode())
 

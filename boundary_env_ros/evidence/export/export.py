@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,17 +15,15 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Key
 from boundary_env_ros.evidence.export.dataset import (
-    Dataset,
-    describe_layout,
-    fill_dataset,
+    CONTRACT,
     FORMATS,
-    open_dataset,
-    WITHIN,
     write_dataset,
+    write_manifest,
 )
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head, Step
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import labels_in_index, Run
+from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
@@ -35,7 +33,6 @@ from boundary_env_ros.storage.records import Entry
 LAYOUTS = {
     'lerobot': 'boundary_env_ros.evidence.export.lerobot:LeRobotWriter',
     'minari': 'boundary_env_ros.evidence.export.minari:MinariWriter',
-    'rlds': 'boundary_env_ros.evidence.export.rlds:RldsWriter',
 }
 
 ALL_FORMATS = (*FORMATS, *LAYOUTS)
@@ -69,8 +66,8 @@ class Exported:
 
     Attributes
     ----------
-    dataset
-        The records in it.
+    counts
+        How many records of each kind are in it; empty for the layout of another project.
     unreadable
         Records that are not in it, since they could not be read; the first few.
     episodes, steps
@@ -80,8 +77,8 @@ class Exported:
 
     """
 
-    dataset: Dataset
-    unreadable: tuple[str, ...]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    unreadable: tuple[str, ...] = ()
     episodes: int = 0
     steps: int = 0
     left_out: tuple[str, ...] = ()
@@ -98,7 +95,7 @@ def export_run(
     """
     Write the records of a run as a data set.
 
-    Memory does not grow with the run; for RLDS, an episode is held at a time.
+    Memory does not grow with the run; for another project, an episode is held at a time.
 
     Parameters
     ----------
@@ -107,13 +104,13 @@ def export_run(
     out
         A place where nothing is.
     format
-        ``parquet`` or ``jsonl``: the records as they are. ``lerobot``, ``minari`` or ``rlds``: the
-        steps in the layout of that project, and the records beside them as Parquet.
+        ``parquet`` or ``jsonl``: the records as they are. ``lerobot`` or ``minari``: the steps as
+        that project has them, written by it.
     contract
         Contract that the run was made under, if it has no copy of it, as JSON lines have none.
     progress
-        Is told how many records were read, and of how many, if that is known. Those of several
-        agents are read several times.
+        Is told how many records were read, and of how many, if that is known. For another project
+        they are read once for the labels, and once for each agent.
 
     Raises
     ------
@@ -134,7 +131,7 @@ def export_run(
         dataset = write_dataset(
             out, format, reading.entries(), contract=run.contract_text(), tear=lambda: run.tear
         )
-        return Exported(dataset=dataset, unreadable=reading.unreadable)
+        return Exported(counts=dataset.counts, unreadable=reading.unreadable)
     return _export_layout(run, out, format, reading)
 
 
@@ -191,14 +188,9 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
         writer: LayoutWriter = make(draft, out.name, Layout(contract, images))
         gaps = Gaps()
         try:
-            (draft / WITHIN).mkdir()
-            fill_dataset(
-                draft / WITHIN,
-                'parquet',
-                reading.entries(),
-                contract=run.contract_text(),
-                tear=lambda: run.tear,
-            )
+            # A label may stand far behind the episode that it is about.
+            for _ in reading.entries():
+                pass
             for agent in contract.agents:
                 stream = EpisodeStream(
                     contract, agent, images, _pictures(run, images), gaps, reading.labels
@@ -219,11 +211,9 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
             writer.release()
         left_out += _said(gaps)
         figures = {'episodes': episodes, 'steps': steps, 'left_out': left_out}
-        describe_layout(draft, format_, figures)
-    dataset = open_dataset(out)
-    assert dataset is not None  # it was written just now
+        write_manifest(draft, {'format': format_, **figures})
+        write_atomically(draft / CONTRACT, run.contract_text().encode())
     return Exported(
-        dataset=dataset,
         unreadable=reading.unreadable,
         episodes=episodes,
         steps=steps,

@@ -294,19 +294,14 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     'contract_digest': (TEXT, 'digest of the contract'),
     'software_version': (TEXT, 'version of the environment'),
     'reset_options': (TEXT, 'options of its reset, JSON'),
-    'terminated': ('bool', 'the task ended it'),
-    'truncated': ('bool', 'something outside the task ended it'),
-    'success': ('bool', 'its ending is success'),
-    'ending': (TEXT, 'why it ended; empty if the record breaks off in it'),
-    'declared_by': (TEXT, 'who says so; `export` if the record breaks off in it'),
     'label': (TEXT, 'what people made of it: success, failure, unclear; empty: no label'),
 }
 
-#: What is said of a whole episode.
+#: What is said of a whole episode; how it ended stands in its last step.
 ABOUT = tuple(Column(name=name, dtype=kind, text=text) for name, (kind, text) in _ABOUT.items())
 
 
-def about(head: Head, last: Step) -> dict[str, str | int | bool]:
+def about(head: Head) -> dict[str, str | int | bool]:
     """Return what is said of a whole episode: a value for each of :data:`ABOUT`."""
     first = head.first
     return {
@@ -319,10 +314,5 @@ def about(head: Head, last: Step) -> dict[str, str | int | bool]:
         'contract_digest': first.id.digest,
         'software_version': first.software_version,
         'reset_options': '' if head.reset is None else head.reset.options,
-        'terminated': last.terminated,
-        'truncated': last.truncated,
-        'success': last.ending == SUCCESS,
-        'ending': last.ending,
-        'declared_by': last.declared_by,
         'label': head.labelled,
     }

@@ -1,35 +1,21 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-Minari data sets (HDF5), written without Minari.
-
-An episode has one observation more than actions. What the columns of a step say stands in its
-``infos``, one row after the action, as Gymnasium hands out the info of a step with what came of
-it; row 0 is that of the reset.
-"""
+"""Minari data sets (HDF5), written by Minari."""
 
 from __future__ import annotations
 
-from contextlib import suppress
-import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 import re
 from typing import Any
 
+from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, FieldSpec
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.export.episodes import Head, Sight, Step
 from boundary_env_ros.evidence.export.layout import about, choices, Layout, NUMBERS
-from boundary_env_ros.evidence.export.spaces import action_space, observation_space
-from boundary_env_ros.storage.atomic import write_atomically
-
-#: The version whose layout this is: the first that takes images without loss.
-MINARI_VERSION = '0.5.4'
-
-_ROWS = 256
-_CHUNK = 64
 
 
 def dataset_id(name: str) -> str:
@@ -41,158 +27,178 @@ def dataset_id(name: str) -> str:
 
 class MinariWriter:
     """
-    A data set that is being written.
+    A data set that is being written; it holds one episode at a time.
 
     Parameters
     ----------
     folder
-        Where it goes; empty.
+        Where it goes; empty. Minari looks for data sets in ``data`` below.
     name
-        Name of the data set.
+        Name of the data set; see :func:`dataset_id`.
     layout
         Its columns.
 
     Raises
     ------
     MissingDependency
-        If h5py is not installed.
+        If Minari with h5py is not installed.
 
     """
 
     def __init__(self, folder: Path, name: str, layout: Layout) -> None:
         try:
-            import h5py
+            # Minari asks for these when it has written a part.
+            import h5py  # noqa: F401
+            import minari
+            from minari.data_collector import EpisodeBuffer
+            from minari.dataset.minari_storage import MinariStorage
+            import PIL.Image  # noqa: F401
         except ImportError as error:
             raise MissingDependency(
-                f'Minari data sets need h5py: {error}. '
-                'Install it with `pip install minari h5py pyarrow`.'
+                f'Minari writes its data sets: {error}. '
+                'Install it with `pip install "minari[hdf5]>=0.5.4" Pillow`.'
             ) from error
-        self._text = h5py.string_dtype()
-        self._layout, self._name = layout, name
-        self._folder = folder / 'data'
-        self._folder.mkdir()
-        self._file = h5py.File(self._folder / 'main_data.hdf5', 'x', track_order=True)
-        self._episodes = self._steps = self._length = 0
-        self._group: Any = None
-        self._head: Head | None = None
-        self._rows: dict[str, list[Any]] = {}
-
-    # Steps ---------------------------------------------------------------------------------------
+        if not hasattr(MinariStorage, 'jpeg_encoding'):
+            raise MissingDependency(
+                f'Expected Minari 0.5.4 or later, which keeps images without loss, got '
+                f'{minari.__version__}. Install it with `pip install "minari[hdf5]>=0.5.4"`.'
+            )
+        self._layout = layout
+        self._buffer: Any = EpisodeBuffer
+        self._storage: Any = MinariStorage.new(
+            folder / 'data',
+            observation_space(layout),
+            action_space(layout),
+            jpeg_encoding=False,
+        )
+        self._storage.update_metadata(
+            {
+                'dataset_id': dataset_id(name),
+                'minari_version': minari.__version__,
+                'description': layout.description,
+                'contract': layout.contract.name,
+                'contract_version': layout.contract.version,
+                'columns': {column.name: column.text for column in layout.columns},
+            }
+        )
+        self._episodes = 0
+        self._about: dict[str, Any] = {}
+        self._rows: dict[str, Any] = {}
 
     def begin(self, head: Head) -> None:
         """Begin an episode."""
-        self._head, self._length = head, 0
-        self._group = self._file.create_group(f'episode_{self._episodes}')
+        self._about, self._rows = about(head), {}
 
     def step(self, step: Step) -> None:
-        """Write a step; the last one of its episode ends it."""
-        layout = self._layout
-        if self._length == 0:
-            fills = {column.name: column.fill for column in layout.of_step}
-            self._see(step.before, fills)
+        """Take a step; the last one of its episode writes it."""
+        layout, rows = self._layout, self._rows
+        if not rows:
+            self._see(step.before, {column.name: column.fill for column in layout.of_step})
         self._see(step.after, layout.step_values(step))
-        self._add_action(step)
-        self._add('rewards', step.transition.reward)
-        self._add('terminations', step.terminated)
-        self._add('truncations', step.truncated)
-        self._length += 1
-        if self._length % _ROWS == 0 or step.last:
-            self._flush()
+        _append(rows, 'actions', self._action(step))
+        _append(rows, 'rewards', step.transition.reward)
+        _append(rows, 'terminations', step.terminated)
+        _append(rows, 'truncations', step.truncated)
         if step.last:
-            self._end(step)
+            self._write()
 
-    def _see(self, sight: Sight, values: dict[str, Any]) -> None:
+    def _write(self) -> None:
+        said = {**self._about, 'seed': np.uint64(self._about['seed'])}
+        self._storage.update_episodes([self._buffer(**self._rows)])
+        self._storage.update_episode_metadata([said], [self._episodes])
+        self._episodes += 1
+        self._rows = {}
+
+    def _see(self, sight: Sight, values: Mapping[str, Any]) -> None:
         layout = self._layout
-        for name, value in (layout.observation(sight) | layout.pixels(sight)).items():
-            self._add(f'observations/{name}', value)
-        for name, value in (values | layout.sight_values(sight)).items():
-            self._add(f'infos/{name}', value)
+        _append(self._rows, 'observations', layout.observation(sight) | layout.pixels(sight))
+        _append(self._rows, 'infos', {**values, **layout.sight_values(sight)})
 
-    def _add_action(self, step: Step) -> None:
+    def _action(self, step: Step) -> Any:
         groups = self._layout.contract.action
         if self._layout.action_is_numbers:
-            self._add('actions', np.asarray(step.applied))
-            return
-        mixed = any(group.kind in NUMBERS for group in groups)
-        if not mixed:
+            return np.asarray(step.applied)
+        if not any(group.kind in NUMBERS for group in groups):
             one = len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE
-            found = choices(step.applied)
-            self._add('actions', found[0] if one else found)
-            return
-        start = 0
+            return choices(step.applied)[0 if one else slice(None)]
+        found, start = {}, 0
         for group in groups:
             part = step.applied[start : start + group.action_size]
             start += group.action_size
             if group.kind in NUMBERS:
-                value = np.asarray(part)
+                found[group.name] = np.asarray(part)
             else:
-                value = choices(part)[0 if group.kind is ActionKind.DISCRETE else slice(None)]
-            self._add(f'actions/{group.name}', value)
-
-    def _add(self, name: str, value: Any) -> None:
-        self._rows.setdefault(name, []).append(value)
-
-    def _flush(self) -> None:
-        for name, rows in self._rows.items():
-            if name not in self._group:
-                self._create(name, rows[0])
-            data = self._group[name]
-            data.resize(data.shape[0] + len(rows), axis=0)
-            data[-len(rows) :] = rows if data.dtype.kind == 'O' else np.asarray(rows, data.dtype)
-        self._rows.clear()
-
-    def _create(self, name: str, value: Any) -> None:
-        text = isinstance(value, str)
-        array = np.asarray(value)
-        image = array.ndim == 3
-        self._group.create_dataset(
-            name,
-            shape=(0, *array.shape),
-            maxshape=(None, *array.shape),
-            dtype=self._text if text else array.dtype,
-            chunks=(1 if image else _CHUNK, *array.shape),
-            compression='gzip' if image else None,
-            compression_opts=1 if image else None,
-        )
-
-    # Episodes ------------------------------------------------------------------------------------
-
-    def _end(self, last: Step) -> None:
-        assert self._head is not None  # an episode begins with its head
-        attributes = self._group.attrs
-        attributes['id'] = self._episodes
-        attributes['total_steps'] = self._length
-        for name, value in about(self._head, last).items():
-            attributes[name] = np.uint64(value) if name == 'seed' else value
-        self._steps += self._length
-        self._episodes += 1
-
-    def release(self) -> None:
-        """Let go of the files, finished or not."""
-        # The library says so in both ways when what is left cannot be written.
-        with suppress(OSError, RuntimeError):
-            self._file.close()
+                one = group.kind is ActionKind.DISCRETE
+                found[group.name] = choices(part)[0 if one else slice(None)]
+        return found
 
     def finish(self) -> None:
-        """Write what stands beside the episodes."""
-        self._file.close()
-        layout = self._layout
-        contract = layout.contract
-        size = sum(file.stat().st_size for file in self._folder.iterdir())
-        metadata = {
-            'total_episodes': self._episodes,
-            'total_steps': self._steps,
-            'data_format': 'hdf5',
-            'jpeg_encoding': False,
-            'observation_space': json.dumps(observation_space(layout)),
-            'action_space': json.dumps(action_space(layout)),
-            'dataset_id': dataset_id(self._name),
-            'minari_version': MINARI_VERSION,
-            'dataset_size': round(size / 1e6, 1),
-            'description': layout.description,
-            'contract': contract.name,
-            'contract_version': contract.version,
-            'columns': {column.name: column.text for column in layout.columns},
-        }
-        text = json.dumps(metadata)
-        write_atomically(self._folder / 'metadata.json', text.encode())
+        """Do nothing: what was written is whole after each episode."""
+
+    def release(self) -> None:
+        """Do nothing: no file stays open."""
+
+
+def _append(rows: dict[str, Any], name: str, value: Any) -> None:
+    """Append a value to a column; a mapping has a column for each of its names."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            _append(rows.setdefault(name, {}), key, inner)
+    else:
+        rows.setdefault(name, []).append(value)
+
+
+# Spaces ------------------------------------------------------------------------------------------
+
+
+def observation_space(layout: Layout) -> spaces.Dict:
+    """Return the space of the observation: a box for each field."""
+    return spaces.Dict({s.name: _field_space(s) for s in (*layout.numbers, *layout.images)})
+
+
+def action_space(layout: Layout) -> spaces.Space[Any]:
+    """Return the space of the action; numbers are doubles, as in the record."""
+    groups = layout.contract.action
+    if layout.action_is_numbers:
+        return _numbers(groups)
+    if any(group.kind in NUMBERS for group in groups):
+        return spaces.Dict({group.name: _group_space(group) for group in groups})
+    if len(groups) == 1:
+        return _group_space(groups[0])
+    return spaces.MultiDiscrete([len(options) for g in groups for options in g.options])
+
+
+def _field_space(spec: FieldSpec) -> spaces.Box:
+    high = spec.high or (float(np.iinfo(spec.dtype).max),)
+    return _box(spec.low or (0.0,), high, spec.shape, spec.dtype)
+
+
+def _group_space(group: ActionSpec) -> spaces.Space[Any]:
+    if group.kind in NUMBERS:
+        return _numbers((group,))
+    counts = [len(options) for options in group.options]
+    if group.kind is ActionKind.DISCRETE:
+        return spaces.Discrete(counts[0])
+    return spaces.MultiDiscrete(counts)
+
+
+def _numbers(groups: Sequence[ActionSpec]) -> spaces.Box:
+    low: list[float] = []
+    high: list[float] = []
+    for group in groups:
+        delta = group.kind is ActionKind.DELTA
+        low += (-most for most in group.max_delta) if delta else group.low
+        high += group.max_delta if delta else group.high
+    return _box(low, high, (len(low),), 'float64')
+
+
+def _box(
+    low: Sequence[float], high: Sequence[float], shape: tuple[int, ...], dtype: str
+) -> spaces.Box:
+    least, most = (
+        np.broadcast_to(np.asarray(b, dtype), shape)
+        if len(b) == 1
+        else np.asarray(b, dtype).reshape(shape)
+        for b in (low, high)
+    )
+    return spaces.Box(least, most, dtype=np.dtype(dtype).type)

@@ -209,6 +209,10 @@ class RequestRejected(LinkError):
         self.code = code
 
 
+class StaleBuild(BoundaryError, AttributeError):
+    """Raised when the built messages are older than the sources of the package."""
+
+
 class MissingDependency(BoundaryError, ImportError):
     """Raised when something needs an optional package; the message says how to install it."""
 

@@ -19,4 +19,4 @@ with BoundaryClient('example') as client:
     while not client.is_done:
         values = {field.name: field.values for field in seen.observation.fields}
         seen = client.step(policy(values), metadata={'policy': 'go_to_goal'})
-print(seen.transition.ending)
+print(seen.transitions[-1].ending)

@@ -9,16 +9,7 @@ from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from boundary_env_ros.ros.launching import (
-    Boundary,
-    boundary_arguments,
-    environment,
-    gazebo_bridge,
-    part_of_the_world,
-    policy_server,
-    recorder,
-    safety_gates,
-)
+from boundary_env_ros.ros.launching import Boundary, boundary_arguments, part_of_the_world
 from boundary_env_ros.simulation.gazebo.partition import partition
 from launch import LaunchDescription
 
@@ -58,6 +49,6 @@ def generate_launch_description() -> LaunchDescription:
             ),
             *part_of_the_world(server, 'Gazebo'),
             *part_of_the_world(bridge, 'the bridge of Gazebo'),
-            Boundary(gazebo_bridge(), recorder(), safety_gates, environment(), policy_server()),
+            Boundary('gazebo_bridge'),
         ]
     )

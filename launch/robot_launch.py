@@ -2,14 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The boundary on a real robot, whose drivers somebody else starts."""
 
-from boundary_env_ros.ros.launching import (
-    Boundary,
-    boundary_arguments,
-    environment,
-    policy_server,
-    recorder,
-    safety_gates,
-)
+from boundary_env_ros.ros.launching import Boundary, boundary_arguments
 from launch import LaunchDescription
 
 
@@ -18,6 +11,6 @@ def generate_launch_description() -> LaunchDescription:
     return LaunchDescription(
         [
             *boundary_arguments(),
-            Boundary(recorder(), safety_gates, environment(), policy_server()),
+            Boundary(),
         ]
     )

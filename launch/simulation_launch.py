@@ -6,15 +6,7 @@ from launch.actions import DeclareLaunchArgument
 from launch.substitutions import PathJoinSubstitution
 from launch_ros.substitutions import FindPackageShare
 
-from boundary_env_ros.ros.launching import (
-    Boundary,
-    boundary_arguments,
-    environment,
-    policy_server,
-    recorder,
-    safety_gates,
-    simulated_robot,
-)
+from boundary_env_ros.ros.launching import Boundary, boundary_arguments
 from launch import LaunchDescription
 
 
@@ -31,6 +23,6 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=params,
                 description='File of parameters of the simulated robot.',
             ),
-            Boundary(simulated_robot(), recorder(), safety_gates, environment(), policy_server()),
+            Boundary('simulated_robot'),
         ]
     )

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that start the nodes, or sit beside them: ``up``, ``demo`` and ``operator``."""
+"""The commands that start the nodes, or sit beside them."""
 
 from __future__ import annotations
 
@@ -65,6 +65,27 @@ def up(
         namespace=namespace,
         domain_id=domain_id,
     )
+    return code
+
+
+@click.command(cls=Command)
+@ros_options
+def watch(namespace: str, domain_id: int | None) -> int:
+    """
+    Show how a boundary does while it runs; takes no part in it.
+
+    Shows the state of gate, episode and recorder; steps per second; overruns (steps without an
+    action in time), late ticks and missed periods; each stage of the latency against its budget;
+    and the age of each field. Redraws on a terminal; in a pipe it prints every 2 s.
+
+      boundary-env watch
+      boundary-env watch --namespace cart_1
+
+    Exit codes:
+      0  ended by Ctrl-C
+      2  wrong arguments, no ROS, or no nodes found
+    """
+    code: int = ros_command('watch')(namespace=namespace, domain_id=domain_id)
     return code
 
 

@@ -12,6 +12,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
+from boundary_env_ros.core.step_timing import over_budget
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.steps import StepResult
 
@@ -108,6 +109,10 @@ def step_info(
     overrun, missed
         Whether no action came in time, and the steps that were closed without one since the last
         call, as ``(step, reward)``; the reward of the step has theirs in it.
+    tick_error
+        Seconds by which the environment closed the step after its due time; None in lockstep.
+    over_budget
+        Stages of the latency that took longer than the contract allows.
     ending, declared_by, message
         Of the ending; empty strings while the episode runs. The message is one sentence, such as
         which sensor was lost; a stop of the gate is told by ``reasons``.
@@ -146,6 +151,8 @@ def step_info(
         ],
         'latency': StageTimes(transition),
         'overrun': transition.overrun,
+        'tick_error': transition.tick_error,
+        'over_budget': list(over_budget(transition)),
         'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
         'ending': transition.ending,
         'declared_by': transition.declared_by,

@@ -71,6 +71,9 @@ _LAST_WORD = 0.5
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
 
+#: A reset that takes longer says what it waits for, s, and again after so many.
+_QUICK, _AGAIN = 2.0, 5.0
+
 #: Seconds between two requests to arm.
 _ARM_AGAIN = 0.02
 #: Refusals of an arming that pass by themselves.
@@ -131,7 +134,7 @@ class AgentClient:
         self._lease_id = ''
         self._sequence = 0
         self._last: StepResult | None = None
-        self._deadline = self._since = 0.0
+        self._deadline = self._since = self._tell_again = 0.0
 
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
@@ -231,6 +234,7 @@ class AgentClient:
         if client not in ('', self.client):
             # The episode of the client before is not this one's to abandon, if it is refused.
             self.client, self._episode_id = client, ''
+        self._tell_again = time.monotonic() + _QUICK
         self._wait_for_peers()
         request = srv.BeginEpisode.Request(
             digest=self._digest,
@@ -290,6 +294,7 @@ class AgentClient:
                 raise LinkError(
                     f'The nodes were stopped (missing: {" and ".join(missing)}). {_START}'
                 )
+            self._tell(' and '.join(missing))
             if time.monotonic() > deadline:
                 raise LinkTimeout(
                     f'Missing after {self._startup_timeout:g} s: {" and ".join(missing)} '
@@ -372,6 +377,7 @@ class AgentClient:
                     raise
                 if self._over():
                     raise ResetFailed(self._ending_message()) from refusal
+                self._tell(f'the safety gate, which does not arm yet: {refusal}')
             # However much comes meanwhile: the gate has a budget for requests.
             again = time.monotonic() + _ARM_AGAIN
             while (left := again - time.monotonic()) > 0.0:
@@ -631,7 +637,17 @@ class AgentClient:
             left = deadline - time.monotonic()
             if left <= 0.0:
                 raise LinkTimeout(f'Timed out (expected {what}). Is the node active, and alive?')
+            episode = self._episode
+            told = '' if episode is None or episode.state.over else episode.message
+            self._tell(f'{what}. {told}')
             self._spin(min(left, _SLICE))
+
+    def _tell(self, missing: str) -> None:
+        """Log what a reset waits for, if it takes long."""
+        now = time.monotonic()
+        if now > self._tell_again:
+            self._tell_again = now + _AGAIN
+            self._node.get_logger().warning(f'reset() waits for {missing}'.rstrip())
 
     # Ending --------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from boundary_env_ros.core.environment.reset_procedure import (
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
 from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, looked_up_fields
 from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -91,6 +92,7 @@ class AgentEnvironment:
             software_version=__version__,
             name=node.get_name(),
         )
+        self.timing = StepTiming(contract)
         self._outgoing = {
             record: node.add_publisher(kind, node.topic_of(agent, topic), qos)
             for record, kind, topic, qos in (
@@ -200,6 +202,7 @@ class AgentEnvironment:
             to_bytes(effect, _stamp_of(effect, now).ros.nanoseconds)
         )
         if isinstance(effect, Transition):
+            self.timing.add(effect)
             self._log(effect)
             if effect.reset is not None and not effect.truncated:
                 self._started(now.steady)

@@ -3,23 +3,25 @@
 """
 A client of the services of a boundary, with callbacks for its events.
 
-It needs neither contract nor task: the node ``policy_server`` has them.
+It needs neither contract nor task: the node ``policy_server`` has them. What a call returns is
+the answer of the service, as ``ros2 interface show`` tells it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 import math
-import threading
 import time
+import traceback
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 import uuid
 
+import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.service_requests import (
     metadata_pairs,
     numbers_of,
@@ -38,27 +40,17 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, to_msg
-from boundary_env_ros.ros.event_callbacks import Callback, EventCallbacks
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
-from boundary_env_ros.ros.service_results import (
-    Batch,
-    batch_from,
-    Began,
-    began_from,
-    EvaluatedActions,
-    Picture,
-    picture_from,
-    Spaces,
-    spaces_from,
-    Stepped,
-)
+
+#: What is called with each event.
+Callback = Callable[[EnvironmentEvent], None]
 
 # Between two looks for a service, s.
 _LOOK = 0.02
-# What changes nothing when it is asked twice.
-_REPEATABLE = (names.OBSERVE, names.SPACES, names.RENDER, names.EVALUATE_ACTIONS, names.CLOSE)
+# What must not be asked twice: it moves the robot.
+_ONCE = (names.RESET, names.STEP, names.BATCH_STEP)
 
 
 class BoundaryClient:
@@ -66,8 +58,8 @@ class BoundaryClient:
     A client of the services, with a ROS context and two threads of its own.
 
     One thread receives answers, the other calls the callbacks: those may call the client, and hold
-    up nothing but each other. A call waits for its answer until its deadline; what an answer
-    refuses is raised as the error that it was on the other side.
+    up nothing but each other. A call waits for its answer until its deadline; an error in the
+    answer is raised as the error that it was on the other side.
 
     Parameters
     ----------
@@ -86,6 +78,11 @@ class BoundaryClient:
     startup_timeout
         Seconds that a call waits for its service to be found.
 
+    Attributes
+    ----------
+    episode_id
+        The episode that was begun last; empty before the first.
+
     """
 
     def __init__(
@@ -98,18 +95,20 @@ class BoundaryClient:
         timeout: float = 30.0,
         startup_timeout: float = 10.0,
     ) -> None:
-        self._name = client or f'client-{uuid.uuid4().hex[:8]}'
+        self.client = client or f'client-{uuid.uuid4().hex[:8]}'
+        self.episode_id = ''
         self._agent = agent
         self._timeout, self._startup_timeout = timeout, startup_timeout
-        self._lock = threading.Lock()
-        self._episode_id = self._terminated = ''
+        self._terminated = ''  # the last episode that ended, of any client
         self._done = True
         self._closed = self._met = False
-        self._spaces: Spaces | None = None
+        self._callbacks: list[tuple[EventKind | None, Callback]] = []
+        self._telling = ThreadPoolExecutor(1, 'boundary_events')
 
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         node = self._own.node
-        # The last one is asked first, see `_meet`.
+        # Clients are announced in the order in which they were made: a node that answers the last
+        # one has found the others, too.
         self._clients = {
             name: node.create_client(kind, name)
             for kind, name in (
@@ -123,7 +122,6 @@ class BoundaryClient:
                 (srv.Spaces, names.SPACES),
             )
         }
-        self._callbacks = EventCallbacks(lambda words: node.get_logger().error(words))
         self._listener = node.create_subscription(
             msg.EnvironmentEvent,
             names.EVENT,
@@ -131,18 +129,6 @@ class BoundaryClient:
             names.RECORD,
         )
         self._own.spin_in_thread('boundary_client')
-
-    # The conversation ----------------------------------------------------------------------------
-
-    @property
-    def client(self) -> str:
-        """Name of this client in the record."""
-        return self._name
-
-    @property
-    def episode_id(self) -> str:
-        """The episode that was begun last; empty before the first."""
-        return self._episode_id
 
     @property
     def is_done(self) -> bool:
@@ -153,11 +139,6 @@ class BoundaryClient:
         """
         return self._done
 
-    @property
-    def events_lost(self) -> int:
-        """How many events are known to be lost, by gaps in their numbers."""
-        return self._callbacks.lost
-
     def reset(
         self,
         *,
@@ -167,9 +148,9 @@ class BoundaryClient:
         wrappers: Sequence[str] = (),
         digest: str = '',
         timeout: float | None = None,
-    ) -> Began:
+    ) -> Any:
         """
-        Begin an episode, and return its first observation.
+        Begin an episode, and return the answer of ``Reset``.
 
         Parameters
         ----------
@@ -197,23 +178,20 @@ class BoundaryClient:
         """
         answer = self._call(
             names.RESET,
-            srv.Reset.Request(
-                digest=digest,
-                environment=environment,
-                agent=self._agent,
-                client=self._name,
-                wrappers=list(wrappers),
-                seed_given=seed is not None,
-                seed=0 if seed is None else seed_of(seed),
-                options=options_text(options or {}),
-            ),
             timeout,
+            digest=digest,
+            environment=environment,
+            agent=self._agent,
+            client=self.client,
+            wrappers=list(wrappers),
+            seed_given=seed is not None,
+            seed=0 if seed is None else seed_of(seed),
+            options=options_text(options or {}),
         )
-        with self._lock:
-            self._episode_id = answer.episode_id
-            # Its ending may have come before this answer.
-            self._done = answer.episode_id == self._terminated
-        return began_from(answer)
+        self.episode_id = answer.episode_id
+        # Its ending may have come before this answer.
+        self._done = self.episode_id == self._terminated
+        return answer
 
     def step(
         self,
@@ -221,9 +199,9 @@ class BoundaryClient:
         *,
         metadata: Mapping[str, str] | None = None,
         timeout: float | None = None,
-    ) -> Stepped:
+    ) -> Any:
         """
-        Send one action, and return what came of it.
+        Send one action, and return the answer of ``Step``.
 
         Parameters
         ----------
@@ -244,20 +222,9 @@ class BoundaryClient:
 
         """
         values = numbers_of(action, 0, 1, 2)
-        rows = len(values) if values.ndim == 2 else 1
-        answer = self._call(
-            names.STEP,
-            srv.Step.Request(
-                episode_id=self._episode_id,
-                action=values.ravel().tolist(),
-                horizon=rows,
-                metadata=_pairs(metadata),
-            ),
-            timeout,
+        return self._step(
+            names.STEP, values, metadata, timeout, horizon=len(values) if values.ndim == 2 else 1
         )
-        stepped = from_msg(Stepped, answer)
-        self._note(stepped)
-        return stepped
 
     def batch_step(
         self,
@@ -265,9 +232,9 @@ class BoundaryClient:
         *,
         metadata: Mapping[str, str] | None = None,
         timeout: float | None = None,
-    ) -> Batch:
+    ) -> Any:
         """
-        Send several actions, one after the other, up to the first ending or error.
+        Send several actions up to the first ending or error; return the answer of ``BatchStep``.
 
         Parameters
         ----------
@@ -279,52 +246,43 @@ class BoundaryClient:
         Raises
         ------
         BoundaryError
-            As :meth:`step`, if not even the first was carried out; later on, the error is in what
-            is returned.
+            As :meth:`step`, if not even the first was carried out; later on, the error is in
+            ``result`` of the answer.
 
         """
         values = numbers_of(actions, 2)
+        return self._step(names.BATCH_STEP, values, metadata, timeout, count=len(values))
+
+    def _step(
+        self,
+        name: str,
+        values: npt.NDArray[np.float64],
+        metadata: Mapping[str, str] | None,
+        timeout: float | None,
+        **rows: int,
+    ) -> Any:
+        episode_id, key = self.episode_id, 'actions' if 'count' in rows else 'action'
         answer = self._call(
-            names.BATCH_STEP,
-            srv.BatchStep.Request(
-                episode_id=self._episode_id,
-                actions=values.ravel().tolist(),
-                count=len(values),
-                metadata=_pairs(metadata),
-            ),
+            name,
             timeout,
-            partly=True,
+            episode_id=episode_id,
+            metadata=[to_msg(pair) for pair in metadata_pairs(metadata or {})],
+            **{key: values.ravel().tolist()},
+            **rows,
         )
-        batch = batch_from(answer)
-        self._note(batch)
-        return batch
+        if answer.done and episode_id == self.episode_id:
+            self._done = True
+        return answer
 
-    def _note(self, stepped: Stepped) -> None:
-        with self._lock:
-            if stepped.transition.id.episode_id == self._episode_id:
-                self._done = self._done or stepped.done
+    def observe(self, *, timeout: float | None = None) -> Any:
+        """Return the answer of ``Observe``, the latest observation; ResetNeeded before any."""
+        return self._call(names.OBSERVE, timeout, agent=self._agent)
 
-    def observe(self, *, timeout: float | None = None) -> Observation:
-        """
-        Return the latest observation, without stepping.
+    def spaces(self, *, timeout: float | None = None) -> Any:
+        """Return the answer of ``Spaces``: the spaces, and the first readings of the sensors."""
+        return self._call(names.SPACES, timeout, agent=self._agent)
 
-        Raises
-        ------
-        ResetNeeded
-            If none has been made yet.
-
-        """
-        request = srv.Observe.Request(agent=self._agent)
-        answer = self._call(names.OBSERVE, request, timeout)
-        return from_msg(Observation, answer.observation)
-
-    def spaces(self, *, timeout: float | None = None) -> Spaces:
-        """Return the spaces of the environment, and the first readings of its sensors."""
-        answer = self._call(names.SPACES, srv.Spaces.Request(agent=self._agent), timeout)
-        self._spaces = spaces_from(answer)
-        return self._spaces
-
-    def render(self, source: str = '', *, timeout: float | None = None) -> Picture:
+    def render(self, source: str = '', *, timeout: float | None = None) -> npt.NDArray[np.uint8]:
         """
         Return a picture of the present state, shape (height, width, 3), RGB, uint8.
 
@@ -334,12 +292,11 @@ class BoundaryClient:
             An image field, or ``view`` for a drawn one; default: the first camera, else the view.
 
         """
-        request = srv.Render.Request(agent=self._agent, source=source)
-        return picture_from(self._call(names.RENDER, request, timeout))
+        image = self._call(names.RENDER, timeout, agent=self._agent, source=source).image
+        pixels: npt.NDArray[np.uint8] = np.frombuffer(image.data, np.uint8).copy()
+        return pixels.reshape(image.height, image.width, 3)
 
-    def evaluate_actions(
-        self, actions: npt.ArrayLike, *, timeout: float | None = None
-    ) -> EvaluatedActions:
+    def evaluate_actions(self, actions: npt.ArrayLike, *, timeout: float | None = None) -> Any:
         """
         Ask the safety gate what it would do with candidate actions now, without acting.
 
@@ -350,103 +307,96 @@ class BoundaryClient:
 
         """
         values = numbers_of(actions, 2)
-        spaces = self._spaces or self.spaces(timeout=timeout)
-        answer = self._call(
+        spaces = self.spaces(timeout=timeout)
+        # Of several agents, the one of the namespace.
+        namespace = self._own.node.get_namespace().rpartition('/')[2]
+        return self._call(
             names.EVALUATE_ACTIONS,
-            srv.EvaluateActions.Request(
-                digest=spaces.digest,
-                agent=self._agent or self._whose(spaces),
-                actions=values.ravel().tolist(),
-                count=len(values),
-            ),
             timeout,
+            digest=spaces.digest,
+            agent=self._agent or (namespace if len(spaces.agents) > 1 else spaces.agents[0]),
+            actions=values.ravel().tolist(),
+            count=len(values),
         )
-        return from_msg(EvaluatedActions, answer)
-
-    def _whose(self, spaces: Spaces) -> str:
-        """Return the agent that is served here: of several, that of the namespace."""
-        if len(spaces.agents) == 1:
-            return spaces.agents[0]
-        return str(self._own.node.get_namespace().rpartition('/')[2])
 
     def end(self, *, timeout: float | None = None) -> None:
         """End the session: an episode that runs is truncated as ``abandoned``."""
-        if not self._episode_id:
-            raise ResetNeeded('There is no episode to end: none was begun.')
-        request = srv.Close.Request(episode_id=self._episode_id, client=self._name)
-        self._call(names.CLOSE, request, timeout)
-        with self._lock:
-            self._done = True
+        if not self.episode_id:
+            raise ResetNeeded('There is no episode to end: none was begun. Call reset first.')
+        self._call(names.CLOSE, timeout, episode_id=self.episode_id, client=self.client)
+        self._done = True
 
     # Events --------------------------------------------------------------------------------------
 
-    def on(self, kind: EventKind, callback: Callback) -> Callable[[], None]:
+    def on(self, kind: EventKind | None, callback: Callback) -> Callable[[], None]:
         """
-        Call back with every event of a kind, whoever's episode it is of; return what ends that.
+        Call back with every event of a kind (None: of any), whoever's episode it is of.
 
         One event after the other, on a thread of their own: a callback may call the client. What a
         callback raises is logged, and the next event is told all the same.
+
+        Returns
+        -------
+        Callable
+            Ends that.
+
         """
-        return self._callbacks.on(kind, callback)
+        entry = (kind, callback)
+        self._callbacks = [*self._callbacks, entry]
+
+        def stop() -> None:
+            self._callbacks = [each for each in self._callbacks if each is not entry]
+
+        return stop
 
     def _on_event(self, message: Any) -> None:
         event = from_msg(EnvironmentEvent, message)
         if event.kind is EventKind.TERMINATION:
-            with self._lock:
-                self._terminated = event.id.episode_id
-                self._done = self._done or self._terminated == self._episode_id
-        self._callbacks.put(event)
+            self._terminated = event.id.episode_id
+            self._done = self._done or self._terminated == self.episode_id
+        if not self._closed:
+            self._telling.submit(self._tell, event)
+
+    def _tell(self, event: EnvironmentEvent) -> None:
+        for kind, callback in self._callbacks:
+            if kind in (None, event.kind):
+                try:
+                    callback(event)
+                except Exception:  # noqa: BLE001 - somebody else's code must not end the events
+                    self._own.node.get_logger().error(
+                        f'A callback of {event.kind.name} failed: {traceback.format_exc()}'
+                    )
 
     # Calling -------------------------------------------------------------------------------------
 
-    def _call(
-        self, name: str, request: Any, timeout: float | None, *, partly: bool = False
-    ) -> Any:
-        """Return an answer; raise the error in it, unless it is one of an answer in part."""
+    def _call(self, name: str, timeout: float | None, **fields: Any) -> Any:
+        """Return an answer; raise the error in it, unless some of it was carried out."""
         if self._closed:
             raise LinkError('The client is closed. Create a new one.')
-        client, again = self._clients[name], name in _REPEATABLE
-        if not again:
-            self._meet()
+        client = self._clients[name]
+        if name in _ONCE and not self._met:
+            # What is asked for once is asked for when the client is known on the other side.
+            self.spaces(timeout=self._startup_timeout)
+            self._met = True
         self._wait_for(client)
         seconds = self._timeout if timeout is None else timeout
         answer = ask(
             client,
-            request,
+            client.srv_type.Request(**fields),
             until=time.monotonic() + seconds,
-            patience=2.0 * SIGN_OF_LIFE if again else math.inf,
+            patience=math.inf if name in _ONCE else SIGN_OF_LIFE / 2.0,
         )
         if answer is None:
             raise LinkTimeout(
                 f'{client.srv_name} did not answer within {seconds:g} s. '
                 'Is the node alive? What was asked for may still be done.'
             )
-        if answer.result.code and not (partly and answer.completed):
+        if answer.result.code and not getattr(answer, 'completed', 0):
             raise error_of(answer.result.code, answer.result.message)
         return answer
 
-    def _meet(self) -> None:
-        """
-        Become known to who serves, before the first question that must not be asked twice.
-
-        Clients are announced in the order in which they were made: whoever answers the last one
-        has found the others too.
-        """
-        if self._met:
-            return
-        client = self._clients[names.SPACES]
-        self._wait_for(client)
-        until = time.monotonic() + self._startup_timeout
-        request = srv.Spaces.Request(agent=self._agent)
-        if ask(client, request, until=until, patience=0.5 * SIGN_OF_LIFE) is None:
-            raise LinkTimeout(
-                f'{client.srv_name} did not answer within {self._startup_timeout:g} s. '
-                'Is the node `policy_server` alive?'
-            )
-        self._met = True
-
     def _wait_for(self, client: Any) -> None:
-        """Wait for who serves, and for who publishes the events that follow."""
+        """Wait for the node that serves, and for the publisher of the events that follow."""
         deadline = time.monotonic() + self._startup_timeout
         while not (client.service_is_ready() and self._listener.get_publisher_count()):
             if time.monotonic() > deadline:
@@ -456,22 +406,20 @@ class BoundaryClient:
                 )
             time.sleep(_LOOK)
 
-    # Ending --------------------------------------------------------------------------------------
-
     def close(self) -> None:
         """End a running episode as ``abandoned``; let go of context and threads."""
         if self._closed:
             return
         try:
-            if not self._done:
+            if not self.is_done:
                 self.end()
         except RequestRejected as refusal:
-            # Whoever serves now was started after the episode, and it is over.
+            # The node that serves now was started after the episode, and it is over.
             if refusal.code is not ResultCode.UNKNOWN_EPISODE:
                 raise
         finally:
             self._closed = True
-            self._callbacks.close()
+            self._telling.shutdown(wait=False)
             self._own.close()
 
     def __enter__(self) -> BoundaryClient:
@@ -482,15 +430,10 @@ class BoundaryClient:
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> Literal[False]:
+    ) -> None:
         """Close; an error of the closing itself does not hide the one that led here."""
         try:
             self.close()
         except BoundaryError:
             if error is None:
                 raise
-        return False
-
-
-def _pairs(metadata: Mapping[str, str] | None) -> list[Any]:
-    return [to_msg(pair) for pair in metadata_pairs(metadata or {})]

@@ -90,7 +90,7 @@ def main(
         load(_CONTRACT).contract,
         {'contract': _CONTRACT, 'pacing': pacing},
         run=place,
-        simulated=True,
+        robot='simulated_robot',
     )
     interrupted = False
     endings: list[tuple[str, str, str]] = []

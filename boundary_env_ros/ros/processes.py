@@ -9,11 +9,10 @@ this.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
 from datetime import datetime
-import math
 import os
 from pathlib import Path
 import shlex
@@ -26,24 +25,16 @@ import time
 from types import FrameType
 from typing import Any
 
-from lifecycle_msgs.msg import Transition as LifecycleTransition
-from lifecycle_msgs.srv import ChangeState, GetState
 import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.errors import LinkError, LinkTimeout, RecordError
-from boundary_env_ros.ros.call_with_retry import ask, spinning
+from boundary_env_ros.errors import LinkError, RecordError
+from boundary_env_ros.ros.bring_up import change, state_of, WayUp
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 
-_CONFIGURE = LifecycleTransition.TRANSITION_CONFIGURE
-_ACTIVATE = LifecycleTransition.TRANSITION_ACTIVATE
-
 # Between two looks at a process, s.
 _LOOK = 0.02
-
-# For an answer of a node to whom the client is new, before it is asked again, s.
-_ANSWER = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +83,7 @@ def boundary_nodes(
     parameters: Mapping[str, str | float | bool],
     *,
     run: Path | None,
-    simulated: bool,
+    robot: str = '',
     services: bool = False,
 ) -> tuple[NodeSpec, ...]:
     """
@@ -106,8 +97,8 @@ def boundary_nodes(
         What all nodes take: contract and pacing.
     run
         Folder of the record; None: there is no recorder.
-    simulated
-        Whether the simulated robot is one of them.
+    robot
+        The node that is the robot, ``simulated_robot``; empty: its drivers are somebody else's.
     services
         Whether the conversation is served to any ROS client.
 
@@ -115,7 +106,7 @@ def boundary_nodes(
     recorder = NodeSpec(name='recorder', parameters={**parameters, 'run': str(run)})
     return (
         *((recorder,) if run is not None else ()),
-        *((NodeSpec(name='simulated_robot', parameters=parameters),) if simulated else ()),
+        *((NodeSpec(name=robot, parameters=parameters),) if robot else ()),
         *gates(contract, parameters),
         NodeSpec(name='environment', parameters=parameters),
         *((NodeSpec(name='policy_server', parameters=parameters),) if services else ()),
@@ -245,7 +236,7 @@ def _text(value: str | float | bool) -> str:
 
 class BringUp:
     """
-    Brings lifecycle nodes up: all are configured before the first is activated.
+    Brings nodes up that run as processes; see :class:`boundary_env_ros.ros.bring_up.WayUp`.
 
     Parameters
     ----------
@@ -273,83 +264,42 @@ class BringUp:
             If one does not answer in time.
 
         """
-        deadline = time.monotonic() + timeout
-        self._change(processes, _CONFIGURE, deadline)
-        for process in processes:
-            self.change(process, _ACTIVATE, deadline)
+        way = WayUp(self._own.node, [each.spec.place for each in processes], timeout)
+        self._drive({each: way.of(each.spec.place) for each in processes})
 
     def change(self, process: NodeProcess, transition: int, deadline: float) -> None:
-        """Ask one node for one transition of its lifecycle."""
-        self._change((process,), transition, deadline)
-
-    def _change(self, processes: Sequence[NodeProcess], transition: int, deadline: float) -> None:
-        verb = 'be configured' if transition == _CONFIGURE else 'be activated'
-        request = ChangeState.Request()
-        request.transition.id = transition
-        with ExitStack() as made:
-            clients = [
-                made.enter_context(self._client(ChangeState, f'{each.spec.place}/change_state'))
-                for each in processes
-            ]
-            asked = []
-            for process, client in zip(processes, clients, strict=True):
-                # It can be asked for once only: who tells his state has found this client, too.
-                self._state(process, verb, deadline)
-                asked.append((process, client.call_async(request)))
-            for process, answer in asked:
-                while not answer.done():
-                    self._spin(process, verb, deadline)
-                if not answer.result().success:
-                    raise LinkError(
-                        f'The node {process.spec.place} refused to {verb}.\n{process.last_words()}'
-                    )
+        """Ask one node for one transition of its lifecycle, until a monotonic time, s."""
+        left = deadline - time.monotonic()
+        self._drive({process: change(self._own.node, process.spec.place, transition, left)})
 
     def state(self, process: NodeProcess, timeout: float = 5.0) -> int:
         """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
-        return self._state(process, 'answer', time.monotonic() + timeout)
-
-    def _state(self, process: NodeProcess, verb: str, deadline: float) -> int:
-        def spin() -> None:
-            self._spin(process, verb, deadline)
-
-        with self._client(GetState, f'{process.spec.place}/get_state') as client:
-            while not client.service_is_ready():
-                spin()
-            # Until it comes: what waits for it looks at the deadline.
-            answer: Any = ask(
-                client,
-                GetState.Request(),
-                until=math.inf,
-                patience=_ANSWER,
-                wait=spinning(spin),
-            )
-        number: int = answer.current_state.id
+        answer = state_of(self._own.node, process.spec.place, timeout)
+        number: int = self._drive({process: answer}).id
         return number
 
-    def _spin(self, process: NodeProcess, verb: str, deadline: float) -> None:
-        """Let an answer in, unless there is nobody left who would give it in time."""
-        self._check(process, verb, deadline)
-        self._own.executor.spin_once(timeout_sec=_LOOK)
-
-    @contextmanager
-    def _client(self, kind: Any, service: str) -> Iterator[Any]:
-        client = self._own.node.create_client(kind, service)
-        try:
-            yield client
-        finally:
-            self._own.node.destroy_client(client)
-
-    def _check(self, process: NodeProcess, verb: str, deadline: float) -> None:
-        if not process.alive:
-            raise LinkError(
-                f'The process of the node {process.spec.place}, which was to {verb}, ended with '
-                f'code {process.process.returncode}.\n{process.last_words()}'
-            )
-        if time.monotonic() >= deadline:
-            raise LinkTimeout(
-                f'The node {process.spec.place}, which was to {verb}, does not answer in time.\n'
-                f'{process.last_words()}'
-            )
+    def _drive(self, ways: dict[NodeProcess, Generator[None, None, Any]]) -> Any:
+        """Let answers in until all is done; return what came last."""
+        result = None
+        with ExitStack() as made:
+            for way in ways.values():
+                made.callback(way.close)
+            while ways:
+                for process, way in tuple(ways.items()):
+                    try:
+                        if not process.alive:
+                            raise LinkError(
+                                f'The process of the node {process.spec.place} ended (expected it '
+                                f'to come up, got exit code {process.process.returncode}).'
+                            )
+                        next(way)
+                    except StopIteration as end:
+                        result = end.value
+                        del ways[process]
+                    except LinkError as error:
+                        raise type(error)(f'{error}\n{process.last_words()}') from error
+                self._own.executor.spin_once(timeout_sec=_LOOK)
+        return result
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.storage.contract_file import load
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / 'boundary_env_ros'
@@ -101,7 +102,9 @@ def test_every_argument_that_is_used_is_declared_and_the_other_way_round() -> No
         for call in _calls(path, 'LaunchConfiguration')
         if _is_text(call)
     }
-    used |= {_first(call) for call in _calls(HELPER, '_parameter')}
+    used |= {_first(call) for call in _calls(HELPER, 'given')}
+    # Each launch file needs those of the contract before any other.
+    used |= {'contract', 'pacing'}
     assert used == set(_declared())
 
 
@@ -117,7 +120,22 @@ def test_the_page_about_launching_has_a_row_for_every_argument() -> None:
 
 
 def test_launched_nodes_are_the_nodes_that_there_are() -> None:
-    launched = {_first(call) for call in _calls(HELPER, 'BoundaryNode')}
+    contract = load('warehouse_cart').contract
+    pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+    from boundary_env_ros.ros.processes import boundary_nodes
+
+    launched = {
+        spec.name
+        for path in _python(REPOSITORY / 'launch')
+        for call in _calls(path, 'Boundary')
+        for spec in boundary_nodes(
+            contract,
+            {},
+            run=Path('run'),
+            robot=_first(call) if call.args else '',
+            services=True,
+        )
+    }
     nodes = {path.stem for path in (PACKAGE / 'ros/nodes').glob('[a-z]*.py')}
     assert launched == nodes
 

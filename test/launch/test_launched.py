@@ -129,7 +129,7 @@ def test_a_policy_steps_what_was_launched_and_an_interrupt_leaves_nobody(
 ) -> None:
     with _launch(tmp_path, 'simulation_launch.py', f'namespace:={namespace}') as launched:
         launched.active()
-        env = gymnasium.make(_ID, namespace=namespace, startup_timeout=_SOON)
+        env = gymnasium.make(_ID, world='ros', namespace=namespace, startup_timeout=_SOON)
         try:
             env.reset(seed=1, options={'scenario': 'clear'})
             env.step(env.action_space.sample())
@@ -147,7 +147,7 @@ def test_a_killed_gate_comes_back_and_keeps_the_robot_stopped(tmp_path: Path, do
         launched.active()
         os.kill(launched.pid('safety_gate'), signal.SIGKILL)
         launched.active(2)
-        env = gymnasium.make(_ID, startup_timeout=_SOON)
+        env = gymnasium.make(_ID, world='ros', startup_timeout=_SOON)
         try:
             with pytest.raises(RequestRejected, match='emergency stop is latched'):
                 env.reset(seed=1)
@@ -190,7 +190,16 @@ def test_a_bad_contract_ends_the_launch_and_is_named(tmp_path: Path, domain: int
     with _launch(tmp_path, 'robot_launch.py', f'contract:={contract}') as launched:
         assert launched.process.wait(_READY) == 1
         assert f'{contract}: ' in launched.log
-        assert 'refused to come up, in the state unconfigured' in launched.log
+        assert 'period (line 1): missing' in launched.log
+        assert launched.left() == []
+
+
+def test_a_node_that_refuses_ends_the_launch_and_is_named(tmp_path: Path, domain: int) -> None:
+    (tmp_path / 'run').write_text('something else')
+    with _launch(tmp_path, 'robot_launch.py') as launched:
+        assert launched.process.wait(_READY) == 1
+        assert '/recorder refused to be configured (in the state unconfigured)' in launched.log
+        assert launched.left() == []
 
 
 # Gazebo ------------------------------------------------------------------------------------------

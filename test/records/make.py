@@ -85,7 +85,7 @@ def over_ros(name: str, contract: Path, run: Path, scratch: Path) -> None:
         load(contract).contract,
         {'contract': str(contract), 'pacing': PACING},
         run=run,
-        simulated=True,
+        robot='simulated_robot',
     )
     with running(nodes, domain_id=domain, logs=scratch / 'logs', timeout=120.0):
         drive(name, contract, 'ros', '--world-option', f'domain_id={domain}')

@@ -69,11 +69,11 @@ def test_two_clients_hold_an_agent_each_and_drive_them_in_one_world(
         )
         second = both.submit(b.reset, options=APART)
         began = {'cart_a': first.result(_LONG), 'cart_b': second.result(_LONG)}
-        assert {agent: each.transition.id.agent for agent, each in began.items()} == {
+        assert {agent: each.transition[0].id.agent for agent, each in began.items()} == {
             agent: agent for agent in AGENTS
         }
         # Who names no seed has that of who waits for it.
-        assert [each.transition.seed for each in began.values()] == [3, 3]
+        assert [each.transition[0].seed for each in began.values()] == [3, 3]
         stranger = BoundaryClient(
             'stranger', domain_id=carts.domain_id, namespace='cart_a', timeout=_LONG
         )
@@ -84,12 +84,12 @@ def test_two_clients_hold_an_agent_each_and_drive_them_in_one_world(
         for _ in range(3):
             steps = [both.submit(client.step, AHEAD) for client in (a, b)]
             stepped = [step.result(_LONG) for step in steps]
-        assert [each.transition.id.agent for each in stepped] == list(AGENTS)
-        assert [each.transition.id.step for each in stepped] == [3, 3]
+        assert [each.transitions[-1].id.agent for each in stepped] == list(AGENTS)
+        assert [each.transitions[-1].id.step for each in stepped] == [3, 3]
     assert [planned.id.agent for planned in b.evaluate_actions([AHEAD]).decisions] == ['cart_b']
     # One ends its session; the other goes on, and is not waited for.
     b.end()
-    assert not a.step(AHEAD).transition.ending
+    assert not a.step(AHEAD).transitions[-1].ending
     a.end()
 
 

@@ -101,8 +101,7 @@ def test_the_record_has_every_event_and_they_tell_what_it_says(
     world: World, client: BoundaryClient
 ) -> None:
     heard: list[EnvironmentEvent] = []
-    for kind in EventKind:
-        client.on(kind, heard.append)
+    client.on(None, heard.append)
     client.reset(seed=3, options=FAR)
     while not client.step(AHEAD).done:
         pass
@@ -111,7 +110,6 @@ def test_the_record_has_every_event_and_they_tell_what_it_says(
         lambda: heard and heard[-1].kind is EventKind.TERMINATION, _SOON, 'the last event'
     )
     assert [event.sequence for event in heard] == list(range(1, len(heard) + 1))
-    assert client.events_lost == 0
 
     # The recorder flushes what it has within half a second.
     def recorded() -> list[EnvironmentEvent]:
@@ -175,7 +173,7 @@ def test_services_that_are_killed_stop_the_robot_and_lose_the_policy(
     with BoundaryClient('bob', domain_id=world.domain_id) as bob:
         began = bob.reset(seed=3, options=FAR)
         assert began.episode_id != client.episode_id
-        assert bob.step(AHEAD).transition.id.episode_id == began.episode_id
+        assert bob.step(AHEAD).transitions[-1].id.episode_id == began.episode_id
 
 
 def test_a_client_that_vanishes_leaves_the_episode_to_the_next(world: World) -> None:
@@ -211,7 +209,8 @@ def test_a_gate_that_dies_ends_the_episode_by_name(world: World, client: Boundar
     stepped = client.step(AHEAD)
     while not stepped.done:
         stepped = client.step(AHEAD)
-    assert (stepped.ending, stepped.truncated) == ('gate_lost', True)
+    last = stepped.transitions[-1]
+    assert (last.ending, last.truncated) == ('gate_lost', True)
     with pytest.raises(PeerLost, match='gate_lost') as lost:
         client.step(AHEAD)
     assert lost.value.code is ResultCode.GATE_LOST

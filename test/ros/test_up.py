@@ -22,8 +22,8 @@ from ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_co
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
+from boundary_env_ros.ros.live_state import LiveLines
 from boundary_env_ros.ros.processes import isolated_environment
-from boundary_env_ros.ros.up import _Live
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.terminal import printing
 
@@ -198,7 +198,7 @@ def test_the_view_moves_the_cursor_and_what_a_node_says_does_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with printing():
-        view = _Live()
+        view = LiveLines()
         view.states((('gate', 'armed, for \x1b[2J', ''),))
         view.states((('gate', 'running', ''),))
     shown = capsys.readouterr().out

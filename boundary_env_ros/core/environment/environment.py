@@ -88,6 +88,9 @@ Effects = tuple[Effect, ...]
 # What the gate of a robot says that it still moves.
 _MOVING = (GateState.RUNNING, GateState.STOPPING, GateState.PROBING)
 
+# A reset that takes longer says what it waits for, s.
+_QUICK = 2.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begin:
@@ -803,9 +806,13 @@ class Environment:
         """Return the state of the episode, to be latched for the others."""
         episode = self._episode
         told = episode.status(self._id(episode.step), pacing=self._contract.pacing, stamp=now)
-        if told.message or self._reset is None:
+        reset = self._reset
+        if told.message or reset is None:
             return told
-        return replace(told, message=self._reset.prompt)
+        if reset.prompt or now.steady - reset.asked.steady < _QUICK * NANOSECONDS:
+            return replace(told, message=reset.prompt)
+        lacking = ', '.join(self._lacking(now))
+        return replace(told, message=f'The reset waits for {lacking}.' if lacking else '')
 
     def missing(self) -> tuple[str, ...]:
         """Return the fields that have not come in this episode, for diagnostics."""

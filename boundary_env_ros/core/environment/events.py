@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
@@ -105,6 +105,8 @@ class Events:
         self._contract, self._digest = contract, digest
         self._units = {spec.name: spec.unit for spec in contract.observation}
         self._dimensions = contract.command_dimensions
+        steps = contract.episode.reset.steps
+        self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._active = False
         self._past: list[str] = []
         self._begin('')
@@ -142,9 +144,11 @@ class Events:
                 found.append(self._over(status))
             else:
                 self._ending = status
-        elif status.state is EpisodeState.RESETTING and status.message != self._prompt:
-            self._prompt = status.message
-            if status.message:
+        elif status.state is EpisodeState.RESETTING:
+            # Any other message says what a long reset waits for.
+            prompt = status.message if status.message in self._prompts else ''
+            before, self._prompt = self._prompt, prompt
+            if prompt not in ('', before):
                 reason = f'the reset asks for a person: {status.message}'
                 found.append(self._event(EventKind.OPERATOR, status.id, reason=reason))
         return tuple(found)

@@ -256,6 +256,16 @@ def test_a_world_that_does_not_answer_fails_the_reset_by_the_name_of_its_service
     )
 
 
+def test_a_reset_that_takes_long_says_what_it_waits_for() -> None:
+    world = EpisodeWorld()
+    world.alive.discard('recorder')
+    world.begin()
+    world.run(1.0)
+    assert world.environment.status(world.now).message == ''
+    world.run(1.1)
+    assert world.environment.status(world.now).message == 'The reset waits for the recorder.'
+
+
 def test_a_failed_reset_is_recorded_with_its_ending() -> None:
     world = EpisodeWorld()
     world.reset_error = 'the brakes are stuck'

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment.environment import Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, Events
@@ -366,8 +366,13 @@ def test_taking_over_and_giving_back_are_told_once_each(tape: Tape) -> None:
 def test_a_reset_that_asks_for_a_person_says_what_for(tape: Tape) -> None:
     status = next(said for said in tape.said if isinstance(said, EpisodeStatus))
     assert status.state is EpisodeState.RESETTING
+    contract = shipped()
+    confirm = ConfirmStep(prompt='close the door', deadline=1.0)
+    procedure = replace(contract.episode.reset, steps=(*contract.episode.reset.steps, confirm))
+    asks = replace(contract, episode=replace(contract.episode, reset=procedure))
+    slow = replace(status, message='The reset waits for the recorder.')
     asking = replace(status, message='close the door')
-    events = tell(listener(), [status, asking, asking])
+    events = tell(Events(asks, DIGEST), [status, slow, asking, asking])
     assert [event.kind for event in events] == [EventKind.OPERATOR]
     assert events[0].reason.endswith('close the door')
 

@@ -1,0 +1,158 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""``boundary-env watch``: how a boundary does while it runs, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+import math
+import sys
+import time
+
+from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.step_timing import StepTiming
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.facade.info import reasons_of
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import from_bytes
+from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.live_state import LiveLines, LiveState
+from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.served_contract import served_contract
+from boundary_env_ros.terminal import table
+
+#: Between two pictures, s: on a terminal, and in a file or pipe.
+_LOOK, _LOG = 0.2, 2.0
+#: For a node of the boundary to be found, s.
+_WAIT = 10.0
+#: What was heard longer ago than this is named, s.
+_SILENT = 2.0
+
+
+def watch(*, namespace: str, domain_id: int | None, pictures: int | None = None) -> int:
+    """
+    Show state, rates, stages and ages of a boundary until Ctrl-C; it takes no part in it.
+
+    Parameters
+    ----------
+    namespace, domain_id
+        Where the nodes are; None: the domain of ``ROS_DOMAIN_ID``, or 0.
+    pictures
+        How many pictures are shown; None: until Ctrl-C.
+
+    Raises
+    ------
+    LinkError
+        If no node of a boundary is found.
+
+    """
+    live = LiveLines() if sys.stdout.isatty() else None
+    own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
+    with own:
+        contract = served_contract(own.node, lambda: own.spin(_LOOK), _WAIT).contract
+        state = LiveState(own.node, contract)
+        steps = {agent: AgentSteps(contract, agent) for agent in contract.agents}
+        incoming = Incoming(own.node)
+        for agent, told in steps.items():
+            topic = contract.topic_of(agent, names.TRANSITION)
+            own.node.create_subscription(
+                msg.Transition, topic, incoming.guarded(topic, told.add), names.RECORD, raw=True
+            )
+        try:
+            while pictures is None or pictures > 0:
+                until = time.monotonic() + (_LOG if live is None else _LOOK)
+                while (left := until - time.monotonic()) > 0.0:
+                    own.spin(left)
+                pictures = None if pictures is None else pictures - 1
+                lines = [
+                    *_head(contract, state),
+                    *(line for s in steps.values() for line in s.lines()),
+                ]
+                if live is None:
+                    print(*lines, '', sep='\n', flush=True)
+                else:
+                    live.draw(lines)
+        except KeyboardInterrupt:
+            pass
+    return 0
+
+
+def _head(contract: Contract, state: LiveState) -> Iterator[str]:
+    yield f'{contract.name} {contract.version}, {contract.pacing.name.lower()}'
+    for label, said, counted in state.lines():
+        yield f'{label:<10} {said}{"; " if counted else ""}{counted}'
+    for topic, seconds in state.silence():
+        if seconds > _SILENT:
+            yield f'SILENT     {topic} for {seconds:.0f} s'
+
+
+class AgentSteps:
+    """
+    The steps of one agent as they come, told in lines.
+
+    Parameters
+    ----------
+    contract, agent
+        The contract, and which of its agents.
+
+    """
+
+    def __init__(self, contract: Contract, agent: str) -> None:
+        self._contract, self._agent = contract, agent
+        self._timing = StepTiming(contract)
+        self._last: Transition | None = None
+
+    def add(self, data: bytes) -> None:
+        """Take a transition, as it was published."""
+        self._last = from_bytes(Transition, data)
+        self._timing.add(self._last)
+
+    def lines(self) -> Iterator[str]:
+        """Return what there is to tell, nothing before the first step."""
+        last, timing, contract = self._last, self._timing, self._contract
+        if last is None:
+            return
+        yield ''
+        if len(contract.agents) > 1:
+            yield self._agent
+        yield (
+            f'steps      {_number(timing.rate, "{:.1f}")}/s of {1.0 / contract.period:g}/s; '
+            f'{timing.steps} steps, {timing.overruns} overruns (no action in time), '
+            f'{timing.late} late ticks, {timing.missed} missed, '
+            f'worst tick {1e3 * timing.worst:.1f} ms late'
+        )
+        verdict = last.verdict.name if last.verdict else f'no action, held by the {last.held_by}'
+        yield f'last       {verdict}  {"; ".join(reasons_of(contract, last))}'
+        yield ''
+        yield from table(
+            [('stage', 'last', 'median', 'longest', 'budget', 'over'), *self._stages()],
+            right=(1, 2, 3, 4, 5),
+        )
+        limits = {spec.name: spec.max_age for spec in contract.observation}
+        yield ''
+        yield from table(
+            [
+                ('field', 'age', 'max_age', ''),
+                *(
+                    (f.name, _ms(f.age), _ms(limits.get(f.name)), f.status.name)
+                    for f in last.after
+                ),
+            ],
+            right=(1, 2),
+        )
+
+    def _stages(self) -> Iterator[tuple[str, ...]]:
+        for name in STAGES:
+            budget = self._contract.latency_budget.get(name)
+            over = str(self._timing.over_budget[name]) if budget is not None else ''
+            yield (name, *map(_ms, self._timing.stage(name)), _ms(budget), over)
+
+
+def _ms(seconds: float | None) -> str:
+    return '-' if seconds is None else _number(1e3 * seconds, '{:.1f} ms')
+
+
+def _number(value: float, text: str) -> str:
+    return '-' if math.isnan(value) else text.format(value)

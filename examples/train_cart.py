@@ -22,6 +22,7 @@ from gymnasium.wrappers import RescaleAction, TransformObservation
 import numpy as np
 import numpy.typing as npt
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import SubprocVecEnv
 import torch
@@ -66,6 +67,25 @@ def make_cart(world: str, **arguments: Any) -> gymnasium.Env[Any, Any]:
     return RescaleAction(env, np.float32(-1.0), np.float32(1.0))
 
 
+class Curve(BaseCallback):
+    """Prints after each rollout how many episodes reached the goal."""
+
+    def _on_training_start(self) -> None:
+        self._begin, self._endings = time.monotonic(), Counter[str]()
+
+    def _on_step(self) -> bool:
+        infos = self.locals['infos']
+        self._endings.update(info['ending'] for info in infos if info['ending'])
+        return True
+
+    def _on_rollout_end(self) -> None:
+        print(
+            f'{self.num_timesteps:>6} steps, {time.monotonic() - self._begin:3.0f} s: '
+            f'{self._endings["success"]} of {self._endings.total()} episodes reached the goal'
+        )
+        self._endings.clear()
+
+
 def train(steps: int, carts: int, contract: str) -> PPO:
     """Return a policy that was trained on some carts at once."""
     # Many small matrices: more threads would only wait for each other.
@@ -89,7 +109,7 @@ def train(steps: int, carts: int, contract: str) -> PPO:
             device='cpu',
         )
         begin = time.monotonic()
-        model.learn(steps)
+        model.learn(steps, callback=Curve())
         print(f'trained {model.num_timesteps} steps in {time.monotonic() - begin:.0f} s')
     finally:
         world.close()

@@ -31,7 +31,9 @@ _WAIT = 10.0
 _SILENT = 2.0
 
 
-def watch(*, namespace: str, domain_id: int | None, pictures: int | None = None) -> int:
+def watch(
+    *, namespace: str = '', domain_id: int | None = None, pictures: int | None = None
+) -> int:
     """
     Show state, rates, stages and ages of a boundary until Ctrl-C; it takes no part in it.
 

@@ -187,6 +187,33 @@ def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
     assert [status.ending for status in statuses][-1] == ending
 
 
+def test_watch_shows_states_rates_stages_and_ages(start: Callable[..., Up]) -> None:
+    up = start('--simulated')
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    policy = up.step()
+    program = 'from boundary_env_ros.ros.watch import watch; watch(pictures=2)'
+    shown = subprocess.run(
+        [sys.executable, '-c', program],
+        env=up.environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE,
+    ).stdout
+    for pattern in (
+        r'^warehouse_cart 1\.\d\.\d, realtime$',
+        r'^gate +running, for policy-',
+        r'^recorder +recording; \d+ transitions$',
+        r'^steps +[\d.]+/s of 10/s; \d+ steps, \d+ overruns',
+        r'^inference +[\d.]+ ms',
+        r'^pose +[\d.]+ ms +[\d.]+ ms +FRESH$',
+    ):
+        assert re.search(pattern, shown, flags=re.MULTILINE), (pattern, shown)
+    up.process.send_signal(signal.SIGINT)
+    policy.communicate(timeout=DEADLINE)
+    assert up.process.wait(DEADLINE) == 0, up.text
+
+
 def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., Up]) -> None:
     up = start('--no-record')
     assert up.process.wait(DEADLINE) == 2

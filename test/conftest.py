@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -30,5 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     # A fault is to end a test with its traceback, in commands of other processes too.
     os.environ.setdefault('BOUNDARY_ENV_TRACEBACK', '1')
+    # Where runs are left that name no folder: not where the tests are started.
+    os.environ.setdefault('BOUNDARY_ENV_RUNS', tempfile.mkdtemp(prefix='boundary_env_runs_'))
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

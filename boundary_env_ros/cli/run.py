@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, ExitStack, suppress
 import dataclasses
 import os
+from pathlib import Path
 import signal
+import sys
 import threading
 from types import FrameType, SimpleNamespace
 from typing import Any, TYPE_CHECKING
@@ -75,8 +77,8 @@ _TIME = 'Time'
     '--run',
     type=PathType(),
     metavar='FOLDER',
-    help='leave the record of an embedded world there; must not exist (over ROS the recorder '
-    'leaves it: boundary-env up --run)',
+    help='leave the record of an embedded world there; must not exist (default: '
+    'runs/POLICY-DATE-TIME; over ROS the recorder leaves it: boundary-env up --run)',
 )
 @json_option
 @option('--episodes', group=_EPISODES, type=COUNT, default=1, metavar='N', help='how many')
@@ -277,7 +279,7 @@ def _world(
     opened: Callable[[World | RunText], object],
 ) -> World:
     from boundary_env_ros.facade.world import make_world
-    from boundary_env_ros.storage.run_folder import RunFolder
+    from boundary_env_ros.storage.run_folder import new_run, RunFolder
     from boundary_env_ros.storage.run_text import RunText
 
     arguments = dict(options.world_option)
@@ -285,15 +287,17 @@ def _world(
     if options.world == 'ros' and not options.client:
         name = f'{name}-{os.getpid()}'
     arguments.setdefault('client', name)
-    if options.run is not None:
-        if options.world != 'embedded':
-            raise BoundaryError(
-                f'--run needs the embedded world (got {options.world}). Over ROS '
-                'the recorder leaves the record: boundary-env up --run.'
-            )
-        writer = RunText(RunFolder.create(options.run), loaded)
+    if options.run is not None and options.world != 'embedded':
+        raise BoundaryError(
+            f'--run needs the embedded world (got {options.world}). Over ROS '
+            'the recorder leaves the record: boundary-env up --run.'
+        )
+    if options.world == 'embedded' and not {'record', 'sink'} & set(arguments):
+        folder = RunFolder.create(options.run or new_run(None, Path(name).stem))
+        writer = RunText(folder, loaded)
         opened(writer)
         arguments['sink'] = writer
+        print(f'Record: {folder.path}', file=sys.stderr)
     world = make_world(options.world, loaded, **arguments)
     opened(world)
     return world

@@ -294,7 +294,7 @@ def folder_of(path: Path) -> RunFolder | None:
     """Return the run folder that a path is, or lies in; None if there is none around it."""
     for place in (path, path.parent, path.parent.parent):
         run = RunFolder(place)
-        if run.contract.is_file() and run.has_records:
+        if run.contract.is_file() and (run.has_records or path == run.first_transition):
             return run
     return None
 

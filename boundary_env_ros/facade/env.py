@@ -14,6 +14,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
+from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
@@ -64,6 +65,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         record. Default: the first image field, or the view if there is none.
     full_info
         Whether every ``info`` also has what was measured of each field and of the action.
+    first_step
+        New folder in which the first step is kept as soon as it exists, with the contract;
+        default: ``runs/CONTRACT-DATE-TIME``, once for a contract in a process.
     world_arguments
         Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
 
@@ -93,6 +97,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         render_mode: str | None = None,
         render_source: str | None = None,
         full_info: bool = False,
+        first_step: str | Path | None = None,
         **world_arguments: Any,
     ) -> None:
         modes = self.metadata['render_modes']
@@ -104,6 +109,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         # That of the class is what there is before an instance; a period is the contract's.
         self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
         self._world_name, self._world_arguments = world, world_arguments
+        self._keep = FirstStep(self._loaded, first_step)
         self._full_info = full_info
         self._world: World | None = None
         self._agent = ''
@@ -304,6 +310,7 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
 
     def _observed(self, *results: StepResult) -> Observations:
         for result in results:
+            self._keep(result.transition)
             self._last = result
             self._images.update(result.images)
             if self._renderer is not None:

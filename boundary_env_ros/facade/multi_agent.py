@@ -57,6 +57,9 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
         ``'rgb_array'`` shows the first image field of every agent, side by side.
     full_info
         Whether every info also has what was measured of each field and of the action.
+    first_step
+        New folder in which the first step of one of them is kept as soon as it exists, with the
+        contract; default: ``runs/CONTRACT-DATE-TIME``, once for a contract in a process.
     world_arguments
         Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
 

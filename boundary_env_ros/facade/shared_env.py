@@ -18,6 +18,7 @@ from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
+from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
@@ -39,7 +40,7 @@ class SharedEnv:
 
     Parameters
     ----------
-    contract, world, pacing, render_mode, full_info, world_arguments
+    contract, world, pacing, render_mode, full_info, first_step, world_arguments
         See :class:`boundary_env_ros.facade.multi_agent.BoundaryParallelEnv`.
 
     Attributes
@@ -66,6 +67,7 @@ class SharedEnv:
         pacing: str | None = None,
         render_mode: str | None = None,
         full_info: bool = False,
+        first_step: str | Path | None = None,
         **world_arguments: Any,
     ) -> None:
         loaded = load_for(contract, pacing=pacing, world=world)
@@ -84,6 +86,7 @@ class SharedEnv:
         self._loaded = loaded
         self._full_info = full_info
         self._world_name, self._world_arguments = world, world_arguments
+        self._keep = FirstStep(self._loaded, first_step)
         self._world: World | None = None
         self._closed = False
         self._broken = ''
@@ -207,6 +210,7 @@ class SharedEnv:
             raise
 
     def _observed(self, agent: str, result: StepResult) -> dict[str, Array]:
+        self._keep(result.transition)
         self._last[agent] = result
         images = self._images.setdefault(agent, {})
         images.update(result.images)

@@ -25,14 +25,13 @@ from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
-    new_run,
     next_commands,
     one_interrupt,
     recorded,
 )
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_folder import new_run, RunFolder
 from boundary_env_ros.terminal import steer
 from boundary_env_ros.terminal import table as aligned
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
-from datetime import datetime
 import os
 from pathlib import Path
 import shlex
@@ -28,7 +27,7 @@ from typing import Any
 import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.errors import LinkError, RecordError
+from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.bring_up import change, state_of, WayUp
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -392,24 +391,6 @@ def recorded(
         finally:
             if run is not None and run.exists() and logs.exists():
                 shutil.copytree(logs, run / 'logs', dirs_exist_ok=True)
-
-
-def new_run(run: Path | None, name: str) -> Path:
-    """
-    Return the folder for a record: ``runs/NAME-DATE-TIME``, if no other is wanted.
-
-    Raises
-    ------
-    RecordError
-        If it is there already.
-
-    """
-    place = (run or Path('runs') / f'{name}-{datetime.now():%Y%m%d-%H%M%S}').resolve()
-    if place.exists():
-        raise RecordError(
-            f'The folder exists already (expected a new one, got {place}). Choose another --run.'
-        )
-    return place
 
 
 @contextmanager

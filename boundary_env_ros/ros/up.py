@@ -18,13 +18,13 @@ from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.live_state import ChangedLines, LiveLines, LiveState
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
-    new_run,
     next_commands,
     NodeProcess,
     one_interrupt,
     recorded,
 )
 from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.run_folder import new_run
 from boundary_env_ros.storage.task_check import fitting_task
 from boundary_env_ros.terminal import one_line
 

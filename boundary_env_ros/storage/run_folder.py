@@ -5,13 +5,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 import json
+import os
 from pathlib import Path
 
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making, write_atomically
+
+
+def new_run(run: Path | None, name: str) -> Path:
+    """
+    Return the folder for a record: ``runs/NAME-DATE-TIME``, if no other is wanted.
+
+    The environment variable ``BOUNDARY_ENV_RUNS`` names another folder than ``runs``.
+
+    Raises
+    ------
+    RecordError
+        If the one that is wanted is there already.
+
+    """
+    if run is not None:
+        if run.exists():
+            place = run.resolve()
+            raise RecordError(
+                f'The folder exists already (expected a new one, got {place}). Choose another '
+                '--run.'
+            )
+        return run.resolve()
+    stem = f'{name}-{datetime.now():%Y%m%d-%H%M%S}'
+    runs = Path(os.environ.get('BOUNDARY_ENV_RUNS') or 'runs').resolve()
+    names = (stem, *(f'{stem}-{number}' for number in range(2, 1000)))
+    return next(runs / each for each in names if not (runs / each).exists())
 
 
 @dataclass(frozen=True, slots=True)

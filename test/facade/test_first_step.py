@@ -1,0 +1,66 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""The first step of every run is kept as soon as it exists, and can be audited alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.facade import BoundaryEnv, first_step
+
+CART = 'boundary_env_ros/WarehouseCart-v0'
+NOTHING = np.zeros(2, dtype=np.float32)
+
+
+def test_the_first_step_not_the_reset_is_there_while_the_run_goes_on(tmp_path: Path) -> None:
+    place = tmp_path / 'run' / 'first_transition.json'
+    env = gymnasium.make(CART, first_step=place.parent)
+    env.reset(seed=1)
+    assert not place.exists()
+    env.step(NOTHING)
+    kept = json.loads(place.read_text())
+    env.step(NOTHING)
+    env.close()
+    assert (kept['kind'], kept['id']['step']) == ('STEP', 1)
+    assert kept == json.loads(place.read_text())
+    report = audit_path(place)
+    assert (report.outcome, report.findings) == (Outcome.CONSISTENT, ())
+    assert report.contract == 'warehouse_cart 1.0.0'
+    neighbours = 'the record is one transition, without its neighbours: audit the run'
+    assert neighbours in {each.why for each in report.not_checked}
+
+
+def test_without_a_folder_there_is_one_for_a_contract_in_a_process_and_the_terminal_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path))
+    monkeypatch.setattr(first_step, '_kept', set())
+    for _ in range(2):
+        env = BoundaryEnv(world='embedded')
+        env.reset(seed=1)
+        env.step(NOTHING)
+        env.close()
+    (place,) = tmp_path.glob('warehouse_cart-*/first_transition.json')
+    assert capsys.readouterr().err == f'First step: {place}\n'
+
+
+def test_where_nothing_can_be_kept_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / 'runs').write_text('no folder')
+    monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path / 'runs'))
+    monkeypatch.setattr(first_step, '_kept', set())
+    env = BoundaryEnv(world='embedded')
+    env.reset(seed=1)
+    env.step(NOTHING)
+    env.close()
+    assert 'The first step is not kept: ' in capsys.readouterr().err

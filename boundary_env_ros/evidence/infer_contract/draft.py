@@ -207,10 +207,21 @@ def _count(number: int, noun: str) -> str:
 def _write_name(page: Page, parts: _Parts) -> float:
     page.key('contract', 'draft', comment=decide('a name for this boundary'))
     page.key('version', '0.1.0')
-    rates = [group.topic.rate for group in parts.action if group.topic.rate]
-    if rates:
-        period = min(_PERIODS, key=lambda each: abs(math.log(each * max(rates))))
-        page.key('period', period, comment=guess(f's, commands came at {max(rates):.3g} Hz'))
+    feedback = {group.feedback.topic for group in parts.action}
+    topics = [field.topic for field in parts.observation]
+    commands = [group.topic.rate for group in parts.action if group.topic.rate]
+    sensors = [t.rate for t in topics if t.rate and t.name in feedback]
+    sensors = sensors or [t.rate for t in topics if t.rate]
+    # No faster than what it did is told, and no faster than it was commanded.
+    known = [
+        (max(rates), came)
+        for rates, came in ((commands, 'commands came'), (sensors, 'sensors spoke'))
+        if rates
+    ]
+    if known:
+        rate, came = min(known)
+        period = min(_PERIODS, key=lambda each: abs(math.log(each * rate)))
+        page.key('period', period, comment=guess(f's, one step; {came} at {rate:.3g} Hz'))
     else:
         period = _PERIOD
         page.key('period', period, comment=decide('s, one step'))

@@ -265,7 +265,11 @@ class Reader:
             return form.unfit if default is None else default
         found = form.read(value)
         if found is None:
-            self.problem((key,), form.expected, value, nearest(str(value), form.words))
+            hint = nearest(str(value), form.words)
+            # An absolute name of ROS: nodes in a namespace would not find it.
+            if isinstance(value, str) and form.read(value.lstrip('/')) is not None:
+                hint = f'Write {value.lstrip("/")!r}.'
+            self.problem((key,), form.expected, value, hint)
         elif form.is_time and found and not _SHORTEST <= found <= _LONGEST:
             self.problem((key,), f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}', value)
         else:

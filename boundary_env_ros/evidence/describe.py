@@ -138,7 +138,8 @@ def as_data(contract: Contract, digest: str) -> dict[str, object]:
 def _number(value: object) -> str:
     """Return a number as short as it can be, other values as a contract spells them."""
     if isinstance(value, float):
-        return 'hold_position' if math.isnan(value) else f'{value:.6g}'
+        word = 'none' if math.isinf(value) else f'{value:.6g}'
+        return 'hold_position' if math.isnan(value) else word
     if isinstance(value, Enum):
         return spelt(value)
     if isinstance(value, bool):
@@ -167,7 +168,8 @@ class _Item:
 
     @property
     def shown(self) -> bool:
-        if self.model in _WHOLE or (self.part.key is not None and 'none' in self.part.key.words):
+        words = self.part.key.words if self.part.key is not None else ()
+        if self.model in _WHOLE or ('none' in words and self.value != ()):
             return True
         usual = is_dataclass(self.value) and self.value == self.part.default
         return not usual and self.value not in (None, '', (), {})

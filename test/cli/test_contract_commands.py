@@ -150,7 +150,7 @@ def test_a_driver_that_nobody_probes_is_noted_with_its_line(
 @pytest.mark.parametrize(
     'edits',
     [
-        [('    stop: [2.0, 8.0]', '    driver_timeout_probe: [0.1, 0.0]\n    stop: [2.0, 8.0]')],
+        [('    driver_timeout:', '    driver_timeout_probe: [0.1, 0.0]\n    driver_timeout:')],
         [('driver_timeout: 0.25', 'driver_timeout: none\n    driver_timeout_acknowledged: true')],
         [('clock: ros', 'clock: sim'), ('pacing: realtime', 'pacing: lockstep')],
     ],

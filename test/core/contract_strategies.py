@@ -255,11 +255,19 @@ def _command(draw: Draw, name: str) -> tuple[Data, int]:
 _limit = st.sampled_from([0.01, 0.3, 1.0, 4.0, 1e6])
 
 
-def _held(group: Data, count: int) -> list[bool]:
-    """Return which dimensions of a group are positions."""
-    if 'interface' in group:
-        return [one == 'position' for one in group['interface']]
-    return [group['type'] != 'geometry_msgs/msg/TwistStamped'] * count
+def _interface(group: Data, count: int) -> list[str]:
+    """Return what each dimension of a group is."""
+    twist = group['type'] == 'geometry_msgs/msg/TwistStamped'
+    return group.get('interface') or ['velocity' if twist else 'position'] * count
+
+
+#: Limits, and what they are of.
+_LIMITS = {
+    'max_velocity': 'position',
+    'max_acceleration': 'velocity',
+    'max_deceleration': 'velocity',
+    'max_effort_rate': 'effort',
+}
 
 
 @st.composite
@@ -271,16 +279,21 @@ def _group(draw: Draw, name: str) -> Data:
         bounds = low[index], high[index]
         return st.one_of(st.sampled_from(bounds), st.floats(*bounds))
 
+    interface = _interface(group, count)
     kind = draw(st.sampled_from([kind.value for kind in ActionKind]))
     group |= {
         'topic': f'{name}/command', 'kind': kind, 'low': low, 'high': high,
         'unit': draw(st.lists(_units, min_size=count, max_size=count)),
         'out_of_bounds': draw(st.sampled_from(['clip', 'reject'])),
         'safe': [
-            'hold_position' if holds else draw(st.sampled_from([low[i], high[i]]))
-            for i, holds in enumerate(_held(group, count))
+            'hold_position' if one == 'position' else draw(st.sampled_from([low[i], high[i]]))
+            for i, one in enumerate(interface)
         ],
-        'rate': [draw(_limit) for _ in range(count)], 'stop': [draw(_limit) for _ in range(count)],
+        **{
+            name: [draw(_limit) if one == of else 'none' for one in interface]
+            for name, of in _LIMITS.items()
+            if of in interface
+        },
         'driver_timeout': draw(st.sampled_from([0.25, 'none'])),
         'driver_timeout_acknowledged': True,
         'feedback': {
@@ -289,9 +302,11 @@ def _group(draw: Draw, name: str) -> Data:
         },
     }  # fmt: skip
     if any(
-        safe != 'hold_position'
-        and max(high[i] - safe, safe - low[i]) / group['stop'][i] > STOPS_WITHIN
-        for i, safe in enumerate(group['safe'])
+        one != 'position'
+        and max(high[i] - safe, safe - low[i])
+        / group['max_effort_rate' if one == 'effort' else 'max_deceleration'][i]
+        > STOPS_WITHIN
+        for i, (safe, one) in enumerate(zip(group['safe'], interface, strict=True))
     ):
         group['driver_timeout'] = 0.25  # for where the gate falls silent before the robot stands
     if kind == 'delta':

@@ -55,8 +55,7 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
         {
             **_PATIENT,
             ('safety', 'republish_period'): 0.06,
-            ('action', 'base', 'acceleration'): [2.0, 8.0],
-            ('action', 'base', 'jerk'): [20.0, 80.0],
+            ('action', 'base', 'max_jerk'): [2.0, 8.0],
             ('safety', 'obstacle', 'slow_distance'): 2.0,
         }
     ),

@@ -72,7 +72,7 @@ def workspace_data(place: Mapping[str, Any], changes: Mapping[Path_, object] | N
     if len(place['dimensions']) == 2:
         base, both = data['action']['base'], ['linear.x', 'linear.y']
         base.update(unit=['m/s', 'm/s'], low=[-0.8, -0.6], high=[0.8, 0.6], safe=[0.0, 0.0])
-        base.update(rate=[1.0, 0.8], stop=[2.0, 3.0])
+        base.update(max_acceleration=[1.0, 0.8], max_deceleration=[2.0, 3.0])
         base['feedback']['threshold'] = [0.03, 0.03]
         if 'turn' in place:
             both.append('angular.z')
@@ -81,8 +81,8 @@ def workspace_data(place: Mapping[str, Any], changes: Mapping[Path_, object] | N
                 'low': -1.5,
                 'high': 1.5,
                 'safe': 0.0,
-                'rate': 4.0,
-                'stop': 8.0,
+                'max_acceleration': 4.0,
+                'max_deceleration': 8.0,
             }
             for key, value in more.items():
                 base[key].append(value)

@@ -33,7 +33,7 @@ TAKES, LETS_GO = 6, 14
 def hand_contract() -> LoadedContract:
     """Return the contract of the warehouse cart with every rule that it does without."""
     data: Any = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text('utf-8'))
-    data['action']['base'] |= {'acceleration': [4.0, 16.0], 'jerk': [60.0, 240.0]}
+    data['action']['base'] |= {'max_jerk': [4.0, 16.0]}
     data['action']['base']['max_tracking_error'] = [0.9, 3.0]
     safety = data['safety']
     ahead = safety.pop('obstacle')

@@ -59,7 +59,7 @@ GROUP: dict[str, Any] = {
     'unit': ['m/s', 'rad/s'],
     'low': 0.0,
     'high': 0.0,
-    'rate': 0.01,
+    'max_acceleration': 0.01,
     'driver_timeout': 0.5,
     'feedback': {
         'topic': 'feedback',
@@ -75,7 +75,7 @@ BLANKS = {
     'unit': 'rad',
     'low': -1.0,
     'high': 1.0,
-    'rate': 1.0,
+    'max_velocity': 1.0,
     'length': 1,
 }
 

@@ -82,7 +82,7 @@ def test_record_for_these_tests_shows_what_there_is_to_judge(bench: HandBench) -
         Reason.OPERATOR,
         Reason.REPUBLISHED,
         Reason.TIME_TO_COLLISION,
-        Reason.JERK_LIMIT,
+        Reason.ACCELERATION_LIMIT,
         Reason.COMMAND_TIMEOUT,
         Reason.EMERGENCY_STOP,
     } <= reasons
@@ -391,7 +391,7 @@ def turning() -> Terms:
     data['action']['tool'] = {
         'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
         'unit': '', 'low': -1.0, 'high': 1.0, 'rotation': [0, 1, 2, 3],
-        'safe': 'hold_position', 'rate': 1.0, 'stop': 3.0, 'driver_timeout': 0.25,
+        'safe': 'hold_position', 'max_velocity': 1.0, 'driver_timeout': 0.25,
         'feedback': {
             'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
             'threshold': 0.01,

@@ -85,8 +85,7 @@ def turning() -> LoadedContract:
         'high': [2.0, 1, 1, 1, 1],
         'rotation': [1, 2, 3, 4],
         'safe': 'hold_position',
-        'rate': [0.5, *[RATE] * 4],
-        'stop': [1.0, *[3.0] * 4],
+        'max_velocity': [0.5, *[RATE] * 4],
         'driver_timeout': 0.25,
         'feedback': {
             'topic': 'tool_state',

@@ -155,7 +155,7 @@ def test_what_the_gate_would_have_sent_before_is_what_the_next_command_starts_fr
         data['safety']['obstacle']['slow_distance'] = 1.3
 
     def slower(data: Any) -> None:
-        data['action']['base']['rate'][0] = 0.5
+        data['action']['base']['max_acceleration'][0] = 0.5
 
     recorded, other = contract_with(far_sighted), contract_with(far_sighted, slower)
     pieces = record_of(recorded, ahead, chosen_start('clear'))

@@ -137,7 +137,7 @@ def everything() -> Contract:
         ),
     )  # fmt: skip
     base = replace(
-        cart.action[0], acceleration=(2.5, 9.5), jerk=(33.0, 44.0), max_tracking_error=(0.22, 0.6),
+        cart.action[0], max_jerk=(2.5, 9.5), max_tracking_error=(0.22, 0.6),
         scale_together=(0, 1), rotation=(0,),
     )  # fmt: skip
     return replace(cart, safety=safety, action=(base,))
@@ -259,6 +259,10 @@ def test_several_quantities_of_a_joint_are_several_dimensions() -> None:
     lift['feedback'] |= {'quantity': ['position', 'velocity']}
     lift['levels'] = [[0, 1], [0, 0.2], [0, 0.1], [0, 0.3]]
     lift['safe'] = ['hold_position', 'hold_position', 0, 0]
+    lift |= {
+        'max_velocity': [0.3, 0.3, 'none', 'none'],
+        'max_acceleration': ['none', 'none', 1, 1],
+    }
     text = text_of(parse(data))
     for name, levels in (('lift/mast velocity', '0, 0.1'), ('lift/fork velocity', '0, 0.3')):
         assert re.search(rf'\n +{name} .* {levels}  ', text)

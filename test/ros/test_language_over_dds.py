@@ -96,20 +96,20 @@ CONTRACT: dict[str, Any] = {
     'action': {
         'arm': {
             'topic': 'arm/joint_trajectory', 'type': 'trajectory_msgs/msg/JointTrajectory',
-            **JOINTS, 'duration': 0.25, 'unit': 'rad', 'low': -2.0, 'high': 2.0, 'rate': 2.0,
-            'stop': 4.0, **STAYS,
+            **JOINTS, 'duration': 0.25, 'unit': 'rad', 'low': -2.0, 'high': 2.0,
+            'max_velocity': 2.0, **STAYS,
             'feedback': feedback('joint_states', 'sensor_msgs/msg/JointState', **JOINTS),
         },
         'tool': {
             'topic': 'tool/target', 'type': 'geometry_msgs/msg/PoseStamped', **TOOL_PATHS,
             'frame': 'base_link', 'unit': ['m', 'rad'], 'low': [0.0, -1.5], 'high': [1.0, 1.5],
-            'rate': 5.0, 'stop': 5.0, **STAYS,
+            'max_velocity': 5.0, **STAYS,
             'feedback': feedback('tool/pose', 'geometry_msgs/msg/PoseStamped', **TOOL_PATHS),
         },
         'fingers': {
             'topic': 'fingers/commands', 'type': 'std_msgs/msg/Float64MultiArray', 'length': 1,
             'interface': 'position', 'kind': 'delta', 'max_delta': 0.01, 'unit': 'm', 'low': 0.0,
-            'high': 0.08, 'rate': 0.5, 'stop': 0.5, **STAYS,
+            'high': 0.08, 'max_velocity': 0.5, **STAYS,
             'feedback': feedback('joint_states', 'sensor_msgs/msg/JointState', joints=['finger']),
         },
     },

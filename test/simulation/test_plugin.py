@@ -49,7 +49,7 @@ def contract_data() -> dict[str, Any]:
     )
     data['action'] = {
         'push': joints('push', ['speed'], quantity=['effort'], unit='m/s', low=-2.0, high=3.0,
-                       safe=0.0, rate=90.0, stop=90.0, driver_timeout=0.4,
+                       safe=0.0, max_effort_rate=90.0, driver_timeout=0.4,
                        feedback=joints('push/applied', ['speed'], threshold=0.01)),
     }  # fmt: skip
     data['safety'].update(

@@ -242,7 +242,7 @@ def test_what_does_not_go_together_is_refused_by_both(
 #: What a key forbids or asks of others, which only the parser knows.
 TOGETHER = frozenset(
     [
-        *(79, 80, 82, 89, 90, 93, 94, 96, 97, 103, 105, 107, 108, 110, 112, 121),
+        *(79, 80, 82, 89, 90, 93, 94, 96, 97, 103, 105, 107, 108, 110, 112, 117, 121),
         *(148, 150, 152, 153, 155, 213, 228, 239),
     ]
 )

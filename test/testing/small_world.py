@@ -64,8 +64,8 @@ action:
     low: [-0.5, -1.5]
     high: [1.0, 1.5]
     safe: [0.0, 0.0]
-    rate: [1.0, 4.0]
-    stop: [2.0, 8.0]
+    max_acceleration: [1.0, 4.0]
+    max_deceleration: [2.0, 8.0]
     driver_timeout: 0.25
     feedback:
       topic: odom

@@ -12,8 +12,6 @@ import json
 import math
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.safety import Obstacle, Safety
-from boundary_env_ros.core.contract.sources import Array, Joints
 from boundary_env_ros.errors import DigestMismatch
 
 
@@ -52,18 +50,6 @@ def _meaning(value: object) -> object:
         named = {f.name: _meaning(getattr(value, f.name)) for f in fields(value)}
         if isinstance(value, Contract):
             named['endings_in_order'] = list(value.episode.endings)
-            if not value.agent_order:
-                del named['agent_order']  # a contract from before there were turns means the same
-        if isinstance(value, Obstacle) and not value.frame:
-            del named['frame']  # and so does one from before sensors had a frame
-        if isinstance(value, Array) and not value.names:
-            del named['names']  # or before a sequence of numbers had names
-        if not named.get('wrap', True):
-            del named['wrap']  # or before angles were told from numbers
-        if isinstance(value, Joints) and value.publishers == 1:
-            del named['publishers']  # or before a topic could have several publishers
-        if isinstance(value, Safety) and value.emergency_stop_heartbeat is None:
-            del named['emergency_stop_heartbeat']  # or before its silence meant something
         return named
     if isinstance(value, Enum):
         return value.name
@@ -74,6 +60,8 @@ def _meaning(value: object) -> object:
     if isinstance(value, float) and math.isnan(value):
         # A safe command that stays where it is.
         return 'hold_position'
+    if value == math.inf:
+        return 'none'  # no limit
     if isinstance(value, float) and value.is_integer():
         # 1 and 1.0 mean the same.
         return int(value)

@@ -192,17 +192,16 @@ def _rotation(group: ActionSpec) -> Iterator[Fault]:
     for name in ('scale_together', 'wrap'):
         if set(four) & set(getattr(group, name)):
             yield (name,), 'no dimension of the rotation', list(getattr(group, name))
-    for name in ('acceleration', 'jerk'):
+    for name in ('max_acceleration', 'max_jerk'):
         if getattr(group, name):
             yield (name,), f'no {name}, in a group with rotation', said('one')
     for i in four:
         for name, value, bound in (('low', group.low[i], -1.0), ('high', group.high[i], 1.0)):
             if value != bound and not math.isnan(value):
                 yield (name, i), f'{bound:g}, of a unit quaternion', value
-    for name in ('rate', 'stop'):
-        turning = [getattr(group, name)[i] for i in four]
-        if len(set(turning)) > 1 and not any(map(math.isnan, turning)):
-            yield (name,), 'one number (rad/s) for all four of the rotation', turning
+    turning = [group.rate[i] for i in four]
+    if len(set(turning)) > 1:
+        yield ('max_velocity',), 'one number (rad/s) for all four of the rotation', turning
     others = {group.interface[i].value for i in four} - {Interface.POSITION.value}
     if others:
         yield ('interface',), 'position, of a rotation', said(' '.join(sorted(others)))

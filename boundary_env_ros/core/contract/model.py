@@ -274,7 +274,7 @@ class Feedback:
         Key(
             unit=OF_VALUE,
             above=0.0,
-            same_as='a twentieth of `high - low`, at most a quarter of `rate * period`',
+            same_as='a twentieth of `high - low`, at most a quarter of what a period can change',
         ),
         change.behavioural('Execution is seen earlier or later, and so are reaction times.'),
     ]
@@ -402,17 +402,21 @@ class ActionSpec:
         stays where it is, the last command is repeated, and nothing is published while it is not
         known where that is. No stop sends a robot to a place: a pose to begin in belongs to the
         reset.
-    rate
-        Most that the emitted command may change. It bounds the sequence that is published, from
-        the measured state on, whatever is asked for.
-    stop
-        The same while stopping: the stop profile towards ``safe``.
-    acceleration
-        Most that the rate of the emitted command may change. With it, or ``jerk``, the command
-        follows a [profile](nodes/safety_gate.md#rate-acceleration-jerk) that can come to rest
-        within the bounds at any time; it needs the extra ``motion``.
-    jerk
-        Most that the acceleration of the emitted command may change.
+    max_velocity
+        Of a position: the greatest velocity of the commands that are sent, from the measured state
+        on, whatever is asked for. Of a velocity it is short for ``low`` and ``high``. In a group
+        of several interfaces, ``none`` stands for a dimension that a limit is not of.
+    max_acceleration
+        The same of the acceleration; a velocity needs it. With it on a position, or with
+        ``max_jerk``, the command follows a
+        [profile](nodes/safety_gate.md#velocity-acceleration-jerk) that can come to rest within the
+        bounds at any time; it needs the extra ``motion``.
+    max_jerk
+        The same of the jerk.
+    max_deceleration
+        Of a velocity: the deceleration of a stop, down to ``safe``.
+    max_effort_rate
+        Of an effort, which needs it: how fast it may change, in a stop too.
     max_tracking_error
         Where the last command and what the robot did differ by more than this, the limits [begin
         anew](nodes/safety_gate.md#where-the-limits-begin) from what it did; of a speed from no
@@ -420,7 +424,7 @@ class ActionSpec:
         the robot. Well above what the robot lags behind when all is well.
     rotation
         The four dimensions of the group that are x, y, z and w of one unit quaternion: turned as a
-        whole, at most ``rate`` (rad/s, the same for the four); bounds -1 to 1. Only
+        whole, at most ``max_velocity`` (rad/s, the same for the four); bounds -1 to 1. Only
         ``continuous``.
     scale_together
         Dimensions of the group that are scaled together when one is limited: a twist keeps its
@@ -501,14 +505,29 @@ class ActionSpec:
         ),
         change.behavioural('A stop ends elsewhere.'),
     ]
-    rate: Annotated[Vector, Key(unit='unit/s', above=0.0), change.LIMIT]
-    stop: Annotated[
+    max_velocity: Annotated[
         Vector,
-        Key(unit='unit/s', above=0.0, same_as='rate'),
+        Key(unit='m/s or rad/s', above=0.0, words=('none',)),
+        change.LIMIT,
+    ] = ()
+    max_acceleration: Annotated[
+        Vector,
+        Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',)),
+        change.LIMIT,
+    ] = ()
+    max_jerk: Annotated[
+        Vector, Key(unit='m/s^3 or rad/s^3', above=0.0, words=('none',)), change.LIMIT
+    ] = ()
+    max_deceleration: Annotated[
+        Vector,
+        Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',), same_as='max_acceleration'),
         change.behavioural('A stop takes another time and way.'),
-    ]
-    acceleration: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT] = ()
-    jerk: Annotated[Vector, Key(unit='unit/s^3', above=0.0), change.LIMIT] = ()
+    ] = ()
+    max_effort_rate: Annotated[
+        Vector,
+        Key(unit='N/s or N m/s', above=0.0, words=('none',)),
+        change.LIMIT,
+    ] = ()
     max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
     rotation: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
     scale_together: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
@@ -535,6 +554,34 @@ class ActionSpec:
     def action_size(self) -> int:
         """Return the number of dimensions of the action."""
         return 1 if self.kind is ActionKind.DISCRETE else self.size
+
+    @property
+    def rate(self) -> Vector:
+        """Return the limits on the first difference of the command, unit/s."""
+        return self._limits(self.max_velocity, self.max_acceleration, self.max_effort_rate)
+
+    @property
+    def acceleration(self) -> Vector:
+        """Return the limits on the second difference of the command, unit/s^2; inf: none."""
+        return self._limits(self.max_acceleration, self.max_jerk, ())
+
+    @property
+    def jerk(self) -> Vector:
+        """Return the limits on the third difference of the command, unit/s^3; inf: none."""
+        return self._limits(self.max_jerk, (), ())
+
+    @property
+    def stop(self) -> Vector:
+        """Return the limits on the first difference of the command in a stop, unit/s."""
+        return self._limits(self.max_velocity, self.max_deceleration, self.max_effort_rate)
+
+    def _limits(self, position: Vector, velocity: Vector, effort: Vector) -> Vector:
+        by = {
+            Interface.POSITION: position,
+            Interface.VELOCITY: velocity,
+            Interface.EFFORT: effort,
+        }
+        return tuple(by[one][i] if by[one] else math.inf for i, one in enumerate(self.interface))
 
     @property
     def options(self) -> tuple[tuple[object, ...], ...]:

@@ -29,7 +29,7 @@ def motion(contract: Contract) -> Iterator[Fault]:
     start = 0
     for group in contract.action:
         path = ('action', group.name)
-        if group.acceleration or group.jerk:
+        if min(*group.acceleration, *group.jerk) < math.inf:
             yield from _profile(contract, group, path)
         yield from _rotation(contract, group, start, path)
         yield from _deactivation(group, path)
@@ -43,7 +43,7 @@ def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Faul
     A command is never given more than one period of the profile. If the one before it were older,
     the robot would have stood still for the rest of that time, and its sequence would have a kink.
     """
-    period, limits = contract.period, 'with `acceleration` or `jerk`'
+    period, limits = contract.period, f'with `{_profile_key(group)}`'
     duration = getattr(group.source, 'duration', math.inf)
     if duration < period:
         hint = (
@@ -61,6 +61,12 @@ def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Faul
             said('nothing') if again is None else again,
             hint,
         )
+
+
+def _profile_key(group: ActionSpec) -> str:
+    """Return the key that asks for a profile."""
+    positions = Interface.POSITION in group.interface and group.max_acceleration
+    return 'max_acceleration' if positions else 'max_jerk'
 
 
 def _deactivation(group: ActionSpec, path: Path) -> Iterator[Fault]:
@@ -81,8 +87,7 @@ def _deactivation(group: ActionSpec, path: Path) -> Iterator[Fault]:
     )
     if group.driver_timeout is None and longest > STOPS_WITHIN:
         expected = (
-            f'seconds, with a stop that takes up to {longest:g} s (from the bounds to `safe`, at '
-            '`stop`)'
+            f'seconds, with a stop that takes up to {longest:g} s (from the bounds to `safe`)'
         )
         hint = (
             f'A gate that is deactivated or ended brakes for {STOPS_WITHIN:g} s and falls silent; '
@@ -154,21 +159,21 @@ def _braking(contract: Contract, rule: Obstacle) -> Iterator[Fault]:
     """
     Ask for zones that are wide enough to brake in.
 
-    From v to w at a rate r takes (v^2 - w^2) / (2 r). A rate that has to build up at a limited
-    acceleration a, and that at a limited jerk j, costs up to r / a + a / j more, as an S-curve
-    from one constant speed to another does; and as much again if the speed was rising at its rate
-    when it had to fall.
+    From v to w at an acceleration a takes (v^2 - w^2) / (2 a). One that has to build up at a
+    limited jerk j costs up to a / j more, as an S-curve from one constant speed to another does;
+    and as much again if the speed was rising when it had to fall.
     """
-    stop, rate, low, high = (
-        contract.flat(name)[rule.dimension] for name in ('stop', 'rate', 'low', 'high')
+    stop, rate, jerk, low, high = (
+        contract.flat(name)[rule.dimension]
+        for name in ('stop', 'rate', 'acceleration', 'low', 'high')
     )
     if not (stop > 0.0 and rate > 0.0 and rule.stop_distance < rule.slow_distance):
         return
     path, fastest = obstacle_path(rule), max(abs(low), abs(high))
     slow = min(rule.slow_speed, fastest)
-    delay = contract.period + _build_up(contract, rule.dimension, rate)
+    delay = contract.period + 2.0 * rate / jerk
     room = rule.slow_distance - rule.stop_distance
-    slowing = f'to slow down from {fastest:g} m/s at `rate`'
+    slowing = f'to slow down from {fastest:g} m/s at `max_acceleration`'
     needed = fastest * delay + max(0.0, fastest**2 - slow**2) / (2.0 * rate)
     if needed > room + _ROUNDING:
         expected = f'at least {_up(rule.stop_distance + needed)} m, {slowing}'
@@ -198,16 +203,6 @@ def _up(value: float) -> str:
     return f'{up:.2f}'
 
 
-def _build_up(contract: Contract, dimension: int, rate: float) -> float:
-    """Return the seconds that a change takes longer because its rate has to build up."""
-    acceleration, jerk = (
-        [v for g in contract.action for v in getattr(g, limit) or (math.inf,) * g.size][dimension]
-        for limit in ('acceleration', 'jerk')
-    )
-    highest = min(acceleration, math.sqrt(rate * jerk))
-    return 2.0 * (rate / highest + highest / jerk) if highest < math.inf else 0.0
-
-
 # Workspaces --------------------------------------------------------------------------------------
 
 
@@ -216,8 +211,8 @@ def workspaces(contract: Contract, place: Workspace, path: Path) -> Iterator[Fau
     yield from _units(contract, place, path)
     for braking, dimension in zip(place.braking, place.moved_by, strict=True):
         # Commands are lowered as fast as the robot is said to slow down.
-        for name in ('rate', 'stop'):
-            most = contract.flat(name)[dimension]
+        for name, limit in (('max_acceleration', 'rate'), ('max_deceleration', 'stop')):
+            most = contract.flat(limit)[dimension]
             if braking > most:
                 expected = f'not more than `{name}` ({most:g}) of dimension {dimension}'
                 hint = 'The command could not be lowered in time.'

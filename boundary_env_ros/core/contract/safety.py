@@ -197,7 +197,7 @@ class Workspace:
         From a command until the robot follows it.
     braking
         What the robot brakes with, for each of ``dimensions``, then for ``turn``; not more than
-        ``rate`` and ``stop`` of the dimension, whose ``safe`` must be 0.
+        ``max_acceleration`` and ``max_deceleration`` of the dimension, whose ``safe`` must be 0.
 
     """
 
@@ -373,10 +373,11 @@ class Safety:
     republish_period
         Period at which the command in force is sent again between two actions (HELD), on its way
         to what was asked for. For drivers that want commands faster than the policy decides. With
-        ``acceleration`` or ``jerk`` it is required, at most ``period - gate_period``.
+        a profile (``max_jerk``, or ``max_acceleration`` of a position) it is required, at most
+        ``period - gate_period``.
     on_timeout
         What is sent after ``hold_timeout``. ``hold``: the last command again. ``ramp``: the way to
-        ``safe``, at ``rate``. ``safe``: the stop profile, which is the same at ``stop``.
+        ``safe`` within the limits of the group. ``safe``: the stop profile.
     overruns
         When a slow policy stops the robot. Needs the budgets of transport and inference.
     foreign_publisher

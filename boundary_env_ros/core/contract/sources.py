@@ -151,8 +151,8 @@ class Trajectory:
         Of a trajectory: its joints, in the order of the dimensions.
     duration
         Of a trajectory: from its start to its one point. Where it is shorter than the time since
-        the last command, ``rate`` holds over it. With ``acceleration`` or ``jerk`` it is at least
-        ``period``.
+        the last command, ``max_velocity`` holds over it. With ``max_acceleration`` or ``max_jerk``
+        it is at least ``period``.
 
     """
 

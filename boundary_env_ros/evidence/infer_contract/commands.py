@@ -44,10 +44,14 @@ _QUANTITIES = {'position': 'rad', 'velocity': 'rad/s', 'effort': 'N m'}
 #: Units of what stays when nothing is commanded: positions. The others are rates and forces.
 _PLACES = frozenset(['m', 'rad', 'deg'])
 
-#: Seconds in which a command may go from nothing to its limit, and back while stopping.
-_RISE, _STOP = 5.0, 0.5
-#: Seconds in which a position may go through its whole range.
-_SWEEP = 30.0
+#: What a limit is, of which interface, and the seconds from rest to the limit, or, of a position,
+#: through its whole range.
+_LIMITS = {
+    'max_velocity': ('slow on purpose: 30 s through the whole range', 'position', 30.0),
+    'max_acceleration': ('slow on purpose: 5 s from rest to the limit', 'velocity', 5.0),
+    'max_deceleration': ('what it can brake with', 'velocity', 0.5),
+    'max_effort_rate': ('slow on purpose: 5 s from rest to the limit', 'effort', 5.0),
+}
 _LEAST_RATE = 0.01
 #: Seconds that a driver is given at least, and periods of the contract.
 _DRIVER_TIMEOUT, _DRIVER_PERIODS = 0.5, 3.0
@@ -377,11 +381,11 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
         else:
             safe = tuple('hold_position' if stays else 0.0 for stays in draft.stays)
             page.key('safe', safe, 2, guess('no motion, no force'))
-        rate, stop = _rates(draft)
-        page.key('rate', rate, 2, decide(f'unit/s; slow on purpose: {_slow(draft)}'))
-        page.key('stop', stop, 2, decide('unit/s, what it can brake with'))
+        for key, (comment, interface, seconds) in _LIMITS.items():
+            if interface in draft.interface:
+                page.key(key, _limits(draft, interface, seconds), 2, decide(comment))
     else:
-        page.section('rate', 2, decide('unit/s, most that the command may change'))
+        page.section('max_velocity', 2, decide('or max_acceleration, or max_effort_rate'))
     page.key(
         'driver_timeout',
         nice(max(_DRIVER_TIMEOUT, _DRIVER_PERIODS * period)),
@@ -411,18 +415,14 @@ def _why(topic: TopicSurvey) -> str:
     return guess(f'it seems to command, by its type and name; {seen}')
 
 
-def _slow(draft: GroupDraft) -> str:
-    moving, going = f'{_RISE:g} s from rest to the limit', f'{_SWEEP:g} s through the whole range'
-    if all(draft.stays):
-        return going
-    return f'{moving}, {going} of a position' if any(draft.stays) else moving
-
-
-def _rates(draft: GroupDraft) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return how fast each dimension may change, normally and while stopping."""
-    rates, stops = [], []
-    for low, high, stays in zip(draft.low, draft.high, draft.stays, strict=True):
-        size = high - low if stays else max(-low, high)
-        rates.append(max(_LEAST_RATE, nice(size / (_SWEEP if stays else _RISE))))
-        stops.append(max(_LEAST_RATE, nice(size / (_SWEEP if stays else _STOP))))
-    return tuple(rates), tuple(stops)
+def _limits(draft: GroupDraft, interface: str, seconds: float) -> tuple[float | str, ...]:
+    """Return what takes a dimension so long through its range, or from rest to its limit."""
+    return tuple(
+        'none'
+        if one != interface
+        else max(
+            _LEAST_RATE,
+            nice((high - low if interface == 'position' else max(-low, high)) / seconds),
+        )
+        for one, low, high in zip(draft.interface, draft.low, draft.high, strict=True)
+    )

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 import math
+from typing import Any
 
 from boundary_env_ros.core.contract.group_checks import group_faults
-from boundary_env_ros.core.contract.key import Key
+from boundary_env_ros.core.contract.key import Key, REQUIRED
 from boundary_env_ros.core.contract.model import ActionSpec, Feedback, implied_interface, Interface
 from boundary_env_ros.core.contract.problem_text import said
 from boundary_env_ros.core.contract.sources import (
@@ -31,6 +32,17 @@ from boundary_env_ros.storage.contract.sources import (
     Values,
 )
 
+_POSITION, _VELOCITY, _EFFORT = Interface.POSITION, Interface.VELOCITY, Interface.EFFORT
+
+#: What each limit is of; by the first, unless that is None, it is needed.
+_OF = {
+    'max_velocity': (_POSITION,),
+    'max_acceleration': (_VELOCITY, _POSITION),
+    'max_jerk': (None, _VELOCITY, _POSITION),
+    'max_deceleration': (None, _VELOCITY),
+    'max_effort_rate': (_EFFORT,),
+}
+
 
 def parse_action(section: Reader, period: float) -> tuple[ActionSpec, ...]:
     """Return the groups of the action, in order."""
@@ -46,7 +58,7 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
     )
     count = values.count
     interface = _interface(key, type_name, values)
-    low, high = (key.value(ActionSpec, bound, count=count) for bound in ('low', 'high'))
+    low, high = _bounds(key, interface)
     feedback = key.section('feedback')
     spec = key.make(
         ActionSpec,
@@ -59,6 +71,7 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
         low=low,
         high=high,
         safe=_safe(key, interface),
+        **_limits(key, interface),
         driver_timeout=_driver_timeout(key),
         feedback=_feedback(feedback, values, interface, (low, high)),
     )
@@ -99,6 +112,55 @@ def _interface(key: Reader, type_name: str, values: Values) -> tuple[Interface, 
     if implied and found != implied:
         actual = said(' '.join(dict.fromkeys(one.value for one in found)))
         key.problem(('interface',), f'{implied[0].value}, as {type_name} says', actual)
+    return found
+
+
+def _bounds(key: Reader, interface: Sequence[Interface]) -> tuple[Vector, Vector]:
+    """Return the bounds of the command; of velocities they may be said as one number."""
+    count = len(interface)
+    if set(interface) != {Interface.VELOCITY} or not key.has('max_velocity'):
+        low, high = (key.value(ActionSpec, bound, count=count) for bound in ('low', 'high'))
+        return low, high
+    for bound in ('low', 'high'):
+        if key.has(bound):
+            key.skip(bound)
+            key.problem((bound,), 'either low and high or max_velocity', said('both'))
+    speed = number_form(Key(unit='m/s or rad/s', above=0.0))
+    fastest: Vector = key.many('max_velocity', speed, count=count)
+    return tuple(-value for value in fastest), fastest
+
+
+def _limits(key: Reader, interface: Sequence[Interface]) -> dict[str, Any]:
+    """Return the limits on the motion; infinite for a dimension that one says nothing of."""
+    # Of velocities alone it has been read as their bounds.
+    found: dict[str, Vector] = {'max_velocity': ()} if set(interface) == {_VELOCITY} else {}
+    for name, (needed_by, *others) in _OF.items():
+        if name in found:
+            continue
+        before = len(key.problems)
+        usual = REQUIRED if needed_by in interface else None
+        values: Vector = key.value(ActionSpec, name, default=usual, count=len(interface))
+        for index, (value, one) in enumerate(zip(values, interface, strict=False)):
+            if len(key.problems) == before and math.isnan(value) and one is needed_by:
+                key.problem((name, index), f'a number, of {one.value}', said('none'))
+            elif not math.isnan(value) and one not in (needed_by, *others):
+                known = ', '.join(each for each, of in _OF.items() if one in of)
+                hint = f'Limits of {one.value}: low, high, {known}.'
+                key.problem((name, index), f'none, of {one.value}', value, hint)
+                break
+        limits = tuple(math.inf if math.isnan(value) else value for value in values)
+        found[name] = limits if min(limits, default=math.inf) < math.inf else ()
+    if _VELOCITY in interface:
+        usual_stop = found['max_acceleration'] or (math.inf,) * len(interface)
+        found['max_deceleration'] = tuple(
+            usual if declared == math.inf and one is _VELOCITY else declared
+            for declared, usual, one in zip(
+                found['max_deceleration'] or (math.inf,) * len(interface),
+                usual_stop,
+                interface,
+                strict=True,
+            )
+        )
     return found
 
 

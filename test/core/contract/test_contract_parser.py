@@ -85,7 +85,7 @@ def test_what_is_left_out_has_its_default(path: Path, attribute: str, default: o
 
 
 def test_one_number_stands_for_all_dimensions() -> None:
-    contract = shipped({('action', 'base', 'rate'): 4.0})
+    contract = shipped({('action', 'base', 'max_acceleration'): 4.0})
     assert contract.flat('rate') == (4.0, 4.0)
 
 
@@ -302,8 +302,8 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('action', 'base', 'safe', 0), 'a value in [-0.3, 0.8]',
     ),
     (
-        'zero rate', ('action', 'base', 'rate'), [0.0, 4.0],
-        ('action', 'base', 'rate', 0), 'greater than 0',
+        'zero rate', ('action', 'base', 'max_acceleration'), [0.0, 4.0],
+        ('action', 'base', 'max_acceleration', 0), 'greater than 0',
     ),
     (
         'a driver that never stops', ('action', 'base', 'driver_timeout'), 'none',
@@ -447,11 +447,15 @@ def test_the_table_of_broken_contracts_is_long_and_each_is_told_apart() -> None:
     ('path', 'hint'),
     [
         (('perid',), "Did you mean 'period'?"),
-        (('action', 'base', 'rates'), "Did you mean 'rate'?"),
+        (('action', 'base', 'max_decelerations'), "Did you mean 'max_deceleration'?"),
         (('safety', 'obstacle', 'slow_distanc'), "Did you mean 'slow_distance'?"),
         (('observation', 'pose', 'maxage'), "Did you mean 'max_age'?"),
         (('action', 'base', 'beyond'), "It is 'out_of_bounds' now."),
         (('evaluator',), "It is 'privileged' now."),
+        (
+            ('action', 'base', 'acceleration'),
+            "It is 'max_acceleration' of a position, 'max_jerk' of a velocity now.",
+        ),
     ],
 )
 def test_an_unknown_key_suggests_the_one_that_is_meant(path: Path, hint: str) -> None:
@@ -500,8 +504,8 @@ def test_every_problem_is_told_at_once() -> None:
 
 
 def test_one_mistake_is_told_once() -> None:
-    [problem] = problems_of({('action', 'base', 'rate'): ['slow', 4.0]})
-    assert problem.path == ('action', 'base', 'rate', 0)
+    [problem] = problems_of({('action', 'base', 'max_acceleration'): ['slow', 4.0]})
+    assert problem.path == ('action', 'base', 'max_acceleration', 0)
     assert problem.actual == "'slow'"
 
 
@@ -555,7 +559,7 @@ def test_an_array_command_takes_the_names_of_its_joints_and_is_measured_by_them(
         'unit': 'rad',
         'low': -1.0,
         'high': 1.0,
-        'rate': 2.0,
+        'max_velocity': 2.0,
         'driver_timeout': 0.5,
         'feedback': {'topic': 'joint_states', 'type': 'sensor_msgs/msg/JointState'},
     }
@@ -566,7 +570,6 @@ def test_an_array_command_takes_the_names_of_its_joints_and_is_measured_by_them(
     assert group.dimensions == ('legs/FL_hip', 'legs/FR_hip')
     assert group.feedback.source == Joints(names=('FL_hip', 'FR_hip'), quantities=('position',))
     assert group.feedback.threshold == pytest.approx((0.05, 0.05))
-    assert group.stop == group.rate
     assert all(map(math.isnan, group.safe))
     # A length alone is named by the joints that it is measured by.
     del legs['joints']
@@ -578,7 +581,7 @@ def test_an_array_command_takes_the_names_of_its_joints_and_is_measured_by_them(
 
 def test_a_missing_key_points_at_the_line_of_its_section() -> None:
     data = shipped_data()
-    drop(data, ('action', 'base', 'rate'))
+    drop(data, ('action', 'base', 'max_acceleration'))
     with pytest.raises(ContractError) as caught:
         parse(data, lines={(): 1, ('action', 'base'): 70})
     assert caught.value.problems[0].line == 70

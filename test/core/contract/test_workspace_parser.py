@@ -174,13 +174,23 @@ MISTAKES: list[tuple[dict[str, Any], dict[Path_, object], Path_, str]] = [
     (CART, {('delay',): -0.1}, ('delay',), 'not less than 0'),
     (CART, {('braking',): [1.0, 0.0]}, ('braking', 1), 'greater than 0'),
     (CART, {('braking',): [1.0]}, ('braking',), 'a list of 2'),
-    (CART, {('braking',): [1.1, 4.0]}, ('braking',), 'not more than `rate` (1) of dimension 0'),
-    (CART, {('braking',): [1.0, 4.1]}, ('braking',), 'not more than `rate` (4) of dimension 1'),
     (
         CART,
-        {('action', 'base', 'stop'): [0.5, 8.0]},
+        {('braking',): [1.1, 4.0]},
         ('braking',),
-        'not more than `stop` (0.5) of dimension 0',
+        'not more than `max_acceleration` (1) of dimension 0',
+    ),
+    (
+        CART,
+        {('braking',): [1.0, 4.1]},
+        ('braking',),
+        'not more than `max_acceleration` (4) of dimension 1',
+    ),
+    (
+        CART,
+        {('action', 'base', 'max_deceleration'): [0.5, 8.0]},
+        ('braking',),
+        'not more than `max_deceleration` (0.5) of dimension 0',
     ),
     (CART, {('action', 'base', 'safe'): [0.0, 0.1]}, ('turn',), 'whose `safe` is 0'),
 ]

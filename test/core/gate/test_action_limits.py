@@ -59,29 +59,22 @@ def tool(key: str) -> Path_:
 
 def test_without_the_words_nothing_but_bounds_and_rate_limits_a_group() -> None:
     [group] = shipped().action
-    assert (
-        group.acceleration
-        == group.jerk
-        == group.max_tracking_error
-        == group.driver_timeout_probe
-        == ()
-    )
+    assert group.max_jerk == group.max_tracking_error == group.driver_timeout_probe == ()
+    assert group.acceleration == group.jerk == (math.inf, math.inf)
     assert group.rotation == group.scale_together == ()
 
 
 def test_each_word_is_read() -> None:
     group, turned = contract_with(
         {
-            base('acceleration'): 0.5,
-            base('jerk'): [2.0, 9.0],
+            base('max_jerk'): [2.0, 9.0],
             base('max_tracking_error'): [0.3, 0.8],
             base('scale_together'): [1, 0],
             base('driver_timeout_probe'): [0.1, 0.0],
             ('safety', 'republish_period'): 0.05,
         }
     ).action
-    assert group.acceleration == (0.5, 0.5)
-    assert group.jerk == (2.0, 9.0)
+    assert group.acceleration == (2.0, 9.0)
     assert group.max_tracking_error == (0.3, 0.8)
     assert group.scale_together == (1, 0)
     assert group.driver_timeout_probe == (0.1, 0.0)
@@ -91,7 +84,7 @@ def test_each_word_is_read() -> None:
 
 @pytest.mark.parametrize(
     'name',
-    ['acceleration', 'jerk', 'max_tracking_error', 'scale_together', 'driver_timeout_probe'],
+    ['max_jerk', 'max_tracking_error', 'scale_together', 'driver_timeout_probe'],
 )
 def test_a_word_without_a_value_is_as_good_as_none(name: str) -> None:
     assert contract_with({base(name): None}) == contract_with({})
@@ -100,8 +93,7 @@ def test_a_word_without_a_value_is_as_good_as_none(name: str) -> None:
 @pytest.mark.parametrize(
     'changes',
     [
-        {base('acceleration'): 0.5, ('safety', 'republish_period'): 0.05},
-        {base('jerk'): 0.5, ('safety', 'republish_period'): 0.05},
+        {base('max_jerk'): 0.5, ('safety', 'republish_period'): 0.05},
         {base('max_tracking_error'): 0.5},
         {base('scale_together'): [0, 1]},
         {base('driver_timeout_probe'): [0.1, 0.0]},
@@ -119,7 +111,7 @@ def test_a_delta_may_keep_its_curvature_and_have_a_profile() -> None:
         base('kind'): 'delta',
         base('max_delta'): 0.1,
         base('scale_together'): [0, 1],
-        base('acceleration'): 1.0,
+        base('max_jerk'): 1.0,
         ('safety', 'republish_period'): 0.05,
     }
     assert contract_with(changes).action[0].scale_together == (0, 1)
@@ -129,34 +121,58 @@ def test_named_commands_may_have_a_profile() -> None:
     changes: dict[Path_, object] = {
         base('kind'): 'discrete',
         base('choices'): {'stand': [0, 0], 'ahead': [0.4, 0]},
-        base('acceleration'): 1.0,
+        base('max_jerk'): 1.0,
         ('safety', 'republish_period'): 0.05,
     }
-    assert contract_with(changes).action[0].acceleration == (1.0, 1.0)
+    assert contract_with(changes).action[0].max_jerk == (1.0, 1.0)
 
 
 def test_the_longest_time_between_two_commands_on_a_profile_is_one_period() -> None:
-    data = data_with({base('acceleration'): 1.0, ('safety', 'republish_period'): 0.08})
+    data = data_with({base('max_jerk'): 1.0, ('safety', 'republish_period'): 0.08})
     assert parse(data, tasks=TASKS).safety.republish_period == 0.08
 
 
 # What is refused ---------------------------------------------------------------------------------
 
 CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
-    ('no acceleration at all', {base('acceleration'): 0.0}, base('acceleration'), 'greater than'),
-    ('a jerk too many', {base('jerk'): [1.0, 1.0, 1.0]}, base('jerk'), 'or a list of 2'),
+    ('no jerk at all', {base('max_jerk'): 0.0}, base('max_jerk'), 'greater than'),
+    ('a jerk too many', {base('max_jerk'): [1.0, 1.0, 1.0]}, base('max_jerk'), 'or a list of 2'),
+    (
+        'bounds said twice', {base('max_velocity'): 0.5}, base('low'),
+        'either low and high or max_velocity',
+    ),
+    (
+        'a velocity that may begin at once', {base('max_acceleration'): None},
+        base('max_acceleration'), 'a finite number (m/s^2 or rad/s^2) greater than 0',
+    ),
+    (
+        'a velocity that may begin at once in one dimension',
+        {base('max_acceleration'): [1.0, 'none']}, (*base('max_acceleration'), 1),
+        'a number, of velocity',
+    ),
+    ('an effort of a twist', {base('max_effort_rate'): 1.0}, (*base('max_effort_rate'), 0),
+     'none, of velocity'),
+    (
+        'an effort with a velocity', {('action', 'lights'): {**RICH['lights'], 'max_velocity': 1}},
+        ('action', 'lights', 'max_velocity', 0), 'none, of effort',
+    ),
+    (
+        'an effort with a deceleration',
+        {('action', 'lights'): {**RICH['lights'], 'max_deceleration': 1}},
+        ('action', 'lights', 'max_deceleration', 0), 'none, of effort',
+    ),
     ('no difference', {base('max_tracking_error'): [0.1, 0.0]}, (*base('max_tracking_error'), 1),
      'greater than 0'),
     (
-        'a profile that nobody follows', {base('acceleration'): 1.0},
+        'a profile that nobody follows', {base('max_jerk'): 1.0},
         ('safety', 'republish_period'),
-        'at most period - gate_period (0.08 s), with `acceleration`',
+        'at most period - gate_period (0.08 s), with `max_jerk`',
     ),
     (
         'a profile that is followed too seldom',
-        {base('jerk'): 1.0, ('safety', 'republish_period'): 0.09},
+        {base('max_jerk'): 1.0, ('safety', 'republish_period'): 0.09},
         ('safety', 'republish_period'),
-        'at most period - gate_period (0.08 s), with `acceleration`',
+        'at most period - gate_period (0.08 s), with `max_jerk`',
     ),
     # Interface.
     (
@@ -180,9 +196,9 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
     ),
     (
         'a profile of a driver that is told to be there sooner',
-        {('action', 'arm'): {**ARM, 'acceleration': 4.0, 'duration': 0.05},
+        {('action', 'arm'): {**ARM, 'max_acceleration': 4.0, 'duration': 0.05},
          ('safety', 'republish_period'): 0.05},
-        ('action', 'arm', 'duration'), 'at least period (0.1 s), with `acceleration` or `jerk`',
+        ('action', 'arm', 'duration'), 'at least period (0.1 s), with `max_acceleration`',
     ),
     # Curvature.
     ('a curvature of one', {base('scale_together'): [0]}, base('scale_together'), 'two or more'),
@@ -243,11 +259,7 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         '1, of a unit quaternion',
     ),
     (
-        'four rates', {tool('rate'): [0.5, 1.0, 1.0, 1.0, 2.0]}, tool('rate'),
-        'one number (rad/s) for all four of the rotation',
-    ),
-    (
-        'four ways to stop', {tool('stop'): [0.5, 1.0, 1.0, 1.0, 2.0]}, tool('stop'),
+        'four rates', {tool('max_velocity'): [0.5, 1.0, 1.0, 1.0, 2.0]}, tool('max_velocity'),
         'one number (rad/s) for all four of the rotation',
     ),
     (
@@ -256,12 +268,13 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         'continuous, with rotation',
     ),
     (
-        'a turn with a profile', {tool('acceleration'): 1.0, ('safety', 'republish_period'): 0.05},
-        tool('acceleration'), 'no acceleration, in a group with rotation',
+        'a turn with a profile',
+        {tool('max_acceleration'): 1.0, ('safety', 'republish_period'): 0.05},
+        tool('max_acceleration'), 'no max_acceleration, in a group with rotation',
     ),
     (
-        'a turn with a jerk', {tool('jerk'): 1.0, ('safety', 'republish_period'): 0.05},
-        tool('jerk'), 'no jerk, in a group with rotation',
+        'a turn with a jerk', {tool('max_jerk'): 1.0, ('safety', 'republish_period'): 0.05},
+        tool('max_jerk'), 'no max_jerk, in a group with rotation',
     ),
     (
         'a part of it scaled', {tool('scale_together'): [0, 1]}, tool('scale_together'),
@@ -323,7 +336,7 @@ def slowed(contract: Contract, rising: int) -> float:
 
 @pytest.mark.parametrize(
     'profile',
-    [{'acceleration': 0.5}, {'acceleration': 5.0}, {'acceleration': 2.0, 'jerk': 20.0}],
+    [{'max_jerk': 0.5}, {'max_jerk': 5.0}],
 )
 def test_the_least_room_that_is_asked_for_is_enough_for_one_that_was_getting_faster(
     profile: dict[str, float],

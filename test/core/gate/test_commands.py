@@ -232,7 +232,7 @@ def test_an_excess_that_no_sum_can_show_limits_nothing() -> None:
 
 
 def test_a_choice_that_is_limited_on_the_way_is_no_choice_any_more() -> None:
-    slow = rich({('action', 'base', 'rate'): [0.5, 8.0]})
+    slow = rich({('action', 'base', 'max_acceleration'): [0.5, 8.0]})
     ruling = rule(limits_of(slow), situation(REST), (0.1, -0.1, 0.0, 0.0, 1.0, 0.0, 0.0))
     assert ruling.verdict is Verdict.LIMITED
     assert ruling.command[4] == pytest.approx(0.05)

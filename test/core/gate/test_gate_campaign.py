@@ -37,7 +37,7 @@ ALWAYS = {
 SOMETIMES = {
     'watchful': {Reason.GATE_LATE, Reason.CLOCK},
     'curved': {Reason.SCALED_TOGETHER, Reason.TIME_TO_COLLISION},
-    'smooth': {Reason.JERK_LIMIT, Reason.REPUBLISHED},
+    'smooth': {Reason.ACCELERATION_LIMIT, Reason.REPUBLISHED},
 }
 REALTIME = {
     Reason.OBSERVATION_TIMEOUT,

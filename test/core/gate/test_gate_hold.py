@@ -50,10 +50,10 @@ PROFILES = pytest.mark.parametrize(
     'changes',
     [
         {},
-        {'acceleration': (4.0, 4.0)},
-        {'acceleration': (4.0, 4.0), 'jerk': (40.0, 40.0)},
+        {'max_acceleration': (4.0, 4.0)},
+        {'max_acceleration': (4.0, 4.0), 'max_jerk': (40.0, 40.0)},
     ],
-    ids=['rate', 'acceleration', 'jerk'],
+    ids=['velocity', 'acceleration', 'jerk'],
 )
 PLACE = (0.5, -0.5)
 

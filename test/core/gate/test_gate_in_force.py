@@ -45,7 +45,7 @@ def of_groups(*groups: object) -> Contract:
 _FINGERS = replace(RICH.action[1], kind=ActionKind.CONTINUOUS, max_delta=())
 _MOTORS = replace(
     RICH.action[3], kind=ActionKind.CONTINUOUS, levels=(), driver_timeout=None,
-    low=(-20.0,) * 2, high=(20.0,) * 2, safe=(15.0,) * 2, rate=(20.0,) * 2, stop=(20.0,) * 2,
+    low=(-20.0,) * 2, high=(20.0,) * 2, safe=(15.0,) * 2, max_effort_rate=(20.0,) * 2,
 )  # fmt: skip
 _BASE = replace(shipped().action[0], driver_timeout=0.3)
 ARM = of_groups(replace(RICH.action[0], driver_timeout=None))
@@ -239,7 +239,7 @@ def test_a_driver_that_took_over_frees_no_command_of_another_driver() -> None:
 
 @pytest.mark.parametrize('who', [Trigger.TIMER, Trigger.REQUEST])
 def test_a_stop_brakes_what_is_in_force_beside_a_driver_that_took_over(who: Trigger) -> None:
-    belt = replace(_BASE, name='belt', driver_timeout=None, stop=(1.0, 1.0))
+    belt = replace(_BASE, name='belt', driver_timeout=None, max_deceleration=(1.0, 1.0))
     bench = Bench(of_groups(_BASE, belt))
     bench.start()
     drive(bench, 0.3, 0.0, 0.3, 0.0, periods=6)

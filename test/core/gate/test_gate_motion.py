@@ -28,9 +28,9 @@ from boundary_env_ros.core.gate.rules.motion import rest
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 
 PLAIN = Limits.of(unhindered())
-ACCELERATION = Limits.of(unhindered(acceleration=[0.5, 20.0]))
-JERK = Limits.of(unhindered(acceleration=[0.5, 20.0], jerk=[2.0, 200.0]))
-ONLY_JERK = Limits.of(unhindered(jerk=[2.0, 200.0]))
+ACCELERATION = replace(PLAIN, acceleration=(0.5, 20.0))
+JERK = replace(PLAIN, acceleration=(0.5, 20.0), jerk=(2.0, 200.0))
+ONLY_JERK = replace(PLAIN, jerk=(2.0, 200.0))
 PROFILED = pytest.mark.parametrize('limits', [ACCELERATION, JERK, ONLY_JERK])
 
 #: What rounding does to a sample: units in the last place of the greatest bound.
@@ -303,7 +303,9 @@ def test_a_contract_without_such_limits_is_clamped_as_ever(
 
 
 def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
-    contract = rich({('action', 'arm', 'acceleration'): 2.0, ('safety', 'republish_period'): 0.05})
+    contract = rich(
+        {('action', 'arm', 'max_acceleration'): 2.0, ('safety', 'republish_period'): 0.05}
+    )
     contract = replace(
         contract,
         action=(contract.action[0], contract.action[2]),

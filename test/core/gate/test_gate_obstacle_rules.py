@@ -265,19 +265,19 @@ def test_a_time_that_the_rate_cannot_keep_is_refused() -> None:
     [problem] = refused('time_to_collision', 0.89)
     assert problem.startswith(
         'safety.obstacles.front.time_to_collision: expected at least 0.90 s, to slow down from '
-        '0.8 m/s at `rate`, got 0.89'
+        '0.8 m/s at `max_acceleration`, got 0.89'
     )
 
 
 def test_a_rate_that_has_to_build_up_needs_more_room_and_time() -> None:
     problems = refused(
-        'time_to_collision', 0.9, action__base__acceleration=40.0, safety__republish_period=0.05
+        'time_to_collision', 0.9, action__base__max_jerk=40.0, safety__republish_period=0.05
     )
     assert [problem.split(' (')[0].split(',')[0] for problem in problems] == [
         'safety.obstacles.front.time_to_collision: expected at least 0.95 s',
     ]
     problems = refused(
-        'time_to_collision', 0.9, action__base__acceleration=4.0, safety__republish_period=0.05
+        'time_to_collision', 0.9, action__base__max_jerk=4.0, safety__republish_period=0.05
     )
     assert [problem.split(': ')[0] for problem in problems] == [
         'safety.obstacles.front.slow_distance',

@@ -32,12 +32,12 @@ from boundary_env_ros.core.gate.rules.rotation import (
     turned,
 )
 
-RATE, STOP = 1.0, 3.0
+RATE = 1.0
 
 
 def tool() -> Contract:
     """Return the shipped contract with a tool beside the base."""
-    group = {**TOOL, 'rate': [0.5, *[RATE] * 4], 'stop': [1.0, *[STOP] * 4]}
+    group = {**TOOL, 'max_velocity': [0.5, *[RATE] * 4]}
     return shipped({('safety', 'obstacle'): None, ('action', 'tool'): group})
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.model import Interface, Pacing
 from boundary_env_ros.core.contract.sources import Paths, Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.admission import age, authority, Lease, well_formed
@@ -311,7 +311,8 @@ def test_limits_lie_flat_over_all_groups_of_the_action() -> None:
     contract = shipped()
     arm = replace(
         contract.action[0], name='arm', topic='arm', source=Paths(paths=('data',)), unit=('rad',),
-        low=(-1.0,), high=(2.0,), safe=(0.5,), rate=(3.0,), stop=(6.0,),
+        interface=(Interface.VELOCITY,), low=(-1.0,), high=(2.0,), safe=(0.5,),
+        max_acceleration=(3.0,), max_deceleration=(6.0,),
     )  # fmt: skip
     limits = Limits.of(replace(contract, action=(*contract.action, arm)))
     assert limits.low == (*LIMITS.low, -1.0)

@@ -247,7 +247,7 @@ def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
 
 
 PROFILE: dict[tuple[str | int, ...], object] = {
-    ('action', 'base', 'acceleration'): [0.5, 20.0],
+    ('action', 'base', 'max_jerk'): [0.5, 20.0],
     ('safety', 'obstacle'): None,
     ('safety', 'republish_period'): 0.05,
 }

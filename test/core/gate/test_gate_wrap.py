@@ -34,7 +34,7 @@ def turntable(**keys: object) -> Contract:
     group = {
         **motors, 'topic': 'motors', 'low': -BOUND, 'high': BOUND, 'wrap': [0],
         'safe': 'hold_position',
-        'rate': RATE, 'stop': 2.0, 'driver_timeout': 0.25,
+        'max_velocity': RATE, 'driver_timeout': 0.25,
         'feedback': {
             'topic': 'motor_states', 'type': 'sensor_msgs/msg/JointState',
             'joints': ['table', 'lift'], 'quantity': 'position', 'threshold': 0.01,
@@ -103,7 +103,7 @@ def test_a_way_that_leads_beyond_a_bound_is_none() -> None:
 
 def test_a_profile_takes_the_short_way_too() -> None:
     pytest.importorskip('ruckig')
-    contract = turntable(acceleration=2.0)
+    contract = turntable(max_acceleration=2.0)
     sequence = Sequence(Limits.of(contract), (3.10, 0.0))
     seen = [sequence.ask((-3.10, 0.0), 0.1).command[0] for _ in range(10)]
     assert seen == sorted(seen)

@@ -31,7 +31,8 @@ YARD = {key: value for key, value in CART.items() if key != 'inside'}
 #: A lift on the robot, whose driver takes longer to notice that no command comes.
 LIFT = {
     'topic': 'lift', 'type': 'geometry_msgs/msg/TwistStamped', 'fields': ['twist.linear.z'],
-    'unit': 'm/s', 'low': -0.1, 'high': 0.1, 'safe': 0.0, 'rate': 1.0, 'stop': 2.0,
+    'unit': 'm/s', 'low': -0.1, 'high': 0.1, 'safe': 0.0,
+    'max_acceleration': 1.0, 'max_deceleration': 2.0,
     'driver_timeout': 0.5,
     'feedback': {
         'topic': 'lift_state', 'type': 'nav_msgs/msg/Odometry',
@@ -199,8 +200,7 @@ def test_what_cannot_slow_down_at_once_is_stopped_rather_than_let_out(
     place: dict[str, Any], data: st.DataObject
 ) -> None:
     profile = {
-        ('action', 'base', 'acceleration'): [2.0, 6.0],
-        ('action', 'base', 'jerk'): [20.0, 60.0],
+        ('action', 'base', 'max_jerk'): [2.0, 6.0],
         ('safety', 'republish_period'): 0.02,
     }
     never_leaves(*data.draw(traffic(place, profile)), gone=False)

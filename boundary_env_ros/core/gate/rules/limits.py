@@ -199,8 +199,8 @@ class Limits:
             high=contract.flat('high'),
             safe=contract.flat('safe'),
             rate=contract.flat('rate'),
-            acceleration=_or_infinite(contract, 'acceleration'),
-            jerk=_or_infinite(contract, 'jerk'),
+            acceleration=contract.flat('acceleration'),
+            jerk=contract.flat('jerk'),
             stop=contract.flat('stop'),
             unit=contract.command_unit,
             reject_beyond=tuple(
@@ -242,14 +242,6 @@ def _needs(contract: Contract) -> Mapping[str, Need]:
     if contract.heartbeat is not None:
         needs[EMERGENCY_STOP] = Need(most=contract.heartbeat, size=1)
     return needs
-
-
-def _or_infinite(contract: Contract, attribute: str) -> Vector:
-    return tuple(
-        value
-        for group in contract.action
-        for value in getattr(group, attribute) or (math.inf,) * group.size
-    )
 
 
 def _followed(limits: Limits) -> Iterable[str]:

@@ -168,7 +168,7 @@ faults: $(BUILT)
 	@$(RUN) test/faults $(ARGS)
 
 bench: $(BUILT)
-	@test -d bench || { echo 'Expect a folder bench/, actually: there are no benchmarks yet.'; exit 1; }
+	@test -d bench || { echo 'The folder bench/ is missing.'; exit 1; }
 	@$(RUN) -m bench $(ARGS)
 
 env: $(BUILT)

@@ -26,11 +26,11 @@ def package_problems(text: str) -> list[str]:
         return [f'package.xml: {error}']
     found = [f'package.xml: {warning}' for warning in warnings]
     if package.package_format != 3:
-        found.append(f'package.xml: Expect format 3, actually: {package.package_format}.')
+        found.append(f'package.xml: wrong format (expected 3, got {package.package_format}).')
     if package.get_build_type() != 'ament_cmake':
-        found.append(f'package.xml: Expect ament_cmake, actually: {package.get_build_type()}.')
+        found.append(f'package.xml: not ament_cmake (got {package.get_build_type()}).')
     if [entry.file for entry in package.licenses] != ['LICENSE']:
-        found.append('package.xml: Expect <license file="LICENSE">, actually: another one.')
+        found.append('package.xml: wrong license (expected <license file="LICENSE">).')
     return found
 
 
@@ -57,7 +57,7 @@ def main() -> int:
     stated = versions()
     if len(set(stated.values())) != 1:
         places = ''.join(f'\n  {version}  {place}' for place, version in stated.items())
-        problems.append(f'Expect one version, actually:{places}')
+        problems.append(f'The versions differ:{places}')
     for problem in problems:
         print(problem)
     return 1 if problems else 0

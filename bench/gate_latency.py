@@ -99,7 +99,7 @@ class Bench:
         deadline = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > deadline:
-                raise SystemExit('Expect gate and relay to answer, actually: silence.')
+                raise SystemExit('Gate and relay do not answer.')
             self.executor.spin_once(timeout_sec=0.05)
 
     def take_lease(self) -> None:

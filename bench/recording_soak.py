@@ -84,7 +84,7 @@ class Sender:
         deadline = time.monotonic() + _SOON
         while not made.get_subscription_count():
             if time.monotonic() > deadline:
-                raise SystemExit(f'Expect a recorder that listens to {topic}, actually: none.')
+                raise SystemExit(f'No recorder subscribes to {topic}.')
             time.sleep(0.01)
         return made
 
@@ -264,7 +264,7 @@ def soak(options: argparse.Namespace, folder: Path) -> int:
         for sender in senders:
             output, _ = sender.communicate(timeout=2 * _SOON)
             if sender.returncode:
-                raise SystemExit('Expect senders that send to the end, actually: one failed.')
+                raise SystemExit('A sender failed.')
             sent.update(json.loads(output))
         # What it has not taken yet is in its queues.
         time.sleep(1.0)

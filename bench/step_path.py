@@ -128,7 +128,7 @@ def _drive(
         calls += 1
         missed += len(info['missed'])
         if terminated or truncated:
-            raise SystemExit(f'Expect an episode that lasts, actually: {info["ending"]}.')
+            raise SystemExit(f'The episode ended ({info["ending"]}).')
     seconds = time.perf_counter() - begun
     steps = calls + missed
     spent = {name: _spent(process) - before[name] for name, process in processes.items()}

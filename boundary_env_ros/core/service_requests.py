@@ -95,7 +95,9 @@ def options_text(options: Mapping[str, object]) -> str:
 
     """
     if not isinstance(options, Mapping):
-        raise RequestRejected(f'Expected options by their names, got {options!r}.')
+        raise RequestRejected(
+            f'Options need their names (expected a name for each, got {options!r}).'
+        )
     try:
         return json.dumps(dict(options), allow_nan=False) if options else ''
     except (TypeError, ValueError, RecursionError) as error:

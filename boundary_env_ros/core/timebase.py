@@ -151,9 +151,9 @@ def between(
         return None
     if start.clock is not end.clock:
         raise ClockMismatch(
-            'Expected two stamps of one clock, '
-            f'got {end.clock.name} minus {start.clock.name}. '
-            'Use stamps of the same clock, or record the duration as unknown.'
+            f'Stamps of different clocks (expected two stamps of one clock, got {end.clock.name} '
+            f'minus {start.clock.name}). Use stamps of the same clock, or record the duration as '
+            'unknown.'
         )
     seconds = (end.nanoseconds - start.nanoseconds) / NANOSECONDS
     if start.host == end.host or start.clock is Clock.ROS:
@@ -161,8 +161,8 @@ def between(
         return Duration(seconds=seconds)
     if start.clock is Clock.STEADY:
         raise ClockMismatch(
-            f'Expected steady stamps of one host, got {end.host!r} minus {start.host!r}. '
-            'A steady clock starts anew on every host.'
+            f'Stamps of different hosts (expected steady stamps of one host, got {end.host!r} '
+            f'minus {start.host!r}). A steady clock starts anew on every host.'
         )
     for known in offsets:
         if (known.host, known.reference) == (end.host, start.host):
@@ -212,7 +212,8 @@ def offset_from_exchange(
     for stamp in (sent, received, returned, back):
         if stamp.clock is not Clock.SYSTEM:
             raise ClockMismatch(
-                f'Expected four stamps of system clocks, got one of {stamp.clock.name}.'
+                'Wrong clock of a stamp (expected four stamps of system clocks, got one of '
+                f'{stamp.clock.name}).'
             )
     there = received.nanoseconds - sent.nanoseconds
     home = returned.nanoseconds - back.nanoseconds

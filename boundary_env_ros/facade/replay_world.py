@@ -80,7 +80,9 @@ class ReplayWorld:
                 'a .jsonl file.'
             )
         if not tolerance >= 0.0:
-            raise BoundaryError(f'Expected a tolerance of 0 or more, got {tolerance!r}.')
+            raise BoundaryError(
+                f'Wrong tolerance (expected a tolerance of 0 or more, got {tolerance!r}).'
+            )
         agents = stepped_agents(loaded.contract, agent)
         if loaded.contract.agent_order and len(agents) > 1:
             raise LinkError(

@@ -88,7 +88,7 @@ class Plan:
                     'Leave out one of the two.'
                 )
             if not math.isfinite(self.ensemble):
-                raise BoundaryError(f'Expected a finite decay, got {self.ensemble}.')
+                raise BoundaryError(f'Wrong decay (expected a finite decay, got {self.ensemble}).')
             refuse_no_mean(contract)
         if self.asynchronous and horizon == 1:
             raise BoundaryError(

@@ -170,7 +170,8 @@ def action_vector(contract: Contract, action: object) -> Vector:
     names = [group.name for group in contract.action]
     if not isinstance(action, Mapping) or set(action) != set(names):
         raise InvalidAction(
-            f'Expected an action with the groups {", ".join(names)}, got {action!r}.'
+            f'Wrong groups of the action (expected an action with the groups {", ".join(names)}, '
+            f'got {action!r}).'
         )
     values: list[float] = []
     for group in contract.action:
@@ -194,9 +195,15 @@ def _numbers(action: object, shape: tuple[int, ...], expected: str) -> Vector:
     try:
         array = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InvalidAction(f'Expected {expected}, got {action!r}.') from error
+        raise InvalidAction(
+            f'The action is not made of numbers (expected {expected}, got {action!r}).'
+        ) from error
     if array.shape != shape:
-        raise InvalidAction(f'Expected {expected}, got shape {array.shape}.')
+        raise InvalidAction(
+            f'Wrong shape of the action (expected {expected}, got shape {array.shape}).'
+        )
     if not np.all(np.isfinite(array)):
-        raise InvalidAction(f'Expected {expected}, all finite, got {array.tolist()}.')
+        raise InvalidAction(
+            f'The action is not finite (expected {expected}, all finite, got {array.tolist()}).'
+        )
     return tuple(array.ravel().tolist())

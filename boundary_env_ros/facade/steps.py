@@ -163,9 +163,10 @@ def action_request(
     step, following = seen.step + wanted.skipped + 1, newest.step + 1
     if step > following or (step < following and contract.pacing is Pacing.LOCKSTEP):
         raise LinkError(
-            f'Expected an action for step {following}'
-            f'{"" if contract.pacing is Pacing.LOCKSTEP else " or one before it"}, got one '
-            f'for step {step}, {wanted.skipped} skipped after the observation of step {seen.step}.'
+            'Wrong step of the action (expected an action for step '
+            f'{following}{"" if contract.pacing is Pacing.LOCKSTEP else " or one before it"}, got '
+            f'one for step {step}, {wanted.skipped} skipped after the observation of step '
+            f'{seen.step}).'
         )
     return ActionRequest(
         id=replace(seen, step=step),

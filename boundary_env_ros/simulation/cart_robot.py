@@ -81,13 +81,15 @@ class CartRobot:
         self._agents = contract.agents
         if len(self._agents) > MOST_CARTS:
             raise BoundaryError(
-                f'Expected at most {MOST_CARTS} agents in the hall, got {len(self._agents)}.'
+                f'Too many agents (expected at most {MOST_CARTS} agents in the hall, got '
+                f'{len(self._agents)}).'
             )
         group = contract.action[0]
         if len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(
-                'Expected an action with one group of two dimensions (forward m/s, turn rad/s) '
-                f'for carts, got {len(contract.action)} of {contract.command_size}.'
+                'Wrong action of the contract (expected an action with one group of two '
+                f'dimensions (forward m/s, turn rad/s) for carts, got {len(contract.action)} of '
+                f'{contract.command_size}).'
             )
         try:
             config = _without_unread(_configured(config, options or {}, contract), contract)
@@ -117,9 +119,9 @@ class CartRobot:
             start, goal = (values.get(self._named(agent, what), ()) for what in ('start', 'goal'))
             if len(start) != 3 or len(goal) != 2:
                 return WorldReset(
-                    error=f'Expected a reset target with {self._named(agent, "start")} (x, y, '
+                    error=f'Wrong reset target (expected {self._named(agent, "start")} (x, y, '
                     f'yaw) and {self._named(agent, "goal")} (x, y), got '
-                    f'{ {name: list(v) for name, v in values.items()} }.'
+                    f'{ {name: list(v) for name, v in values.items()} }).'
                 )
             x, y, yaw = start
             targets.append(ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal[0], goal_y=goal[1]))
@@ -161,12 +163,13 @@ class CartRobot:
         """Take a command; the actuator executes it after its declared delay."""
         if topic not in self._command_of:
             raise BoundaryError(
-                f'Expected a command on {", ".join(self._command_of)}, got on {topic}.'
+                f'Unknown command topic (expected a command on {", ".join(self._command_of)}, got '
+                f'on {topic}).'
             )
         if len(values) != 2:
             raise BoundaryError(
-                'Expected a command of two values (forward m/s, turn rad/s), got '
-                f'{len(values)} on {topic}.'
+                'Wrong size of a command (expected a command of two values (forward m/s, turn '
+                f'rad/s), got {len(values)} on {topic}).'
             )
         linear, angular = values
         self._hall.command(self._command_of[topic], linear, angular, arrived)

@@ -47,7 +47,7 @@ class SensorConfig:
     def __post_init__(self) -> None:
         check_numbers(self)
         if self.dropout > 1.0:
-            raise ValueError(f'Expected dropout of 0 to 1, got {self.dropout}.')
+            raise ValueError(f'Wrong dropout (expected dropout of 0 to 1, got {self.dropout}).')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +141,11 @@ class ScanConfig(SensorConfig):
         # By name, because zero-argument super() does not survive slots=True.
         SensorConfig.__post_init__(self)
         if self.beams < 1:
-            raise ValueError(f'Expected at least 1 beam, got {self.beams}.')
+            raise ValueError(f'Too few beams (expected at least 1 beam, got {self.beams}).')
         if not self.range_min < self.range_max:
             raise ValueError(
-                f'Expected range_min below range_max, got {self.range_min} m and '
-                f'{self.range_max} m.'
+                f'Wrong ranges (expected range_min below range_max, got {self.range_min} m and '
+                f'{self.range_max} m).'
             )
 
 
@@ -176,10 +176,14 @@ class CameraConfig(SensorConfig):
     def __post_init__(self) -> None:
         SensorConfig.__post_init__(self)
         if self.height < 1 or self.width < 1:
-            raise ValueError(f'Expected at least 1 x 1 pixel, got {self.height} x {self.width}.')
+            raise ValueError(
+                'Wrong size of the camera (expected at least 1 x 1 pixel, got '
+                f'{self.height} x {self.width}).'
+            )
         if not 0.0 < self.field_of_view < math.pi:
             raise ValueError(
-                f'Expected field_of_view between 0 and pi rad, got {self.field_of_view}.'
+                'Wrong field of view (expected field_of_view between 0 and pi rad, got '
+                f'{self.field_of_view}).'
             )
 
 
@@ -278,21 +282,25 @@ class CartConfig:
         check_numbers(self)
         for name in ('max_wheel_accel', 'max_wheel_speed', 'braking_deceleration'):
             if getattr(self, name) == 0.0:
-                raise ValueError(f'Expected {name} above 0, got 0.')
+                raise ValueError(f'{name} is 0 (expected {name} above 0, got 0).')
         if not self.actuator_delay < self.driver_timeout:
             raise ValueError(
-                f'Expected driver_timeout above actuator_delay ({self.actuator_delay} s), got '
-                f'{self.driver_timeout} s. The cart would brake before a command takes effect.'
+                'driver_timeout is too short (expected driver_timeout above actuator_delay '
+                f'({self.actuator_delay} s), got {self.driver_timeout} s). The cart would brake '
+                'before a command takes effect.'
             )
         if self.ground_truth.delay != 0.0 or self.ground_truth.dropout != 0.0:
             raise ValueError(
-                f'Expected ground_truth without delay and dropout, got {self.ground_truth}.'
+                'ground_truth must be exact (expected ground_truth without delay and dropout, '
+                f'got {self.ground_truth}).'
             )
 
     def sensor(self, name: str) -> SensorConfig:
         """Return the configuration of the sensor with this name, one of ``SENSOR_NAMES``."""
         if name not in SENSOR_NAMES:
-            raise ValueError(f'Expected a sensor of {SENSOR_NAMES}, got {name!r}.')
+            raise ValueError(
+                f'Unknown sensor (expected a sensor of {SENSOR_NAMES}, got {name!r}).'
+            )
         config: SensorConfig = getattr(self, name)
         return config
 

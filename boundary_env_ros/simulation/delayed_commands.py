@@ -64,8 +64,9 @@ class DelayedCommands(Generic[Command]):
         """
         if arrived_ns < self._last_queued_ns:
             raise InvalidState(
-                f'Expected a command that arrived at {self._last_queued_ns} ns (last command or '
-                f'reset) or later, got {arrived_ns} ns. It was not applied.'
+                'The command came too late (expected a command that arrived at '
+                f'{self._last_queued_ns} ns (last command or reset) or later, got {arrived_ns} '
+                'ns). It was not applied.'
             )
         self._last_queued_ns = arrived_ns
         self._queue.append(Arrival(command=command, arrived_ns=arrived_ns))

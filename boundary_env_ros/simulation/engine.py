@@ -84,6 +84,6 @@ def report_failure(data: mujoco.MjData) -> NoReturn:
         if numbers[kind]
     ]
     raise SimulationFailed(
-        f'Expected a physics step without warnings, got {", ".join(names)} after '
-        f'{data.time:.3f} s of simulation. Reset the robot to go on.'
+        f'The physics warned (expected a physics step without warnings, got {", ".join(names)} '
+        f'after {data.time:.3f} s of simulation). Reset the robot to go on.'
     )

@@ -150,7 +150,9 @@ class FreeSpace:
 
         """
         if not math.isfinite(clearance) or clearance < 0.0:
-            raise ValueError(f'Expected a clearance of 0 m or more, got {clearance}.')
+            raise ValueError(
+                f'Wrong clearance (expected a clearance of 0 m or more, got {clearance}).'
+            )
         if not all(self.bounds.contains(x, y, clearance) for x, y in (a, b)):
             return False
         distances = (obstacle.distance(a, b) for obstacle in self.obstacles)

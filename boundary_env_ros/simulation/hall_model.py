@@ -44,7 +44,9 @@ def hall_model(carts: int, *, payload: float = 0.0, wheel_friction: float = 0.0)
 
     """
     if not 1 <= carts <= MOST_CARTS:
-        raise ValueError(f'Expected 1 to {MOST_CARTS} carts in the hall, got {carts}.')
+        raise ValueError(
+            f'Wrong number of carts (expected 1 to {MOST_CARTS} carts in the hall, got {carts}).'
+        )
     text = resources.files(__package__).joinpath('warehouse.xml').read_text(encoding='utf-8')
     if carts == 1 and not payload and not wheel_friction:
         return text

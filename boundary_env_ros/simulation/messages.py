@@ -70,7 +70,8 @@ class PlainMessage:
             value = self._fields[name]
         except KeyError:
             raise AttributeError(
-                f'Expected a field of the message ({", ".join(self._fields)}), got {name!r}.'
+                'Unknown field of the message (expected a field of the message '
+                f'({", ".join(self._fields)}), got {name!r}).'
             ) from None
         if isinstance(value, dict):
             value = PlainMessage(value)

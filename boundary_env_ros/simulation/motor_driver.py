@@ -87,8 +87,8 @@ class MotorDriver:
         """
         if not (math.isfinite(linear) and math.isfinite(angular)):
             raise InvalidAction(
-                f'Expected a finite command, got {linear} m/s, {angular} rad/s. '
-                'It was not applied.'
+                f'The command is not finite (expected a finite command, got {linear} m/s, '
+                f'{angular} rad/s). It was not applied.'
             )
         self._commands.receive(_Command(linear=float(linear), angular=float(angular)), arrived_ns)
 

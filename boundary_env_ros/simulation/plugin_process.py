@@ -38,8 +38,8 @@ def target_of(plugin: type[EnvironmentPlugin] | str) -> str:
         module = '' if script is None else f'{FILE}{Path(script).absolute()}'
     if not module or '<locals>' in name:
         raise BoundaryError(
-            'Expected a plugin that another process can import, got '
-            f'{plugin.__module__}.{name}. Put the class at the top of a file.'
+            'The plugin cannot be imported (expected a plugin that another process can import, '
+            f'got {plugin.__module__}.{name}). Put the class at the top of a file.'
         )
     return f'{module}:{name}'
 

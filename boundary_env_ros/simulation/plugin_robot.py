@@ -107,7 +107,8 @@ class PluginRobot:
     ) -> None:
         if len(contract.agents) > 1:
             raise BoundaryError(
-                f'Expected a contract with one agent for a plugin, got {len(contract.agents)}.'
+                'Too many agents (expected a contract with one agent for a plugin, got '
+                f'{len(contract.agents)}).'
             )
         given = {
             **{name: default for name, (default, _) in self.OPTIONS.items()},
@@ -154,7 +155,7 @@ class PluginRobot:
             return WorldReset(error=f'Not finite: {broken[0]!r} (expected finite numbers).')
         if at < self._now:
             return WorldReset(
-                error=f'Expected a reset at {self._now} ns (now) or later, got {at} ns.'
+                error=f'Time cannot run backwards (expected {self._now} ns or later, got {at} ns).'
             )
         try:
             call = 'reset'
@@ -185,8 +186,8 @@ class PluginRobot:
         missing = sorted({space.name for space in baseline.sensors} - set(baseline.readings))
         if missing:
             raise SimulationFailed(
-                f'Expected a first reading of every sensor of the plugin {self._target}, got '
-                f'none of {", ".join(missing)}.'
+                'A first reading is missing (expected a first reading of every sensor of the '
+                f'plugin {self._target}, got none of {", ".join(missing)}).'
             )
         self._failure = ''
         self._now = self._reached = at
@@ -205,8 +206,8 @@ class PluginRobot:
         setpoint = self._setpoints.get(topic)
         if setpoint is None:
             raise BoundaryError(
-                f'Expected an actuator of the contract ({", ".join(self._setpoints)}), '
-                f'got {topic!r}.'
+                'Unknown actuator (expected an actuator of the contract '
+                f'({", ".join(self._setpoints)}), got {topic!r}).'
             )
         if len(values) != setpoint.group.size or not all(map(math.isfinite, values)):
             raise BoundaryError(
@@ -218,8 +219,8 @@ class PluginRobot:
         """Update the plugin as often as its time step fits; return what is due."""
         if until < self._now:
             raise InvalidState(
-                f'Expected to advance to {self._now} ns (now) or later, got {until} ns. '
-                'Time never runs backwards.'
+                f'Time cannot run backwards (expected to advance to {self._now} ns (now) or '
+                f'later, got {until} ns).'
             )
         if self._failure:
             raise SimulationFailed(self._failure)
@@ -248,8 +249,8 @@ class PluginRobot:
         elapsed = self._step if update.elapsed is None else to_nanoseconds(update.elapsed)
         if elapsed <= 0:
             raise SimulationFailed(
-                f'Expected the plugin {self._target} to let time pass in update, got '
-                f'{update.elapsed} s.'
+                f'No time passed (expected the plugin {self._target} to let time pass in update, '
+                f'got {update.elapsed} s).'
             )
         self._reached += elapsed
         self._count(update)
@@ -259,8 +260,9 @@ class PluginRobot:
         for name, value in update.rewards.items():
             if name not in self._sums or not math.isfinite(value):
                 raise SimulationFailed(
-                    f'Expected finite rewards {", ".join(self._sums) or "(none)"} of the plugin '
-                    f'{self._target}, got {name} = {value}. Name them in the baseline.'
+                    f'Wrong reward (expected finite rewards {", ".join(self._sums) or "(none)"} '
+                    f'of the plugin {self._target}, got {name} = {value}). Name them in the '
+                    'baseline.'
                 )
             self._sums[name] += value
         if update.done:
@@ -275,8 +277,8 @@ class PluginRobot:
             return read(answer)
         except (KeyError, TypeError, ValueError) as error:
             raise SimulationFailed(
-                f'Expected an answer of the plugin {self._target} to {call}, got '
-                f'{type(error).__name__}: {error}.'
+                f'The plugin failed (expected an answer of the plugin {self._target} to {call}, '
+                f'got {type(error).__name__}: {error}).'
             ) from error
 
     # Messages ------------------------------------------------------------------------------------
@@ -325,8 +327,8 @@ class PluginRobot:
 
     def _wrong(self, topic: str, expected: str) -> str:
         return (
-            f'Expected {expected} of the sensor {topic!r} of the plugin {self._target}, as its '
-            'baseline says, got another number.'
+            f'Wrong size of the sensor {topic!r} of the plugin {self._target} (expected '
+            f'{expected}, as its baseline says).'
         )
 
     # What the plugin has -------------------------------------------------------------------------
@@ -350,43 +352,44 @@ class PluginRobot:
             fitting = (IMAGE,) if self._spaces[topic].shape else (JOINT_STATE, ARRAY)
             if kind not in fitting:
                 raise BoundaryError(
-                    f'Expected the type {" or ".join(fitting)} for the sensor {topic!r} of a '
-                    f'plugin, got {kind}. Write it so in the contract.'
+                    f'Wrong type of a sensor (expected the type {" or ".join(fitting)} for the '
+                    f'sensor {topic!r} of a plugin, got {kind}). Write it so in the contract.'
                 )
 
     def _check_baseline(self, baseline: Baseline) -> None:
         if not (math.isfinite(baseline.time_step) and to_nanoseconds(baseline.time_step) > 0):
             raise BoundaryError(
-                f'Expected a time_step above 0 s of the plugin {self._target}, '
-                f'got {baseline.time_step}.'
+                f'Wrong time_step (expected a time_step above 0 s of the plugin {self._target}, '
+                f'got {baseline.time_step}).'
             )
         for space in baseline.sensors:
             if space.shape is not None and (
                 len(space.shape) != 3 or space.shape[2] not in _ENCODINGS
             ):
                 raise BoundaryError(
-                    f'Expected a camera {space.name!r} with the shape (height, width, 1 or 3), '
-                    f'got {space.shape}.'
+                    f'Wrong shape of a camera (expected a camera {space.name!r} with the shape '
+                    f'(height, width, 1 or 3), got {space.shape}).'
                 )
 
     def _check_actuator(self, space: PluginSpace, group: ActionSpec) -> None:
         if len(space.values) != group.size:
             raise BoundaryError(
-                f'Expected {group.size} values of the actuator {space.name!r}, as the contract '
-                f'says, got {len(space.values)} ({", ".join(space.values)}).'
+                f'Wrong size of an actuator (expected {group.size} values of the actuator '
+                f'{space.name!r}, as the contract says, got {len(space.values)} '
+                f'({", ".join(space.values)})).'
             )
         if not len(space.low) == len(space.high) == group.size:
             raise BoundaryError(
-                f'Expected a low and a high of each value of the actuator {space.name!r}, got '
-                f'{list(space.low)} and {list(space.high)}.'
+                'Wrong bounds of an actuator (expected a low and a high of each value of the '
+                f'actuator {space.name!r}, got {list(space.low)} and {list(space.high)}).'
             )
         bounds = zip(space.values, space.low, space.high, group.low, group.high, strict=True)
         for name, low, high, least, most in bounds:
             if not low <= least <= most <= high:
                 raise BoundaryError(
-                    f'Expected bounds of the contract for {space.name}.{name} within '
-                    f'{low:g} to {high:g}, which the plugin obeys, got {least:g} to '
-                    f'{most:g}.'
+                    'The bounds exceed those of the plugin (expected bounds of the contract for '
+                    f'{space.name}.{name} within {low:g} to {high:g}, which the plugin obeys, got '
+                    f'{least:g} to {most:g}).'
                 )
 
     def _check_same(self, baseline: Baseline) -> None:

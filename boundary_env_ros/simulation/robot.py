@@ -126,9 +126,8 @@ def robot_type(contract: Contract, name: str = '') -> RobotType:
         return InstalledPlugin(plugins[wanted])
     if wanted not in installed:
         raise BoundaryError(
-            'Expected an installed simulated robot '
-            f'({", ".join(sorted({*installed, *plugins})) or "there is none"}), '
-            f'got {wanted!r}. '
+            'Unknown robot (expected an installed simulated robot '
+            f'({", ".join(sorted({*installed, *plugins})) or "there is none"}), got {wanted!r}). '
             'Name one of these, or install the package that has it.'
         )
     try:
@@ -173,8 +172,8 @@ def make_robot(
     for option, value in given.items():
         if option not in made.OPTIONS:
             raise BoundaryError(
-                f'Expected options of the robot ({", ".join(made.OPTIONS) or "it has none"}), '
-                f'got {option!r}.'
+                'Unknown option of the robot (expected options of the robot '
+                f'({", ".join(made.OPTIONS) or "it has none"}), got {option!r}).'
             )
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise BoundaryError(f'{option}: expected a number, got {value!r}.')

@@ -86,11 +86,11 @@ class Stepping(Generic[State]):
         """Raise ResetFailed if a restart could not be with this seed, or then."""
         if at_ns < self._now_ns:
             raise ResetFailed(
-                f'Expected a reset at {self._now_ns} ns (now) or later, got {at_ns} ns. '
-                'Time never runs backwards.'
+                f'Time cannot run backwards (expected a reset at {self._now_ns} ns (now) or '
+                f'later, got {at_ns} ns).'
             )
         if seed < 0:
-            raise ResetFailed(f'Expected a seed of 0 or more, got {seed}.')
+            raise ResetFailed(f'Wrong seed (expected a seed of 0 or more, got {seed}).')
 
     def restart(self, seed: int, at_ns: int) -> None:
         """Begin anew in the present state; what was on its way before is gone."""
@@ -123,8 +123,8 @@ class Stepping(Generic[State]):
         """
         if until_ns < self._now_ns:
             raise InvalidState(
-                f'Expected to advance to {self._now_ns} ns (now) or later, got {until_ns} ns. '
-                'Time never runs backwards.'
+                f'Time cannot run backwards (expected to advance to {self._now_ns} ns (now) or '
+                f'later, got {until_ns} ns).'
             )
         if self._failure is not None:
             raise SimulationFailed(self._failure)

@@ -282,7 +282,8 @@ class Warehouse:
         self._time.check_restart(seed, at_ns)
         if len(targets) != self._physics.carts:
             raise ResetFailed(
-                f'Expected a target for each of {self._physics.carts} carts, got {len(targets)}.'
+                f'Wrong number of targets (expected a target for each of {self._physics.carts} '
+                f'carts, got {len(targets)}).'
             )
         for target in targets:
             self._check_target(target)
@@ -290,19 +291,20 @@ class Warehouse:
         for target, names in zip(targets, met, strict=True):
             if names:
                 raise ResetFailed(
-                    f'Expected a start which touches nothing, got x={target.x} m, '
-                    f'y={target.y} m, yaw={target.yaw} rad is in collision with '
-                    f'{", ".join(names)}. Sample starts with free_space.is_free.'
+                    f'The start x={target.x} m, y={target.y} m, yaw={target.yaw} rad is in '
+                    f'collision with {", ".join(names)} (expected no contact). Sample starts '
+                    'with free_space.is_free.'
                 )
 
     def _check_target(self, target: ResetTarget) -> None:
         if not math.isfinite(target.yaw):
-            raise ResetFailed(f'Expected a finite yaw, got {target.yaw} rad.')
+            raise ResetFailed(f'Wrong yaw (expected a finite yaw, got {target.yaw} rad).')
         bounds = self.free_space.bounds
         for what, x, y in (('start', target.x, target.y), ('goal', target.goal_x, target.goal_y)):
             if not bounds.contains(x, y):
                 raise ResetFailed(
-                    f'Expected a {what} inside the hall, {bounds}, got x={x} m, y={y} m.'
+                    f'The {what} is outside (expected a {what} inside the hall, {bounds}, got '
+                    f'x={x} m, y={y} m).'
                 )
 
 

@@ -115,8 +115,8 @@ class Message(SimpleNamespace):
 def _no_such(cls: type, actual: str) -> RecordError:
     expected = 'its definition' if cls is Message else f'the fields of {cls.__name__}'
     return RecordError(
-        f'Expected a message with {expected}, got {actual}. '
-        'Was it written by another version of this package?'
+        f'Wrong message (expected a message with {expected}, got {actual}). Was it written by '
+        'another version of this package?'
     )
 
 
@@ -251,9 +251,9 @@ class _Source:
                 *self._converted(field.type, hint, inner, target),
             ]
         raise RecordError(
-            f'Expected a field {field.name!r} of a type that a record can hold, got '
-            f'{field.type}{"[]" if field.array else ""}. '
-            'Was it written by another version of this package?'
+            f'Unknown type of a field (expected a field {field.name!r} of a type that a record '
+            f'can hold, got {field.type}{"[]" if field.array else ""}). Was it written by another '
+            'version of this package?'
         )
 
     def _values(self, field: Field, element: Any, target: str) -> list[str]:
@@ -372,8 +372,8 @@ def _scalar(primitive: str, target: str) -> list[str]:
 def _code(primitive: str) -> tuple[str, int, type]:
     if primitive not in CODES:
         raise RecordError(
-            f'Expected numbers and strings in the messages of this package, got {primitive}. '
-            'Was it written by another version of this package?'
+            'Unknown type in a message (expected numbers and strings in the messages of this '
+            f'package, got {primitive}). Was it written by another version of this package?'
         )
     return CODES[primitive]
 

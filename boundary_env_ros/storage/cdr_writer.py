@@ -164,8 +164,8 @@ class _Body:
         inner, element = optional_of(hint), element_of(hint)
         if field.type == 'wstring':
             raise RecordError(
-                f'Expected numbers and strings in the messages of this package, got '
-                f'{field.type}. Build the messages of this version of the package.'
+                'Unknown type in a message (expected numbers and strings in the messages of this '
+                f'package, got {field.type}). Build the messages of this version of the package.'
             )
         if hint is bytes:
             self._bytes(field, value)
@@ -208,8 +208,9 @@ class _Body:
         if field.size is not None:
             if number is None:
                 raise RecordError(
-                    f'Expected a fixed number of numbers in {field.name!r}, got some of '
-                    f'{field.type}. Build the messages of this version of the package.'
+                    'Unbounded numbers in a message (expected a fixed number of numbers in '
+                    f'{field.name!r}, got some of {field.type}). Build the messages of this '
+                    'version of the package.'
                 )
             items = self._kept(f'(*{value or "()"}, *(0,) * {field.size})[:{field.size}]')
         elif value is None:

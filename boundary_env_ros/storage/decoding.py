@@ -56,8 +56,8 @@ def definition_text(channel: Channel) -> str:
     except Exception as error:  # It raises what it likes for what it cannot read.
         told = str(error).rstrip('.') or type(error).__name__
         raise RecordError(
-            f'Expected a readable definition of {channel.type} on {channel.topic}, '
-            f'got {told}. Record it anew.'
+            f'The definition cannot be read (expected a readable definition of {channel.type} on '
+            f'{channel.topic}, got {told}). Record it anew.'
         ) from error
 
 
@@ -77,9 +77,10 @@ def readable(channel: Channel) -> str:
     except RecordError:
         pass
     raise RecordError(
-        f'Expected messages in CDR with a definition as .msg text on {channel.topic}, got '
-        f'{channel.encoding or "no encoding"} with {channel.definition_encoding or "none"}. '
-        'Record them with ROS 2 where the package with the messages is installed.'
+        'Unknown encoding (expected messages in CDR with a definition as .msg text on '
+        f'{channel.topic}, got {channel.encoding or "no encoding"} with '
+        f'{channel.definition_encoding or "none"}). Record them with ROS 2 where the package with '
+        'the messages is installed.'
     )
 
 
@@ -100,8 +101,8 @@ def message_decoder(channel: Channel) -> MessageDecoder:
             return made(cls or Message)(data)
         except RecordError as error:
             raise RecordError(
-                f'Expected messages of type {channel.type} on {channel.topic}, got '
-                f'{str(error).rstrip(".")}. Record them anew.'
+                f'A message cannot be read (expected messages of type {channel.type} on '
+                f'{channel.topic}, got {str(error).rstrip(".")}). Record them anew.'
             ) from error
 
     return decode

@@ -90,8 +90,8 @@ def fields_of(text: str, package: str) -> tuple[Field, ...]:
         match = _FIELD.match(line)
         if match is None:
             raise RecordError(
-                f'Expected a field or a constant in a definition of {package}, line {number}, '
-                f'got {line!r}.'
+                'The definition cannot be read (expected a field or a constant in a definition '
+                f'of {package}, line {number}, got {line!r}).'
             )
         if match['constant']:
             continue
@@ -141,8 +141,8 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
             head, _, part = part.lstrip().partition('\n')
             if not head.startswith('MSG:'):
                 raise RecordError(
-                    'Expected "MSG: package/Name" after a line of "=" in the definition of '
-                    f'{type_name}, got {head[:60]!r}.'
+                    'The definition cannot be read (expected "MSG: package/Name" after a line of '
+                    f'"=" in the definition of {type_name}, got {head[:60]!r}).'
                 )
             inner = head[4:].strip().split('/')
             name = f'{inner[0]}/{inner[-1]}'
@@ -227,7 +227,9 @@ def _contained(
 def _find(type_name: str, prefixes: tuple[Path, ...], *, wanted_by: str) -> Path:
     parts = type_name.split('/')
     if len(parts) != 3 or parts[1] != 'msg':
-        raise RecordError(f'Expected a message type as package/msg/Name, got {type_name!r}.')
+        raise RecordError(
+            f'Wrong message type (expected a message type as package/msg/Name, got {type_name!r}).'
+        )
     file = installed_file(prefixes, parts[0], 'msg', parts[2])
     if file is not None:
         return file

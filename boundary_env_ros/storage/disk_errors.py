@@ -67,8 +67,8 @@ def check_free_space(place: Path, least: int, way_out: str) -> None:
         return  # Whoever writes will hear of it.
     if free < least:
         raise RecordError(
-            f'Expected at least {least / _MEGABYTE:.1f} MB free for {place} (min_free_space), '
-            f'got {free / _MEGABYTE:.1f} MB. {way_out}'
+            f'The disk is almost full (expected at least {least / _MEGABYTE:.1f} MB free for '
+            f'{place} (min_free_space), got {free / _MEGABYTE:.1f} MB). {way_out}'
         )
 
 

@@ -162,10 +162,11 @@ class EpisodeIndex:
         ending = (status.state.name, status.ending, status.declared_by) if done else ('', '', '')
         if row.done and (row.ending_kind, row.ending, row.declared_by) != ending:
             raise EndingStands(
-                f'Expected episode {row.episode_id} to stay {row.ending_kind} '
-                f'({row.ending}, declared by {row.declared_by}), got {status.state.name} '
-                f'({status.ending or "no ending"}, declared by {status.declared_by or "nobody"}). '
-                'The first ending stands in the index; the records have all of them.'
+                f'Episode {row.episode_id} has ended already (expected '
+                f'{row.ending_kind} ({row.ending}, declared by {row.declared_by}), got '
+                f'{status.state.name} ({status.ending or "no ending"}, declared by '
+                f'{status.declared_by or "nobody"})). The first ending stands in the index; the '
+                'records have all of them.'
             )
         self._put(
             replace(

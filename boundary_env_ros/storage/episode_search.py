@@ -96,8 +96,8 @@ def indexes_at(path: Path) -> tuple[Path, ...]:
     if not found:
         there = 'a folder without one' if path.is_dir() else 'nothing'
         raise RecordError(
-            f'Expected a run with {own.name} at {path}, or a folder of such runs, got '
-            f'{there}. Name the folder that the run printed.'
+            f'No run is there (expected a run with {own.name} at {path}, or a folder of such '
+            f'runs, got {there}). Name the folder that the run printed.'
         )
     return found
 
@@ -149,13 +149,13 @@ def named(
     ids = sorted({one.row.episode_id for one in found})
     if not ids:
         raise RecordError(
-            f'Expected an episode that begins with {wanted!r}'
-            f'{f" of agent {agent!r}" if agent else ""}, got none of {len(known)}. '
+            'Unknown episode (expected an episode that begins with '
+            f'{wanted!r}{f" of agent {agent!r}" if agent else ""}, got none of {len(known)}). '
             '`boundary-env episodes list RUN` lists them.'
         )
     if len(ids) > 1:
         raise RecordError(
-            f'Expected one episode that begins with {wanted!r}, got {len(ids)}: '
-            f'{", ".join(ids[:4])}{", ..." if ids[4:] else ""}. Give more of its id.'
+            f'Several episodes fit (expected one episode that begins with {wanted!r}, got '
+            f'{len(ids)}: {", ".join(ids[:4])}{", ..." if ids[4:] else ""}). Give more of its id.'
         )
     return found

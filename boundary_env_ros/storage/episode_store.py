@@ -267,8 +267,8 @@ class EpisodeStore:
             if known is not None:
                 return connection.execute(_LABEL, values).rowcount > 0
         raise RecordError(
-            f'Expected an episode of the index to label, got {step.episode_id!r} of agent '
-            f'{step.agent!r} is not in it. `boundary-env episodes list RUN` lists them.'
+            f'The episode {step.episode_id!r} of agent {step.agent!r} is not in the index. '
+            '`boundary-env episodes list RUN` lists them.'
         )
 
     def episodes(self) -> tuple[EpisodeRow, ...]:

@@ -73,8 +73,8 @@ def _decompressed(spec: FieldSpec, source: Picture, message: Message) -> Image:
         ) from error
     if found is None:
         raise RecordError(
-            f'Expected images of {width}x{height} {source.encoding} for the field {spec.name!r}, '
-            f'got {actual}. Change shape or encoding in the contract.'
+            f'Wrong image (expected images of {width}x{height} {source.encoding} for the field '
+            f'{spec.name!r}, got {actual}). Change shape or encoding in the contract.'
         )
     pixels = found.reshape(spec.shape)
     if source.encoding == 'bgr8':

@@ -57,7 +57,9 @@ class GoToGoal:
         if not scenarios:
             raise BoundaryError('No scenarios (expected at least one).')
         if not radius > 0.0:
-            raise BoundaryError(f'Expected a radius (m) greater than 0, got {radius!r}.')
+            raise BoundaryError(
+                f'Wrong radius (expected a radius (m) greater than 0, got {radius!r}).'
+            )
         for name, boxes in scenarios.items():
             for key, size in (('start', 4), ('yaw', 2), ('goal', 4)):
                 _check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}')

@@ -89,9 +89,10 @@ class NamedRewards:
         found = values.get(self._field, ())
         if len(found) != len(self._rewards) + 1:
             raise BoundaryError(
-                f'Expected a field {self._field!r} of {len(self._rewards) + 1} values in the '
-                f'state of the contract ({", ".join((*self._rewards, "done"))}), got '
-                f'{list(found)} among {", ".join(values)}.'
+                f'Wrong field of the task (expected a field {self._field!r} of '
+                f'{len(self._rewards) + 1} values in the state of the contract '
+                f'({", ".join((*self._rewards, "done"))}), got {list(found)} among '
+                f'{", ".join(values)}).'
             )
         return found
 

@@ -77,7 +77,9 @@ class OpenDoor:
             raise BoundaryError('No scenarios (expected at least one).')
         for name, value, unit in (('angle', angle, 'rad'), ('most_force', most_force, 'N')):
             if not value > 0.0:
-                raise BoundaryError(f'Expected {name} ({unit}) greater than 0, got {value!r}.')
+                raise BoundaryError(
+                    f'Wrong {name} (expected {name} ({unit}) greater than 0, got {value!r}).'
+                )
         self._start = _check_range(start, _JOINTS, 'start')
         self._scenarios = {
             name: {

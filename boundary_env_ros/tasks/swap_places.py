@@ -56,7 +56,10 @@ class SwapPlaces:
         if not scenarios:
             raise BoundaryError('No scenarios (expected at least one).')
         if not 0.0 <= collision_cost < float('inf'):
-            raise BoundaryError(f'Expected a collision_cost of 0 or more, got {collision_cost!r}.')
+            raise BoundaryError(
+                'Wrong collision_cost (expected a collision_cost of 0 or more, '
+                f'got {collision_cost!r}).'
+            )
         self._scenarios = tuple(scenarios)
         self._collision_cost = collision_cost
         agents = {name: sorted(places) for name, places in scenarios.items()}
@@ -122,7 +125,8 @@ class SwapPlaces:
     def _check_agent(self, agent: str) -> None:
         if agent not in self._tasks:
             raise BoundaryError(
-                f'Expected an agent of the scenarios ({", ".join(self._tasks)}), got {agent!r}.'
+                f'Unknown agent (expected an agent of the scenarios ({", ".join(self._tasks)}), '
+                f'got {agent!r}).'
             )
 
 
@@ -130,7 +134,7 @@ def _touched(step: StepView) -> bool:
     values = step.after.get('contact', ())
     if len(values) != 1:
         raise BoundaryError(
-            'Expected the bumper as a field `contact` of one value in the state of the contract, '
-            f'got {list(values)} among {", ".join(step.after)}.'
+            'Wrong bumper (expected the bumper as a field `contact` of one value in the state of '
+            f'the contract, got {list(values)} among {", ".join(step.after)}).'
         )
     return values[0] > 0.0

@@ -266,7 +266,7 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
     [
         (
             ['episodes', 'show', '{runs}', '0'],
-            'Expected one episode that begins with .0., got',
+            'expected one episode that begins with .0., got',
         ),
         (['episodes', 'show', '{runs}', 'ff'], 'got none of 4'),
         (['episodes', 'list', '{runs}/nothing'], 'got nothing'),

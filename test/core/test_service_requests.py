@@ -194,7 +194,7 @@ def test_options_travel_as_they_come_back() -> None:
     'options', [['start'], 'clear', {'goal': np.zeros(2)}, {'goal': math.nan}, {(1, 2): 3}]
 )
 def test_options_that_are_no_plain_data_are_refused_before_they_travel(options: Any) -> None:
-    with pytest.raises(RequestRejected, match='^Expected options by|options are not plain'):
+    with pytest.raises(RequestRejected, match='^Options need their names|options are not plain'):
         options_text(options)
 
 

@@ -40,7 +40,7 @@ def system(at: int, host: str = 'robot') -> Stamp:
 def test_stamps_of_different_clocks_refuse_to_be_subtracted(one: Clock, other: Clock) -> None:
     with pytest.raises(ClockMismatch, match=f'got {other.name} minus {one.name}') as caught:
         between(stamp(one, 1), stamp(other, 2))
-    assert 'Expected two stamps of one clock' in str(caught.value)
+    assert 'expected two stamps of one clock' in str(caught.value)
     assert isinstance(caught.value, BoundaryError)
 
 
@@ -203,7 +203,7 @@ def test_an_exchange_of_simulated_time_is_refused(which: str) -> None:
     stamps = {name: system(1) for name in ('sent', 'received', 'returned', 'back')}
     stamps[which] = stamp(Clock.ROS, 1)
     with pytest.raises(
-        ClockMismatch, match='Expected four stamps of system clocks, got one of ROS'
+        ClockMismatch, match='expected four stamps of system clocks, got one of ROS'
     ):
         offset_from_exchange(**stamps)
 

@@ -112,6 +112,6 @@ def test_a_chunk_of_another_shape_is_refused_and_not_sent(
 ) -> None:
     env = chunky()
     env.reset(seed=1)
-    with pytest.raises(InvalidAction, match='Expected an action of shape'):
+    with pytest.raises(InvalidAction, match='expected an action of shape'):
         env.step(np.zeros(shape))
     assert env.step(np.zeros((1, 2)))[-1]['step'] == 1

@@ -324,11 +324,11 @@ def test_a_lerobot_policy_keeps_its_own_queue_where_the_contract_has_no_chunks(a
 @pytest.mark.parametrize(
     ('options', 'says'),
     [
-        ({}, r"Expected 5 numbers \(5,\) for the feature 'observation\.state', got \d+"),
+        ({}, r"expected 5 numbers \(5,\) for the feature 'observation\.state', got \d+"),
         ({'features': {'observation.state': ['pose', 'none']}}, "'observation.state', .*: 'none'"),
         (
             {'features': {'observation.state': list(PLAIN), 'observation.x': 'pose'}},
-            'Expected features of the policy .*got observation.x',
+            'expected features of the policy .*got observation.x',
         ),
     ],
 )

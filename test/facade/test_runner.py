@@ -332,7 +332,7 @@ def test_the_record_says_who_chose(run: Run) -> None:
         (Plan(asynchronous=True), SINGLE, 'Asynchronous inference needs chunks'),
         (Plan(ensemble=0.1, execute=2), CHUNKS, 'infers at every step, not every 2'),
         (Plan(ensemble=0.1, asynchronous=True), CHUNKS, 'every step, not asynchronously'),
-        (Plan(ensemble=float('nan')), CHUNKS, 'Expected a finite decay, got nan'),
+        (Plan(ensemble=float('nan')), CHUNKS, 'expected a finite decay, got nan'),
         (
             Plan(asynchronous=True, lead=4),
             CHUNKS,

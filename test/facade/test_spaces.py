@@ -335,7 +335,7 @@ def test_groups_of_one_sort_are_one_space() -> None:
     ],
 )
 def test_what_is_no_action_is_refused_in_words(names: tuple[str, ...], action: object) -> None:
-    with pytest.raises(InvalidAction, match='Expected an action'):
+    with pytest.raises(InvalidAction, match='expected an action'):
         action_vector(only(*names), action)
 
 

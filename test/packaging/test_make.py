@@ -53,9 +53,9 @@ def tools(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ('missing', 'message'),
     [
-        ('cc', 'Expect a C compiler (cc), actually: not found.'),
-        ('c++', 'Expect a C++ compiler (c++), actually: not found.'),
-        ('python3', 'Expect CPython 3.10 to 3.13, actually: not found.'),
+        ('cc', 'Not found: a C compiler (cc).'),
+        ('c++', 'Not found: a C++ compiler (c++).'),
+        ('python3', 'Not found: CPython 3.10 to 3.13.'),
     ],
 )
 def test_missing_tool_is_named_with_its_package_before_any_download(
@@ -72,8 +72,8 @@ def test_missing_tool_is_named_with_its_package_before_any_download(
 @pytest.mark.parametrize(
     ('statement', 'message'),
     [
-        ('import ensurepip, venv', 'Expect the venv module of'),
-        ('import sysconfig; print(sysconfig.get_path("include"))', 'Expect the headers of'),
+        ('import ensurepip, venv', 'Not found: the venv module of'),
+        ('import sysconfig; print(sysconfig.get_path("include"))', 'Not found: the headers of'),
     ],
 )
 def test_python_without_venv_or_headers_is_told_which_package_has_them(
@@ -100,7 +100,10 @@ def test_python_that_is_too_old_is_refused(bare_tree: Path, tools: Path) -> None
     old.chmod(0o755)
     finished = _make(bare_tree, 'env', 'PYTHON=python3.6', PATH=str(tools))
     assert finished.returncode != 0
-    assert 'Expect CPython 3.10 to 3.13, actually: python3.6 is Python 3.6.15.' in finished.stderr
+    assert (
+        'Wrong Python (expected CPython 3.10 to 3.13, got python3.6, which is Python 3.6.15).'
+        in finished.stderr
+    )
 
 
 def test_make_alone_says_what_there_is(bare_tree: Path) -> None:

@@ -374,7 +374,7 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
 
     world.probe.until(counted, SOON, 'a count in the diagnostics')
     for words in (
-        'Expected a message with the fields of ActionRequest, got 0 is not a valid',
+        'expected a message with the fields of ActionRequest, got 0 is not a valid',
         'ros2 topic info --verbose /boundary/action_request',
     ):
         world.probe.until(

@@ -139,7 +139,7 @@ def test_a_node_says_which_parameter_it_refuses(world: World, tmp_path: Path) ->
     )
     bring_up = BringUp(domain_id=world.domain_id, namespace='/other')
     try:
-        with pytest.raises(LinkError, match='Expected driver_timeout above actuator_delay'):
+        with pytest.raises(LinkError, match='expected driver_timeout above actuator_delay'):
             bring_up.run([robot], _SOON)
     finally:
         bring_up.close()

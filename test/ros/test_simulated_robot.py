@@ -91,7 +91,7 @@ class Peer:
 @pytest.mark.parametrize(
     ('parameters', 'says'),
     [
-        ({'robot': 'tractor'}, "Expected an installed simulated robot .*got 'tractor'"),
+        ({'robot': 'tractor'}, "expected an installed simulated robot .*got 'tractor'"),
         ({'camera_rate': 1000.0}, 'camera: expected a rate of at most 500 Hz'),
         ({'camera_rate': 'fast'}, "camera_rate: expected a number, got 'fast'"),
     ],

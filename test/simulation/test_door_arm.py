@@ -104,9 +104,9 @@ def test_looking_at_the_truth_changes_nothing(fingerprint):
 def test_time_never_runs_backwards():
     arm = placed()
     arm.advance(10 * MS)
-    with pytest.raises(InvalidState, match='Expected to advance to 10000000 ns'):
+    with pytest.raises(InvalidState, match='expected to advance to 10000000 ns'):
         arm.advance(10 * MS - 1)
-    with pytest.raises(ResetFailed, match='Expected a reset at 10000000 ns'):
+    with pytest.raises(ResetFailed, match='expected a reset at 10000000 ns'):
         arm.reset(START, seed=0, at_ns=9 * MS)
     arm.command_arm(HOME.joints, 12 * MS)
     with pytest.raises(InvalidState, match='arrived at 12000000 ns'):

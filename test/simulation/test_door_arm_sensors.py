@@ -204,12 +204,12 @@ def test_the_cameras_expose_together_and_each_comes_after_its_own_delay():
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        ({'max_joint_speed': 0.0}, 'Expected max_joint_speed above 0'),
+        ({'max_joint_speed': 0.0}, 'expected max_joint_speed above 0'),
         ({'max_gripper_speed': math.inf}, 'max_gripper_speed: expected a finite number'),
         ({'actuator_delay': -0.1}, 'actuator_delay: expected a finite number, 0 or more'),
-        ({'arm_timeout': 0.02}, 'Expected arm_timeout above actuator_delay'),
-        ({'gripper_timeout': 0.01}, 'Expected gripper_timeout above actuator_delay'),
-        ({'hinge': SensorConfig(rate=50.0, delay=0.1)}, 'Expected hinge without delay'),
+        ({'arm_timeout': 0.02}, 'expected arm_timeout above actuator_delay'),
+        ({'gripper_timeout': 0.01}, 'expected gripper_timeout above actuator_delay'),
+        ({'hinge': SensorConfig(rate=50.0, delay=0.1)}, 'expected hinge without delay'),
     ],
 )
 def test_an_arm_that_cannot_be_is_refused(changes, message):

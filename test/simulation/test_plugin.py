@@ -250,9 +250,9 @@ def test_rewards_are_terms_and_its_end_is_that_of_the_episode(
         (odd_plugins.Hangs, 'did not answer to update: nothing within 0.5 s; it was killed'),
         (odd_plugins.Dies, r'did not answer to update: its process ended \(exit code 3\)'),
         (odd_plugins.Raises, 'in update: ZeroDivisionError: no way back'),
-        (odd_plugins.NamesNoReward, 'Expected finite rewards way .* got cost = -0.25'),
+        (odd_plugins.NamesNoReward, 'expected finite rewards way .* got cost = -0.25'),
         (odd_plugins.StandsStill, 'to let time pass in update, got 0.0 s'),
-        (odd_plugins.MeasuresTooMuch, "Expected 1 numbers of the sensor 'place'"),
+        (odd_plugins.MeasuresTooMuch, "Wrong size of the sensor 'place' .*expected 1 numbers"),
     ],
 )
 def test_plugin_that_fails_is_named_with_what_it_was_asked(
@@ -326,8 +326,8 @@ def _of_another_type(data: dict[str, Any]) -> None:
         (_actuator_missing, "an actuator 'pull', which .*got push"),
         (_sensor_missing, "a sensor 'somewhere', which .*got place, outcome, push/applied"),
         (_beyond, r'for push.speed within -3 to 3, which the plugin obeys, got -2 to 4'),
-        (_of_another_size, r'Expected 2 values of the actuator .push., .* got 1 \(speed\)'),
-        (_of_another_type, 'Expected the type sensor_msgs/msg/JointState or std_msgs'),
+        (_of_another_size, r'expected 2 values of the actuator .push., .* got 1 \(speed\)'),
+        (_of_another_type, 'expected the type sensor_msgs/msg/JointState or std_msgs'),
     ],
 )
 def test_contract_that_names_what_a_plugin_has_not_is_refused(
@@ -363,7 +363,7 @@ def test_what_is_no_plugin_is_refused(
 
 
 def test_actuator_without_bounds_is_refused(make: Callable[..., PluginRobot]) -> None:
-    with pytest.raises(BoundaryError, match=r'Expected a low and a high of each value .*\[\] and'):
+    with pytest.raises(BoundaryError, match=r'expected a low and a high of each value .*\[\] and'):
         make(odd_plugins.Unbounded)
 
 

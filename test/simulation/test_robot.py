@@ -98,7 +98,7 @@ def test_a_contract_of_another_name_can_name_its_robot() -> None:
         ({'speed': 1.0}, r"options of the robot \(actuator_delay, .*\), got 'spe"),
         ({'camera_rate': -1.0}, 'CameraConfig.rate: expected a finite number, 0 or more'),
         ({'camera_rate': 1000.0}, 'camera: expected a rate of at most 500 Hz'),
-        ({'actuator_delay': 0.9}, 'Expected driver_timeout above actuator_delay'),
+        ({'actuator_delay': 0.9}, 'expected driver_timeout above actuator_delay'),
         ({'actuator_delay': math.nan}, 'actuator_delay: expected a finite number, got nan'),
         ({'actuator_delay': 'long'}, "actuator_delay: expected a number, got 'long'"),
         ({'actuator_delay': True}, 'actuator_delay: expected a number, got True'),
@@ -165,7 +165,7 @@ def test_a_heading_is_achieved_by_as_many_turns_as_were_asked_for(turns: int) ->
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        ({'cart_b__start': ()}, r'Expected a reset target with cart_b.start \(x, y, yaw\)'),
+        ({'cart_b__start': ()}, r'expected cart_b.start \(x, y, yaw\)'),
         ({'cart_a__goal': (1.0,)}, 'cart_a.goal'),
         ({'cart_b__start': (-1.0, -1.4, 0.0)}, 'is in collision with'),
         ({'cart_a__start': (9.0, 0.0, 0.0)}, 'start inside the hall'),

@@ -190,7 +190,7 @@ def test_a_reset_needs_a_target_for_each_cart():
 
 @pytest.mark.parametrize('carts', [0, MOST_CARTS + 1])
 def test_a_hall_has_only_as_many_carts_as_can_be_told_apart(carts):
-    with pytest.raises(ValueError, match=f'Expected 1 to {MOST_CARTS} carts'):
+    with pytest.raises(ValueError, match=f'expected 1 to {MOST_CARTS} carts'):
         hall_model(carts)
 
 

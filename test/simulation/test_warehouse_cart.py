@@ -111,9 +111,9 @@ def test_remainder_of_a_physics_step_is_carried_to_the_next_call(cart):
 
 def test_time_never_runs_backwards(cart):
     cart.advance(10 * MS)
-    with pytest.raises(InvalidState, match='Expected to advance to 10000000 ns'):
+    with pytest.raises(InvalidState, match='expected to advance to 10000000 ns'):
         cart.advance(10 * MS - 1)
-    with pytest.raises(ResetFailed, match='Expected a reset at 10000000 ns'):
+    with pytest.raises(ResetFailed, match='expected a reset at 10000000 ns'):
         cart.reset(START, seed=0, at_ns=9 * MS)
     cart.command(0.1, 0.0, 12 * MS)
     with pytest.raises(InvalidState, match='arrived at 12000000 ns'):
@@ -213,7 +213,7 @@ def test_silence_brakes_the_cart_within_the_declared_bound(only, drive, linear, 
 
 @pytest.mark.parametrize('linear', [math.nan, math.inf])
 def test_command_that_is_not_finite_is_refused_and_not_applied(cart, linear):
-    with pytest.raises(InvalidAction, match='Expected a finite command'):
+    with pytest.raises(InvalidAction, match='expected a finite command'):
         cart.command(linear, 0.0, 0)
     with pytest.raises(InvalidAction, match='It was not applied'):
         cart.command(0.0, linear, 0)

@@ -60,7 +60,7 @@ def test_message_that_is_cut_anywhere_is_a_record_error() -> None:
     direct, _ = decoders(Transition)
     message = cdr(transition(1))
     for length in range(2, len(message), 7):
-        with pytest.raises(RecordError, match='Expected a message with the fields of Transition'):
+        with pytest.raises(RecordError, match='expected a message with the fields of Transition'):
             direct(message[:length])
 
 
@@ -122,7 +122,7 @@ def test_field_that_only_the_message_has_is_read_over() -> None:
 
 def test_field_that_only_the_record_has_is_named() -> None:
     with pytest.raises(
-        RecordError, match=r"boundary_env_ros/StepId has no field 'agent'\. Was it"
+        RecordError, match=r"boundary_env_ros/StepId has no field 'agent'\)\. Was it"
     ):
         record_decoder(StepId, STEP_ID, 'string digest\n')
 
@@ -132,7 +132,7 @@ def test_field_that_only_the_record_has_is_named() -> None:
     [
         ('string[] digest', r'a type that a record can hold, got string\[\]'),
         ('other/Thing digest', 'a type that a record can hold, got other/Thing'),
-        ('wstring digest', 'Expected numbers and strings'),
+        ('wstring digest', 'expected numbers and strings'),
         ('string digest\nother/Missing extra', 'no definition of other/Missing'),
     ],
 )
@@ -223,5 +223,5 @@ def test_any_message_is_what_another_implementation_wrote(little: bool) -> None:
         'names': ('', 'n'),
     }
     for length in range(4, len(data) - 1):
-        with pytest.raises(RecordError, match='Expected a message with its definition'):
+        with pytest.raises(RecordError, match='expected a message with its definition'):
             read(data[:length])

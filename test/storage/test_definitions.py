@@ -80,7 +80,7 @@ def test_missing_inner_type_is_named_with_the_type_that_wants_it(prefix: Path) -
 
 @pytest.mark.parametrize('name', ['Outer', 'mine/Outer', 'mine/srv/Outer'])
 def test_what_is_no_message_type_is_refused(prefix: Path, name: str) -> None:
-    with pytest.raises(RecordError, match='Expected a message type as package/msg/Name, got'):
+    with pytest.raises(RecordError, match='expected a message type as package/msg/Name, got'):
         definition_of(name, [prefix])
 
 

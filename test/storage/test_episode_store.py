@@ -105,7 +105,7 @@ def test_first_ending_stands(store: EpisodeStore) -> None:
         status(EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'),
         status(EpisodeState.TERMINATED, ending='success', declared_by='recorder'),
     ):
-        with pytest.raises(RecordError, match=r'to stay TERMINATED \(success, declared by env'):
+        with pytest.raises(RecordError, match=r'expected TERMINATED \(success, declared by env'):
             store.index.update(other, environment='warehouse_cart', now=3)
     assert only(store).updated_at == 1
 
@@ -298,7 +298,7 @@ def test_the_same_mark_again_is_passed_over(store: EpisodeStore) -> None:
 
 
 def test_mark_on_an_episode_that_nobody_knows_is_refused(store: EpisodeStore) -> None:
-    with pytest.raises(RecordError, match='Expected an episode of the index to label'):
+    with pytest.raises(RecordError, match='is not in the index'):
         store.label(label('ada', Label.SUCCESS), now=1)
 
 

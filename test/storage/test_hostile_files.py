@@ -281,8 +281,8 @@ def inside(name: str, fields: str) -> str:
         ('mine/X itself\n', bytes(90), f'at most {limits.NESTING} levels of messages'),
         (chain(2000), bytes(90), f'at most {limits.NESTING} levels of messages'),
         (EMPTY, MANY + bytes(16 << 20), f'at most {limits.ELEMENTS} elements, got 4294967295'),
-        (EMPTY, MANY + bytes(90), 'Expected messages of type mine/msg/X'),
-        ('uint8[' + '9' * 5000 + '] x\n', bytes(9), 'Expected a field or a constant'),
+        (EMPTY, MANY + bytes(90), 'expected messages of type mine/msg/X'),
+        ('uint8[' + '9' * 5000 + '] x\n', bytes(9), 'expected a field or a constant'),
         ('# ' + 'x' * limits.DEFINITION, bytes(9), f'at most {limits.DEFINITION} bytes'),
     ],
 )

@@ -135,7 +135,7 @@ COLOURS = np.zeros((4, 5, 3), np.uint8)
     ],
 )
 def test_another_size_or_depth_is_refused(encoding: str, data: bytes, told: str) -> None:
-    with pytest.raises(RecordError, match=f'Expected images of 5x4 {encoding}') as caught:
+    with pytest.raises(RecordError, match=f'expected images of 5x4 {encoding}') as caught:
         pixels_of(field(encoding, 4, 5, 'png'), message(data, 'png'))
     assert told in str(caught.value)
 

@@ -297,7 +297,7 @@ def test_definition_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -
     torn = str(types.fields('mine/msg/Torn'))
     assert re.fullmatch(
         r'Expected a readable definition of mine/msg/Torn in .*Torn\.msg, got .* a field '
-        r"or a constant .*line 2.*'---'\. Reinstall the ROS package mine\.",
+        r"or a constant .*line 2.*'---'\)\. Reinstall the ROS package mine\.",
         torn,
     )
     assert 'Binary.msg, got ' in str(types.fields('mine/msg/Binary'))

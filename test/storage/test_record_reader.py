@@ -326,11 +326,13 @@ def test_message_that_is_no_message_is_named_with_its_place(tmp_path: Path) -> N
         log.write('/v', b'\0\1\0\0nonsense', 1, 1)
     source = open_records(tmp_path / 'bag')
     found = []
-    with pytest.raises(RecordError, match=r'bag_0\.mcap:/t#2: Expected a message with the fields'):
+    with pytest.raises(
+        RecordError, match=r'bag_0\.mcap:/t#2: .*expected a message with the fields'
+    ):
         found.extend(source.records())
     assert found == [transition(1)]
     (message,) = source.messages(['/v'])
-    with pytest.raises(RecordError, match='Expected messages of type geometry_msgs/msg/TwistSt'):
+    with pytest.raises(RecordError, match='expected messages of type geometry_msgs/msg/TwistSt'):
         message.decode()
 
 

@@ -273,7 +273,7 @@ def program_of(text: str, place: Path, **values: object) -> str:
 def test_run_is_completed_before_the_disk_is_full(tmp_path: Path) -> None:
     program = program_of(_ON_A_SMALL_DISK, tmp_path, least=1_000_000)
     failure, complete, counts = small_disk(tmp_path, program).splitlines()
-    assert 'Expected at least 1.0 MB free' in failure
+    assert 'expected at least 1.0 MB free' in failure
     assert failure.endswith('All files are complete until here. Free space and record anew.')
     found, sent, lost = map(int, counts.split())
     assert complete == 'True'

@@ -115,8 +115,8 @@ def test_a_wrong_option_is_refused_by_its_name(options: dict[str, object], messa
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        ({'radius': 0.0}, 'Expected a radius'),
-        ({'radius': math.nan}, 'Expected a radius'),
+        ({'radius': 0.0}, 'expected a radius'),
+        ({'radius': math.nan}, 'expected a radius'),
         ({'scenarios': {}}, 'expected at least one'),
         ({'scenarios': {'a': {'start': [0, 0], 'yaw': [0, 0], 'goal': [0] * 4}}}, r'a\.start'),
         ({'scenarios': {'a': {'start': [0] * 4, 'goal': [0] * 4}}}, r'scenarios\.a\.yaw'),

@@ -126,8 +126,8 @@ def test_a_wrong_option_is_refused_by_its_name(options: dict[str, object], messa
 @pytest.mark.parametrize(
     ('changes', 'message'),
     [
-        ({'angle': 0.0}, 'Expected angle'),
-        ({'most_force': math.nan}, 'Expected most_force'),
+        ({'angle': 0.0}, 'expected angle'),
+        ({'most_force': math.nan}, 'expected most_force'),
         ({'scenarios': {}}, 'expected at least one'),
         ({'start': [0.0] * 6}, 'start: expected 12 numbers'),
         ({'scenarios': {'a': {'door': [0, 0], 'handle': [0] * 4}}}, r'scenarios\.a\.door'),

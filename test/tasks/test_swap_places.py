@@ -94,9 +94,9 @@ def test_a_wrong_option_is_refused_by_its_name(options: dict[str, object], messa
     [
         ({'scenarios': {}}, 'expected at least one'),
         ({'scenarios': {'a': {}}}, r'scenarios\.a: expected the agents \(at least one\)'),
-        ({'collision_cost': -1.0}, 'Expected a collision_cost of 0 or more'),
-        ({'collision_cost': math.nan}, 'Expected a collision_cost'),
-        ({'radius': 0.0}, 'Expected a radius'),
+        ({'collision_cost': -1.0}, 'expected a collision_cost of 0 or more'),
+        ({'collision_cost': math.nan}, 'expected a collision_cost'),
+        ({'radius': 0.0}, 'expected a radius'),
     ],
 )
 def test_wrong_parameters_are_refused_by_their_name(changes: dict[str, Any], message: str) -> None:

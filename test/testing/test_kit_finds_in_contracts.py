@@ -163,7 +163,7 @@ class Lazy(Gate):
             return decisions
         pairs = zip(before, decisions[-1].command, strict=True)
         lazy = tuple((was + value) / 2.0 for was, value in pairs)
-        self.state = replace(self.state, output=replace(self.state.commands, command=lazy))
+        self.state = replace(self.state, commands=replace(self.state.commands, command=lazy))
         return (replace(decisions[-1], command=lazy),)
 
 

@@ -257,7 +257,8 @@ class Session:
     def _expect(self, state: SessionState) -> None:
         if self._state is not state:
             raise InvalidState(
-                f'Expected a session in {state.name}, got one in {self._state.name}.'
+                f'Wrong state of the session (expected a session in {state.name}, got one in '
+                f'{self._state.name}).'
             )
 
 

@@ -144,7 +144,9 @@ def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
                 f'The field {path!r} is not a number (got {found}). '
                 "Compare the contract's path with `ros2 interface show`."
             )
-    return RecordError(f'Expected numbers in the fields {list(paths)}, got {values}.')
+    return RecordError(
+        f'The fields are not numbers (expected numbers in the fields {list(paths)}, got {values}).'
+    )
 
 
 def short(names: Sequence[str]) -> tuple[str, ...]:

@@ -136,7 +136,9 @@ def reader(source: Source) -> Callable[[Message], Vector]:
         case Points() as points:
             return lambda message: evenly_taken(message, points)[0]
         case Picture():
-            raise TypeError('Expected a source of numbers, got an image.')
+            raise TypeError(
+                'An image is no source of numbers (expected a source of numbers, got an image).'
+            )
 
 
 def _within(field: str, path: str) -> str:

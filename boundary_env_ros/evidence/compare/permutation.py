@@ -85,7 +85,10 @@ class Deals:
 
     def __init__(self, first: int, second: int, *, paired: bool) -> None:
         if paired and first != second:
-            raise ValueError(f'Expected as many episodes on both sides, got {first}, {second}.')
+            raise ValueError(
+                'The sides differ in size (expected as many episodes on both sides, '
+                f'got {first}, {second}).'
+            )
         self.first, self.second, self.paired = first, second, paired
         total = 2**first if paired else math.comb(first + second, second)
         self._drawn_deals = min(DEALS, max(999, _MOST // max(first + second, 1)))

@@ -80,7 +80,10 @@ class NoOpPolicy:
             action += chosen
         space = action_space(contract)
         if space.shape is None:
-            raise BoundaryError('Expected groups of numbers alone, or of choices alone, got both.')
+            raise BoundaryError(
+                'Numbers and choices are mixed (expected groups of numbers '
+                'alone, or of choices alone, got both).'
+            )
         row: Array = np.array(action, dtype=space.dtype)
         # Of a chunk, every action is the same.
         self._action = np.broadcast_to(row if space.shape else row[0], space.shape)

@@ -95,8 +95,8 @@ class LeRobotPolicy:
         sizes = [_size(feature.shape) for feature in config.output_features.values()]
         if contract.action_size not in sizes:
             raise BoundaryError(
-                f'Expected a policy with actions of {contract.action_size} numbers, got '
-                f'{", ".join(map(str, sizes))} in {path}.'
+                'Wrong size of the actions (expected a policy with actions of '
+                f'{contract.action_size} numbers, got {", ".join(map(str, sizes))} in {path}).'
             )
 
     def reset(self, seed: int) -> None:
@@ -160,21 +160,22 @@ def _fields(
         for name in fields:
             if name not in specs:
                 raise BoundaryError(
-                    f'Expected a field of the observation ({", ".join(specs)}) for the feature '
-                    f'{feature!r}, got {name!r}. Say which with features={{FEATURE: FIELD}}.'
+                    f'Unknown field (expected a field of the observation ({", ".join(specs)}) for '
+                    f'the feature {feature!r}, got {name!r}). Say which with features={{FEATURE: '
+                    'FIELD}.'
                 )
         shapes = [specs[name].shape for name in fields]
         size, has = _size(kind.shape), sum(map(_size, shapes))
         if size != has:
             raise BoundaryError(
-                f'Expected {size} numbers {tuple(kind.shape)} for the feature {feature!r}, '
-                f'got {has} of {", ".join(fields)}.'
+                f'Wrong size of a feature (expected {size} numbers {tuple(kind.shape)} for the '
+                f'feature {feature!r}, got {has} of {", ".join(fields)}).'
             )
         found[feature] = fields
     unknown = set(declared) - set(wanted)
     if unknown:
         raise BoundaryError(
-            f'Expected features of the policy ({", ".join(wanted)}), got '
-            f'{", ".join(sorted(unknown))}.'
+            f'Unknown features (expected features of the policy ({", ".join(wanted)}), got '
+            f'{", ".join(sorted(unknown))}).'
         )
     return found

@@ -93,7 +93,8 @@ class OnnxPolicy:
         names = [node.name for node in self._session.get_outputs()]
         if output and output not in names:
             raise BoundaryError(
-                f'Expected an output of the model ({", ".join(names)}), got {output!r}.'
+                f'Unknown output (expected an output of the model ({", ".join(names)}), got '
+                f'{output!r}).'
             )
         self._output = output or names[0]
         self._inputs = self._matched(inputs or {}, path)
@@ -104,8 +105,9 @@ class OnnxPolicy:
         unknown = set(declared) - {node.name for node in nodes}
         if unknown:
             raise BoundaryError(
-                f'Expected inputs of the model ({", ".join(node.name for node in nodes)}), '
-                f'got {", ".join(sorted(unknown))} in inputs.'
+                'Unknown inputs (expected inputs of the model '
+                f'({", ".join(node.name for node in nodes)}), got {", ".join(sorted(unknown))} in '
+                'inputs).'
             )
         found: dict[str, tuple[str, Any, int]] = {}
         for node in nodes:
@@ -113,9 +115,9 @@ class OnnxPolicy:
             if field not in self._space.spaces:
                 if node.name in declared or len(nodes) > 1:
                     raise BoundaryError(
-                        f'Expected a field of the observation ({", ".join(self._space.spaces)}) '
-                        f'for the input {node.name!r} of {path}, got {field!r}. '
-                        'Say which with inputs={INPUT: FIELD}.'
+                        'Unknown field (expected a field of the observation '
+                        f'({", ".join(self._space.spaces)}) for the input {node.name!r} of '
+                        f'{path}, got {field!r}). Say which with inputs={{INPUT: FIELD}}.'
                     )
                 field = ''
             if node.type not in _TYPES:
@@ -134,8 +136,8 @@ class OnnxPolicy:
         )
         if not fits:
             raise BoundaryError(
-                f'Expected an observation of shape {wanted} for the input {name!r}, got '
-                f'{given.shape}.'
+                f'Wrong shape of an observation (expected an observation of shape {wanted} for '
+                f'the input {name!r}, got {given.shape}).'
             )
 
     def _tensor(

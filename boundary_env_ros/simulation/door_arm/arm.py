@@ -175,7 +175,8 @@ class DoorArm:
         geometry = self.geometry
         if len(target.joints) != len(ARM_JOINTS):
             raise ResetFailed(
-                f'Expected a start of {len(ARM_JOINTS)} joint angles, got {len(target.joints)}.'
+                f'Wrong start (expected a start of {len(ARM_JOINTS)} joint angles, got '
+                f'{len(target.joints)}).'
             )
         for name, value, low, high in zip(
             ARM_JOINTS, target.joints, geometry.joint_low, geometry.joint_high, strict=True
@@ -192,21 +193,23 @@ class DoorArm:
         distance = self._physics.handle_distance(target)
         if not distance <= geometry.reach:
             raise ResetFailed(
-                f'Expected a handle within the reach of the arm ({geometry.reach:.2f} m from the '
-                f'shoulder), got {distance:.2f} m at radius {target.radius} m and height '
-                f'{target.height} m.'
+                'The handle is out of reach (expected a handle within the reach of the arm '
+                f'({geometry.reach:.2f} m from the shoulder), got {distance:.2f} m at radius '
+                f'{target.radius} m and height {target.height} m).'
             )
         met = self._physics.collisions(target)
         if met:
             raise ResetFailed(
-                f'Expected a start which touches nothing, got {", ".join(met)} at joints '
-                f'{list(target.joints)} rad.'
+                'The start is in collision (expected a start which touches nothing, got '
+                f'{", ".join(met)} at joints {list(target.joints)} rad).'
             )
 
 
 def _check_range(what: str, value: float, low: float, high: float, unit: str) -> None:
     if not (low <= value <= high and math.isfinite(value)):
-        raise ResetFailed(f'Expected a {what} of {low:g} to {high:g} {unit}, got {value} {unit}.')
+        raise ResetFailed(
+            f'Wrong {what} (expected a {what} of {low:g} to {high:g} {unit}, got {value} {unit}).'
+        )
 
 
 def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmState]]:

@@ -118,20 +118,26 @@ class ArmConfig:
         check_numbers(self)
         for name in ('max_joint_speed', 'max_gripper_speed'):
             if getattr(self, name) == 0.0:
-                raise ValueError(f'Expected {name} above 0, got 0.')
+                raise ValueError(f'{name} is 0 (expected {name} above 0, got 0).')
         for name in ('arm_timeout', 'gripper_timeout'):
             timeout = getattr(self, name)
             if not self.actuator_delay < timeout:
                 raise ValueError(
-                    f'Expected {name} above actuator_delay ({self.actuator_delay} s), got '
-                    f'{timeout} s. The driver would hold before a command takes effect.'
+                    f'{name} is too short (expected {name} above actuator_delay '
+                    f'({self.actuator_delay} s), got {timeout} s). The driver would hold before a '
+                    'command takes effect.'
                 )
         if self.hinge.delay != 0.0 or self.hinge.dropout != 0.0:
-            raise ValueError(f'Expected hinge without delay and dropout, got {self.hinge}.')
+            raise ValueError(
+                'hinge must be exact (expected hinge without delay and dropout, got '
+                f'{self.hinge}).'
+            )
 
     def sensor(self, name: str) -> SensorConfig:
         """Return the configuration of the sensor with this name, one of ``SENSOR_NAMES``."""
         if name not in SENSOR_NAMES:
-            raise ValueError(f'Expected a sensor of {SENSOR_NAMES}, got {name!r}.')
+            raise ValueError(
+                f'Unknown sensor (expected a sensor of {SENSOR_NAMES}, got {name!r}).'
+            )
         config: SensorConfig = getattr(self, name)
         return config

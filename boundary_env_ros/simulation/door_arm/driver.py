@@ -117,8 +117,8 @@ class PositionDriver:
         """
         if len(targets) != len(self._low) or not all(map(math.isfinite, targets)):
             raise InvalidAction(
-                f'Expected a finite position for each of {len(self._low)} joints, got '
-                f'{list(targets)}. It was not applied.'
+                f'Wrong command (expected a finite position for each of {len(self._low)} joints, '
+                f'got {list(targets)}). It was not applied.'
             )
         self._commands.receive(tuple(targets), arrived_ns)
 

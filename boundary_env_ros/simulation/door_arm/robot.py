@@ -86,9 +86,9 @@ class DoorArmRobot:
         sizes = {name: len(unit) for name, unit in _UNITS.items()}
         if {name: len(values.get(name, ())) for name in sizes} != sizes:
             return WorldReset(
-                error='Expected a reset target with start (6 joint angles), door (angle, '
+                error='Wrong reset target (expected start (6 joint angles), door (angle, '
                 'friction), handle (radius, height), got '
-                f'{ {name: list(v) for name, v in values.items()} }.'
+                f'{ {name: list(v) for name, v in values.items()} }).'
             )
         (hinge, friction), (radius, height) = values['door'], values['handle']
         target = DoorReset(
@@ -120,8 +120,8 @@ class DoorArmRobot:
             self._arm.command_gripper(values[0], arrived)
         else:
             raise BoundaryError(
-                f'Expected six angles on {ARM_TOPIC} or one opening on {GRIPPER_TOPIC}, got '
-                f'{len(values)} values on {topic}.'
+                f'Wrong size of a command (expected six angles on {ARM_TOPIC} or one opening on '
+                f'{GRIPPER_TOPIC}, got {len(values)} values on {topic}).'
             )
 
     def advance(self, until: int) -> tuple[Emission, ...]:
@@ -158,7 +158,8 @@ def _group(contract: Contract, topic: str, size: int) -> ActionSpec:
     if len(found) != 1:
         commands = ', '.join(f'{group.size} on {group.topic}' for group in contract.action)
         raise BoundaryError(
-            f'Expected a contract with {size} command values on {topic}, got {commands}.'
+            f'Wrong command of the contract (expected a contract with {size} command values on '
+            f'{topic}, got {commands}).'
         )
     return found[0]
 

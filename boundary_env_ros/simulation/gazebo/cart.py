@@ -71,8 +71,8 @@ def placing(request: ResetWorld) -> Placing:
     start, goal = values.get('start', ()), values.get('goal', ())
     if len(start) != 3 or len(goal) != 2:
         raise ResetFailed(
-            'Expected a reset target with start (x, y, yaw) and goal (x, y), got '
-            f'{ {name: list(v) for name, v in values.items()} }.'
+            'Wrong reset target (expected start (x, y, yaw) and goal (x, y), '
+            f'got { {name: list(v) for name, v in values.items()} }).'
         )
     return Placing(start=start, goal=goal)
 
@@ -139,9 +139,10 @@ class GazeboCart:
         group = contract.action[0]
         if len(contract.agents) != 1 or len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(
-                'Expected one agent, and an action with one group of two dimensions (forward m/s, '
-                f'turn rad/s) for the cart in Gazebo, got {len(contract.agents)} agents, '
-                f'{contract.command_size} dimensions in {len(contract.action)} groups.'
+                'Wrong contract (expected one agent, and an action with one group of two '
+                'dimensions (forward m/s, turn rad/s) for the cart in Gazebo, got '
+                f'{len(contract.agents)} agents, {contract.command_size} dimensions in '
+                f'{len(contract.action)} groups).'
             )
         timeout = config.driver_timeout if group.driver_timeout is None else group.driver_timeout
         self._driver: DelayedCommands[Vector] = DelayedCommands(delay=0.0, timeout=timeout)

@@ -465,7 +465,9 @@ def _shape(parent: ET.Element, geom: Geom) -> None:
             _add(shape, 'normal', '0 0 1')
             _add(shape, 'size', _text(tuple(2.0 * half for half in size[:2])))
         case _:
-            raise ValueError(f'Expected a shape that SDF knows, got {geom.shape!r}.')
+            raise ValueError(
+                f'Unknown shape (expected a shape that SDF knows, got {geom.shape!r}).'
+            )
 
 
 def _inertial(link: ET.Element, geoms: tuple[Geom, ...]) -> None:
@@ -497,7 +499,7 @@ def _own_inertia(geom: Geom) -> Matrix:
             radius, half = geom.size
             squares = np.array([radius**2 / 4.0, radius**2 / 4.0, half**2 / 3.0])
         case _:
-            raise ValueError(f'Expected a solid, got {geom.shape!r}.')
+            raise ValueError(f'The shape is not solid (expected a solid, got {geom.shape!r}).')
     # Of x^2, y^2 and z^2 the mean over the solid.
     return geom.mass * np.diag(squares.sum() - squares)
 

@@ -369,7 +369,7 @@ def limits_of(decision: GateDecision, terms: Terms) -> Limits:
 def known(terms: Terms | None) -> Terms:
     """Return the terms of a rule that is only applied with the contract."""
     if terms is None:
-        raise ValueError('Expected a contract for a rule that needs one, got none.')
+        raise ValueError('The rule needs a contract (expected one, got none).')
     return terms
 
 

@@ -119,11 +119,12 @@ class AgentSteps:
         yield ''
         if len(contract.agents) > 1:
             yield self._agent
+        rate = _number(timing.rate, '{:.1f}')
+        yield f'steps      {timing.steps}; {rate}/s of {1.0 / contract.period:g}/s'
+        yield f'policy     {timing.overruns} overruns (steps without an action in time)'
         yield (
-            f'steps      {_number(timing.rate, "{:.1f}")}/s of {1.0 / contract.period:g}/s; '
-            f'{timing.steps} steps, {timing.overruns} overruns (no action in time), '
-            f'{timing.late} late ticks, {timing.missed} missed, '
-            f'worst tick {1e3 * timing.worst:.1f} ms late'
+            f'ticks      {timing.late} late, {timing.missed} missed; '
+            f'the latest by {1e3 * timing.worst:.1f} ms'
         )
         verdict = last.verdict.name if last.verdict else f'no action, held by the {last.held_by}'
         yield f'last       {verdict}  {"; ".join(reasons_of(contract, last))}'

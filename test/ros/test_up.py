@@ -204,7 +204,9 @@ def test_watch_shows_states_rates_stages_and_ages(start: Callable[..., Up]) -> N
         r'^warehouse_cart 1\.\d\.\d, realtime$',
         r'^gate +running, for policy-',
         r'^recorder +recording; \d+ transitions$',
-        r'^steps +[\d.]+/s of 10/s; \d+ steps, \d+ overruns',
+        r'^steps +\d+; [\d.]+/s of 10/s$',
+        r'^policy +\d+ overruns',
+        r'^ticks +\d+ late, \d+ missed',
         r'^inference +[\d.]+ ms',
         r'^pose +[\d.]+ ms +[\d.]+ ms +FRESH$',
     ):

@@ -42,11 +42,7 @@ from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head, Origin, Step
 from boundary_env_ros.evidence.export.export import export_run, Exported, LAYOUTS
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
-from boundary_env_ros.evidence.export.minari import (
-    action_space,
-    dataset_id,
-    observation_space,
-)
+from boundary_env_ros.evidence.export.minari import dataset_id
 from boundary_env_ros.facade import spaces
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
@@ -401,12 +397,9 @@ def test_minari_reads_its_data_set(
 
 
 @pytest.mark.parametrize('name', ['choices', 'every_sensor', 'smallest'])
-def test_spaces_are_those_of_the_environment_but_for_doubles(name: str) -> None:
+def test_actions_are_doubles_one_a_step(name: str) -> None:
     contract = loads((GOOD / f'{name}.yaml').read_text()).contract
-    images = tuple(spec for spec in contract.observation if spec.is_image)
-    layout = Layout(contract, images)
-    assert observation_space(layout) == spaces.observation_space(contract)
-    done = action_space(layout)
+    done = spaces.action_space(contract, dtype=np.float64, horizon=1)
     assert type(done) is type(spaces.action_space(contract))
     if contract.horizon == 1:
         done.seed(1)

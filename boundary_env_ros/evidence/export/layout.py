@@ -24,6 +24,7 @@ from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.evidence.export.episodes import Head, Sight, Step
+from boundary_env_ros.storage.contract_spaces import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -32,8 +33,6 @@ TEXT = 'string'
 
 #: Nanoseconds of an instant that is not known; no clock shows them.
 UNKNOWN_TIME = -1
-
-NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

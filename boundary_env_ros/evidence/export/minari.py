@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 import re
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, FieldSpec
+from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.export.episodes import Head, Sight, Step
-from boundary_env_ros.evidence.export.layout import about, choices, Layout, NUMBERS
+from boundary_env_ros.evidence.export.layout import about, choices, Layout
+from boundary_env_ros.storage.contract_spaces import action_space, field_space, NUMBERS
 
 
 def dataset_id(name: str) -> str:
@@ -67,8 +68,9 @@ class MinariWriter:
         self._buffer: Any = EpisodeBuffer
         self._storage: Any = MinariStorage.new(
             folder / 'data',
-            observation_space(layout),
-            action_space(layout),
+            spaces.Dict({s.name: field_space(s) for s in (*layout.numbers, *layout.images)}),
+            # Of the record: doubles, and one action a step.
+            action_space(layout.contract, dtype=np.float64, horizon=1),
             jpeg_encoding=False,
         )
         self._storage.update_metadata(
@@ -146,59 +148,3 @@ def _append(rows: dict[str, Any], name: str, value: Any) -> None:
             _append(rows.setdefault(name, {}), key, inner)
     else:
         rows.setdefault(name, []).append(value)
-
-
-# Spaces ------------------------------------------------------------------------------------------
-
-
-def observation_space(layout: Layout) -> spaces.Dict:
-    """Return the space of the observation: a box for each field."""
-    return spaces.Dict({s.name: _field_space(s) for s in (*layout.numbers, *layout.images)})
-
-
-def action_space(layout: Layout) -> spaces.Space[Any]:
-    """Return the space of the action; numbers are doubles, as in the record."""
-    groups = layout.contract.action
-    if layout.action_is_numbers:
-        return _numbers(groups)
-    if any(group.kind in NUMBERS for group in groups):
-        return spaces.Dict({group.name: _group_space(group) for group in groups})
-    if len(groups) == 1:
-        return _group_space(groups[0])
-    return spaces.MultiDiscrete([len(options) for g in groups for options in g.options])
-
-
-def _field_space(spec: FieldSpec) -> spaces.Box:
-    high = spec.high or (float(np.iinfo(spec.dtype).max),)
-    return _box(spec.low or (0.0,), high, spec.shape, spec.dtype)
-
-
-def _group_space(group: ActionSpec) -> spaces.Space[Any]:
-    if group.kind in NUMBERS:
-        return _numbers((group,))
-    counts = [len(options) for options in group.options]
-    if group.kind is ActionKind.DISCRETE:
-        return spaces.Discrete(counts[0])
-    return spaces.MultiDiscrete(counts)
-
-
-def _numbers(groups: Sequence[ActionSpec]) -> spaces.Box:
-    low: list[float] = []
-    high: list[float] = []
-    for group in groups:
-        delta = group.kind is ActionKind.DELTA
-        low += (-most for most in group.max_delta) if delta else group.low
-        high += group.max_delta if delta else group.high
-    return _box(low, high, (len(low),), 'float64')
-
-
-def _box(
-    low: Sequence[float], high: Sequence[float], shape: tuple[int, ...], dtype: str
-) -> spaces.Box:
-    least, most = (
-        np.broadcast_to(np.asarray(b, dtype), shape)
-        if len(b) == 1
-        else np.asarray(b, dtype).reshape(shape)
-        for b in (low, high)
-    )
-    return spaces.Box(least, most, dtype=np.dtype(dtype).type)

@@ -1,6 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Open the simulated door: look at the handle, grasp it, pull it along its arc."""
+"""
+Open the simulated door: look at the handle, grasp it, pull it along its arc.
+
+The contract has two fields for the evaluator alone: the true angle of the hinge, and contact.
+"""
 
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import OpenDoorPolicy
@@ -11,6 +15,9 @@ def main() -> None:
     env = BoundaryEnv('door_arm', world='embedded', pacing='lockstep')
     policy = OpenDoorPolicy()
     observation, _ = env.reset(seed=1)
+    hidden = ', '.join(field.name for field in env.contract.privileged)
+    print(f'the policy sees handle_yaw; only the evaluator sees {hidden}')
+    assert not set(hidden.split(', ')) & set(observation)
     terminated = truncated = False
     while not (terminated or truncated):
         observation, reward, terminated, truncated, info = env.step(policy(observation))

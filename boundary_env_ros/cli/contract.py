@@ -336,9 +336,10 @@ def _changes_json(found: Difference, *, same_text: bool) -> dict[str, object]:
 
 @contract.command()
 @option('--path', is_flag=True, help='print where its file is, not what is in it')
-def schema(path: bool) -> int:
+@option('--transition', is_flag=True, help='print that of a recorded step instead')
+def schema(path: bool, transition: bool) -> int:
     """
-    Print the JSON Schema of contracts, for editors.
+    Print the JSON Schema of contracts, for editors, or that of a recorded step.
 
     With the schema (draft 2020-12) an editor completes keys, shows their meaning and unit, and
     underlines mistakes. Save it beside the contract and name it in the first line:
@@ -349,12 +350,21 @@ def schema(path: bool) -> int:
       contract: my_robot
 
     The schema knows keys, types, enumerations and simple bounds; `boundary-env contract check`
-    knows the rest.
+    knows the rest. With --transition it is that of `first_transition.json`, and of each line of
+    `transitions.jsonl`.
 
     Exit codes:
       0  done
       2  wrong arguments, or the file is not installed
     """
+    if transition:
+        import json
+
+        from boundary_env_ros.core.serialization import json_schema
+        from boundary_env_ros.core.transition import Transition
+
+        print(json.dumps(json_schema(Transition), indent=2))
+        return DONE
     from boundary_env_ros.resources import share_file
 
     file = share_file('config/contract.schema.json')

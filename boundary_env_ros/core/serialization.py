@@ -77,6 +77,51 @@ def from_json(cls: type[T], data: Json, where: str = '') -> T:
         return typing.cast(T, read(data, where or cls.__name__))
 
 
+def json_schema(cls: type) -> dict[str, Json]:
+    """Return the JSON Schema (draft 2020-12) of what :func:`to_json` makes of a record."""
+    definitions: dict[str, Json] = {}
+
+    def of(hint: Any) -> Json:
+        inner = optional_of(hint)
+        if inner is not None:
+            return {'anyOf': [of(inner), {'type': 'null'}]}
+        element = element_of(hint)
+        if element is not None:
+            return {'type': 'array', 'items': of(element)}
+        if is_dataclass(hint):
+            name = _any(hint).__name__
+            if name not in definitions:
+                definitions[name] = {}  # it may hold one of its own kind
+                keys = {key: of(each) for key, each in hints_of(_any(hint))}
+                definitions[name] = {
+                    'type': 'object',
+                    'properties': keys,
+                    'required': list(keys),
+                    'additionalProperties': False,
+                }
+            return {'$ref': f'#/$defs/{name}'}
+        if isinstance(hint, type) and issubclass(hint, IntEnum):
+            return {'enum': [member.name for member in hint]}
+        return _PLAIN_SCHEMAS[int if hint is RosTime else hint]
+
+    top = of(cls)
+    return {
+        '$schema': 'https://json-schema.org/draft/2020-12/schema',
+        'title': cls.__name__,
+        **top,
+        '$defs': definitions,
+    }
+
+
+_PLAIN_SCHEMAS: dict[Any, Json] = {
+    float: {'anyOf': [{'type': 'number'}, {'enum': ['nan', 'inf', '-inf']}]},
+    int: {'type': 'integer'},
+    bool: {'type': 'boolean'},
+    str: {'type': 'string'},
+    bytes: {'type': 'string', 'pattern': '^([0-9a-f]{2})*$'},
+}
+
+
 def _float_to_json(value: float) -> Json:
     if math.isfinite(value):
         return value

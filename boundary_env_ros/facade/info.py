@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
@@ -104,6 +105,12 @@ def step_info(
         the command in which he asked for anything else than the policy).
     clipped
         For each dimension, whether what was admitted differs from what was requested.
+    clipped_observation
+        Names of the fields of which a value was brought into the bounds of the contract.
+    gate
+        The gate as its last decision in this step has it: ``armed``, ``stopped`` (it follows the
+        stop profile), ``latched`` (by an emergency stop) and ``foreign_publishers`` (how many
+        others publish commands); None if it decided nothing.
     latency
         Seconds by stage, None where unknown: a :class:`StageTimes`, which knows their clocks.
     overrun, missed
@@ -149,6 +156,8 @@ def step_info(
                 transition.requested_action, transition.admitted_action, strict=False
             )
         ],
+        'clipped_observation': [field.name for field in transition.after if field.clipped],
+        'gate': _gate(transition),
         'latency': StageTimes(transition),
         'overrun': transition.overrun,
         'tick_error': transition.tick_error,
@@ -213,6 +222,18 @@ def _intervention(contract: Contract, transition: Transition) -> Info | None:
         'by': found.topic,
         'commands': found.commands,
         'dimensions': [contract.command_dimensions[i] for i in sorted(found.dimensions)],
+    }
+
+
+def _gate(transition: Transition) -> Info | None:
+    if not transition.decisions:
+        return None
+    last = transition.decisions[-1]
+    return {
+        'armed': last.armed,
+        'stopped': last.verdict is Verdict.STOPPED,
+        'latched': last.emergency_stop,
+        'foreign_publishers': last.foreign_publishers,
     }
 
 

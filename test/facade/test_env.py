@@ -210,6 +210,10 @@ def test_an_action_out_of_bounds_is_allowed_limited_and_said(env: BoundaryEnv) -
     env.reset(seed=1, options={'scenario': 'clear'})
     *_, info = env.step(np.array([1e30, 0.0]))
     assert info['clipped'] == [True, False]
+    assert info['clipped_observation'] == []
+    assert info['gate'] == {
+        'armed': True, 'stopped': False, 'latched': False, 'foreign_publishers': 0,
+    }  # fmt: skip
     assert info['verdict'] == 'LIMITED'
     assert info['requested_action'] == [1e30, 0.0]
 

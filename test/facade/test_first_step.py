@@ -6,18 +6,23 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+import runpy
 
 import gymnasium
+import jsonschema
 import numpy as np
 import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from boundary_env_ros.core.serialization import json_schema
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.facade import BoundaryEnv, first_step
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
+EXAMPLES = Path(__file__).parents[2] / 'examples'
 NOTHING = np.zeros(2, dtype=np.float32)
 
 
@@ -64,3 +69,28 @@ def test_where_nothing_can_be_kept_the_run_goes_on(
     env.step(NOTHING)
     env.close()
     assert 'The first step is not kept: ' in capsys.readouterr().err
+
+
+def test_a_kept_step_fits_the_schema_of_a_transition(tmp_path: Path) -> None:
+    env = BoundaryEnv(world='embedded', first_step=tmp_path / 'run')
+    env.reset(seed=1)
+    env.step(NOTHING)
+    env.close()
+    kept = json.loads((tmp_path / 'run' / 'first_transition.json').read_text())
+    schema = json_schema(Transition)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(kept, schema)
+    for key in ('terminated', 'requested_action', 'latency', 'wrappers'):
+        with pytest.raises(jsonschema.ValidationError, match=key):
+            jsonschema.validate({k: v for k, v in kept.items() if k != key}, schema)
+
+
+def test_the_exercise_of_five_steps_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(EXAMPLES / 'five_steps.py'), run_name='__main__')
+    out = capsys.readouterr().out
+    assert 'success, truncation as failure: 0 of 1' in out
+    assert 'success of those that terminated: 0 of 0' in out
+    assert 'Audit: CONSISTENT' in out

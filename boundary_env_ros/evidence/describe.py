@@ -30,7 +30,7 @@ from boundary_env_ros.core.contract.safety import Obstacle, Operator, Safety, Wo
 from boundary_env_ros.core.contract.sources import value_names
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.plain import plain
-from boundary_env_ros.storage.contract_tables import meanings_of
+from boundary_env_ros.storage.contract_words import meanings_of
 
 WIDTH = 92
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'

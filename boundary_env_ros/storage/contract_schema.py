@@ -60,7 +60,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.storage.contract_tables import meanings_of, words_of
+from boundary_env_ros.storage.contract_words import meanings_of, words_of
 
 Schema = dict[str, Any]
 

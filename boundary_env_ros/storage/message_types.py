@@ -120,10 +120,6 @@ class MessageTypes:
         """Return the names of all message types, ``package/msg/Name``, in order."""
         return self._list(_MSG)
 
-    def installed_services(self) -> tuple[str, ...]:
-        """Return the names of all service types, ``package/srv/Name``, in order."""
-        return self._list(_SRV)
-
     def fields(self, type_name: str) -> Fields | Mismatch:
         """
         Return the fields of a message, or of the request of a service.

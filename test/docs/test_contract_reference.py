@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 
+from contract_tables import with_tables
 from pages import code, first_code, rows, section, text_of
 import pytest
 
@@ -16,7 +17,6 @@ from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.paths import FUNCTIONS
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract_file import loads
-from boundary_env_ros.storage.contract_tables import with_tables
 
 PAGE = text_of('doc/contract.md')
 SHIPPED = text_of('config/warehouse_cart.yaml')

@@ -133,7 +133,6 @@ def test_request_of_a_service_is_looked_at_and_not_its_answer(mine: MessageTypes
         hint='It has: to, speed.',
     )
     assert mine.fields('mine/srv/Stop') == ()
-    assert mine.installed_services() == ('mine/srv/Move', 'mine/srv/Stop')
 
 
 def test_sequence_of_numbers_can_have_the_declared_length(mine: MessageTypes) -> None:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
-from functools import cache
-import inspect
 import math
 import re
 from typing import Any, get_args
@@ -16,6 +14,7 @@ from boundary_env_ros.core.contract.key import Key, models_in, Part, parts_of, R
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.safety import OF_PLACE
 from boundary_env_ros.core.contract.sources import OF_VALUE, Trajectory
+from boundary_env_ros.storage.contract_words import meanings_of, words_of
 
 _HEAD = '| Key | Type, unit | Default | Meaning, and what follows from it |\n|---|---|---|---|\n'
 #: A table of keys, and the heading above it.
@@ -41,18 +40,6 @@ def with_tables(page: str) -> str:
         return f'{found[1]}{_HEAD}{lines}'
 
     return _TABLE.sub(made, page)
-
-
-@cache
-def meanings_of(model: type) -> Mapping[str, str]:
-    """Return what the docstring of a value of a contract says about each of its attributes."""
-    found: dict[str, str] = {}
-    for one in reversed(inspect.getmro(model)):
-        _, _, listed = inspect.cleandoc(one.__doc__ or '').partition('Attributes\n----------\n')
-        for names, text in re.findall(r'^(\S.*)\n((?:[ ]{4}.*\n?)+)', listed, re.MULTILINE):
-            meaning = ' '.join(text.split()).replace('``', '`')
-            found.update(dict.fromkeys(names.split(', '), meaning))
-    return found
 
 
 def _rows(model: type, prefix: str, seen: set[Any]) -> Iterator[tuple[str, str]]:
@@ -109,18 +96,6 @@ def _type(part: Part) -> str:
     if float in _leaves(kind) and not list(models_in(kind)):
         return f'numbers{_range(key)}{unit}{also}'
     return 'section'
-
-
-def words_of(part: Part) -> tuple[str, ...]:
-    """Return the words that a key may have; none if it is not one of some words."""
-    key = part.key
-    assert key is not None
-    if key.choices or part.type is bool:
-        return key.choices or key.words
-    for kind in (part.type, *get_args(part.type)[:1]):
-        if isinstance(kind, type) and issubclass(kind, Enum):
-            return tuple(map(spelt, kind))
-    return ()
 
 
 def _leaves(kind: Any) -> Iterator[Any]:

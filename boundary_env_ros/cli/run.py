@@ -357,9 +357,10 @@ def _report(
 
     if not options.as_json:
         print(f'\n{table(results)}')
-        if options.run is not None:
-            print(f'\nRecord: {options.run}')
         return
+    from boundary_env_ros import __version__
+    from boundary_env_ros.facade.spaces import action_space, observation_space
+
     contract = loaded.contract
     print_json(
         {
@@ -367,6 +368,13 @@ def _report(
             'contract': f'{contract.name} {contract.version}',
             'digest': loaded.digest,
             'pacing': contract.pacing.name.lower(),
+            'software_version': __version__,
+            'wrappers': ['Runner()'],
+            'action_space': str(action_space(contract)),
+            'observation_space': str(observation_space(contract)),
+            'first_seed': options.seed,
+            'reset_distribution': dict(contract.task.parameters),
+            'reset_options': dict(options.option),
             'world': options.world,
             'plan': dataclasses.asdict(plan) | {'late': plan.late.value},
             'failure': failure,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
 from boundary_env_ros.terminal import table as aligned
@@ -61,11 +62,17 @@ def figures(results: Sequence[EpisodeResult]) -> dict[str, Any]:
         'steps_without_an_action': sum(result.verdicts['NONE'] for result in results),
         'requests': sum(result.requests for result in results),
         'inferences': len(times),
-        'inference_seconds': {
-            'p50': float(np.quantile(times, 0.5)) if times else None,
-            'p99': float(np.quantile(times, 0.99)) if times else None,
-            'greatest': max(times, default=None),
+        'inference_seconds': _quantiles(times),
+        'latency_seconds': {
+            stage: _quantiles([s for result in results for s in result.latency[stage]])
+            for stage in STAGES
         },
+        'clipped': dict(sum((result.clipped for result in results), Counter())),
+        'excluded': [
+            {'seed': result.seed, 'episode_id': result.episode_id, 'why': result.left}
+            for result in results
+            if result.left == INTERRUPTED
+        ],
         'late_inferences': sum(result.late_inferences for result in results),
         'chunks_late': sum(result.chunks_late for result in results),
         'chunks_dropped': sum(result.chunks_dropped for result in results),
@@ -77,6 +84,14 @@ def figures(results: Sequence[EpisodeResult]) -> dict[str, Any]:
     }
 
 
+def _quantiles(seconds: Sequence[float]) -> dict[str, float | None]:
+    return {
+        'p50': float(np.quantile(seconds, 0.5)) if seconds else None,
+        'p99': float(np.quantile(seconds, 0.99)) if seconds else None,
+        'greatest': max(seconds, default=None),
+    }
+
+
 def _proportion(count: int, of: int) -> dict[str, Any]:
     found = Proportion(count=count, of=of)
     return {'count': count, 'of': of, 'value': found.value, 'interval': found.interval}
@@ -85,7 +100,11 @@ def _proportion(count: int, of: int) -> dict[str, Any]:
 def as_json(results: Sequence[EpisodeResult]) -> list[dict[str, Any]]:
     """Return the episodes, for JSON."""
     return [
-        {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+        {
+            field.name: getattr(result, field.name)
+            for field in dataclasses.fields(result)
+            if field.name != 'latency'  # of each step: that is what the record is for
+        }
         | {'success': result.success}
         for result in results
     ]
@@ -103,6 +122,7 @@ def table(results: Sequence[EpisodeResult]) -> str:
         ('mean return', _number(found['mean_return'])),
         ('mean steps', _number(found['mean_steps'])),
         ('steps with an intervention of the gate', _told(found['steps_with_an_intervention'])),
+        *((f'  clipped in {name}', str(count)) for name, count in found['clipped'].items()),
         ('steps without an action', str(found['steps_without_an_action'])),
         ('inferences', str(found['inferences'])),
         ('inference p50, p99, greatest', ', '.join(map(_milliseconds, seconds.values()))),

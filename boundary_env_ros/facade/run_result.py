@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.environment.endings import SUCCESS
+from boundary_env_ros.core.latency import STAGES
 
 #: Why an episode was left that somebody broke off.
 INTERRUPTED = 'interrupted'
@@ -34,6 +35,10 @@ class EpisodeResult:
         Steps by what the gate made of their action; ``NONE`` without one.
     intervened
         Steps in which the gate did more than to admit.
+    clipped
+        Steps in which the gate admitted another value than was requested, by dimension.
+    latency
+        Seconds of each stage, one for each step that knows it.
     inferences
         Seconds that each took.
     late_inferences
@@ -61,6 +66,8 @@ class EpisodeResult:
     left: str = ''
     verdicts: Counter[str] = field(default_factory=Counter)
     intervened: int = 0
+    clipped: Counter[str] = field(default_factory=Counter)
+    latency: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in STAGES})
     inferences: list[float] = field(default_factory=list)
     late_inferences: int = 0
     requests: int = 0

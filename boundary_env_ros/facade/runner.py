@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 import math
 import threading
@@ -14,6 +14,8 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Source
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
+from boundary_env_ros.core.latency import LatencyStage
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
@@ -315,11 +317,25 @@ class Runner:
         result.total += transition.reward
         result.verdicts[transition.verdict.name if transition.verdict else 'NONE'] += 1
         result.intervened += any(map(intervenes, transition.decisions))
+        result.clipped.update(clipped_dimensions(self._contract, transition))
+        for name, seconds in result.latency.items():
+            stage: LatencyStage = getattr(transition.latency, name)
+            if stage.duration is not None:
+                seconds.append(stage.duration)
         if _over(delivery):
             result.ending, result.declared_by = transition.ending, transition.declared_by
             result.terminated, result.truncated = transition.terminated, transition.truncated
         self._told(result)
         return delivery
+
+
+def clipped_dimensions(contract: Contract, transition: Transition) -> Iterator[str]:
+    """Yield the dimensions of the action of which another value was admitted than requested."""
+    asked, given = transition.requested_action, transition.admitted_action
+    names = contract.command_dimensions
+    for i, (one, other) in enumerate(zip(asked, given, strict=False)):
+        if one != other:
+            yield names[i] if len(names) == len(asked) else f'action[{i}]'
 
 
 def _over(delivery: StepResult) -> bool:

@@ -53,6 +53,23 @@ def test_json_holds_plan_figures_and_episodes(capsys: Output) -> None:
         'count': 0, 'of': 1, 'value': 0.0, 'interval': told['summary']['success']['interval'],
     }  # fmt: skip
     assert told['summary']['late_inferences'] == told['summary']['inferences'] == 60
+    assert told['summary']['latency_seconds']['inference']['p50'] > 0.0, 'real time, in lockstep'
+    assert told['summary']['excluded'] == []
+    assert told['wrappers'] == ['Runner()']
+    assert told['action_space'].startswith('Box(')
+    assert told['reset_options'] == {'scenario': 'clear'}
+
+
+def test_the_result_says_in_which_dimensions_actions_were_clipped(
+    tmp_path: Path, capsys: Output
+) -> None:
+    (tmp_path / 'fast.py').write_text(
+        'def make(contract):\n    return lambda observation: [9.0, 0.0]\n'
+    )
+    assert main(['run', '--policy', f'{tmp_path}/fast.py:make', *CART, '--json']) == 0
+    told = json.loads(capsys.readouterr().out)
+    steps = told['episodes'][0]['steps']
+    assert told['summary']['clipped'] == {'base/linear.x': steps}
 
 
 def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: Output) -> None:

@@ -29,7 +29,16 @@ from boundary_env_ros.core.contract.grammar import (
     VERSION,
     WORD,
 )
-from boundary_env_ros.core.contract.key import models_in, Part, parts_of, REQUIRED, Section, spelt
+from boundary_env_ros.core.contract.key import (
+    DIMENSION,
+    DIMENSIONS,
+    models_in,
+    Part,
+    parts_of,
+    REQUIRED,
+    Section,
+    spelt,
+)
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
     Confidence,
@@ -80,6 +89,7 @@ _POLYGON: Schema = {
     'minItems': 3,
 }
 _INDEX: Schema = {'type': 'integer', 'minimum': 0}
+_DIMENSION: Schema = {'type': ['string', 'integer'], 'minimum': 0}
 _IMAGES = (IMAGE, COMPRESSED)
 
 
@@ -230,6 +240,8 @@ def _value(part: Part) -> Schema:
         )
     if kind is bool:
         return {'type': 'boolean', **usual}
+    if key.shown in (DIMENSION, DIMENSIONS):
+        return _DIMENSION if kind is int else _some(_DIMENSION, unique=True)
     if kind is int:
         return {'type': 'integer', **_range(part), **usual}
     if kind is float:
@@ -270,8 +282,8 @@ _SPECIAL: Mapping[str, Callable[[], Schema]] = {
     },
     'on_stop': _reasons,
     'function': lambda: {'enum': list(FUNCTIONS)},
-    'rotation': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 4, 'maxItems': 4},
-    'scale_together': lambda: {'type': 'array', 'items': _INDEX, 'minItems': 2},
+    'rotation': lambda: {'type': 'array', 'items': _DIMENSION, 'minItems': 4, 'maxItems': 4},
+    'scale_together': lambda: {'type': 'array', 'items': _DIMENSION, 'minItems': 2},
     'shape': lambda: _some({**_NUMBER, 'minimum': 1}, least=1),
     'unit': lambda: _some({'type': 'string'}, least=1),
 }

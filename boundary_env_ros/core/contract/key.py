@@ -26,6 +26,9 @@ from boundary_env_ros.core.contract.grammar import Grammar
 #: Stands for the default of a key that has none.
 REQUIRED = object()
 
+#: What the reference calls keys that are about dimensions of the command.
+DIMENSION, DIMENSIONS = 'name of a dimension', 'names of dimensions'
+
 
 @dataclass(frozen=True, slots=True)
 class Key:

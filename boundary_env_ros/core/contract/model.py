@@ -28,7 +28,7 @@ from boundary_env_ros.core.contract.grammar import (
     VERSION,
     WORD,
 )
-from boundary_env_ros.core.contract.key import Key, Section
+from boundary_env_ros.core.contract.key import DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import (
     Derived,
@@ -529,9 +529,9 @@ class ActionSpec:
         change.LIMIT,
     ] = ()
     max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
-    rotation: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
-    scale_together: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
-    wrap: Annotated[tuple[int, ...], Key(), change.LIMIT] = ()
+    rotation: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()
+    scale_together: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()
+    wrap: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()
     driver_timeout_probe: Annotated[
         Vector,
         Key(unit=OF_VALUE),
@@ -602,10 +602,14 @@ class ActionSpec:
 
         A sequence of numbers without names takes those of the joints that it is measured by.
         """
-        names = value_names(self.source) or value_names(self.feedback.source)
-        if len(names) != self.size:
-            names = tuple(map(str, range(self.size)))
+        names = dimension_names(self.source, self.feedback.source, self.size)
         return tuple(f'{self.name}/{name}' for name in names)
+
+
+def dimension_names(command: Source, feedback: Source, size: int) -> tuple[str, ...]:
+    """Return the names of the dimensions of a group: of the command, or of what measures it."""
+    names = value_names(command) or value_names(feedback)
+    return names if len(names) == size else tuple(map(str, range(size)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, TypeAlias
 
 from boundary_env_ros.core.contract import change
 from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE, UNIT
-from boundary_env_ros.core.contract.key import Key, Section
+from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
 
 #: In place of a unit.
@@ -95,7 +95,7 @@ class Obstacle:
         Of a ``Range``: the side that it looks at. Nothing is known of the other, and nothing
         limited there.
     dimension
-        Index into the command of the forward speed.
+        The dimension of the command that is the forward speed: ``base/linear.x``.
     slow_distance
         Nearer than this, the speed towards it is limited to ``slow_speed`` (LIMITED).
     slow_speed
@@ -117,7 +117,7 @@ class Obstacle:
     frame: Annotated[str, Key(), change.SENSOR] = ''
     zone: Annotated[Sector | Side | Corridor, Key(''), change.LIMIT]
     direction: ClassVar[Annotated[Side, Key(required=True, when=('type', RANGE))]]
-    dimension: Annotated[int, Key(least=0), change.LIMIT]
+    dimension: Annotated[int, Key(least=0, shown=DIMENSION), change.LIMIT]
     slow_distance: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
     slow_speed: Annotated[float, Key(unit='m/s', least=0.0), change.LIMIT]
     stop_distance: Annotated[float, Key(unit='m', least=0.0), change.LIMIT]
@@ -212,8 +212,8 @@ class Workspace:
     ]
     frame: Annotated[str, Key(), change.LIMIT]
     moves: Annotated[Moves, Key(), change.LIMIT]
-    dimensions: Annotated[tuple[int, ...], Key(), change.LIMIT]
-    turn: Annotated[int | None, Key(least=0), change.LIMIT] = None
+    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT]
+    turn: Annotated[int | None, Key(least=0, shown=DIMENSION), change.LIMIT] = None
     inside: ClassVar[Annotated[Section, Key()]] = Section()
     low: Annotated[
         tuple[float | None, ...],

@@ -11,7 +11,13 @@ from typing import Any
 
 from boundary_env_ros.core.contract.group_checks import group_faults
 from boundary_env_ros.core.contract.key import Key, REQUIRED
-from boundary_env_ros.core.contract.model import ActionSpec, Feedback, implied_interface, Interface
+from boundary_env_ros.core.contract.model import (
+    ActionSpec,
+    dimension_names,
+    Feedback,
+    implied_interface,
+    Interface,
+)
 from boundary_env_ros.core.contract.problem_text import said
 from boundary_env_ros.core.contract.sources import (
     Array,
@@ -60,6 +66,11 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
     interface = _interface(key, type_name, values)
     low, high = _bounds(key, interface)
     feedback = key.section('feedback')
+    measured = _feedback(feedback, values, interface, (low, high))
+    names = dimension_names(values.source, measured.source, count)
+    known = {f'{name}/{one}': index for index, one in enumerate(names)}
+    known |= {one: index for index, one in enumerate(names)}
+    key.number_dimensions(known, 'rotation', 'scale_together', 'wrap')
     spec = key.make(
         ActionSpec,
         count=count,
@@ -73,7 +84,7 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
         safe=_safe(key, interface),
         **_limits(key, interface),
         driver_timeout=_driver_timeout(key),
-        feedback=_feedback(feedback, values, interface, (low, high)),
+        feedback=measured,
     )
     if not feedback.has('threshold'):
         # What one step can do is evidence.

@@ -63,7 +63,7 @@ def parse(
     action = parse_action(section, period)
     safety = parse_safety(
         top.section('safety', required=False),
-        sum(group.size for group in action),
+        [dimension for group in action for dimension in group.dimensions],
         period * max(1, len(agent_order)),
     )
     budget = top.inner('latency_budget')

@@ -335,6 +335,21 @@ class Reader:
             result.append(form.unfit if found is None else found)
         return tuple(result)
 
+    def number_dimensions(self, names: Mapping[str, int], *keys: str) -> None:
+        """Put in place of the names of dimensions where these are in the command."""
+        for key in keys:
+            value, expected = self._data.get(key), f'one of {", ".join(names)}'
+            items = list(value) if isinstance(value, (list, tuple)) else [value]
+            found: list[object] = [names.get(i, i) if isinstance(i, str) else i for i in items]
+            for index, item in enumerate(found):
+                if isinstance(item, str):
+                    at: Path = (key,) if items == [value] else (key, index)
+                    self.problem(at, expected, item, nearest(item, names))
+                    # Any that is free, so that nothing more is said of it.
+                    found[index] = next((i for i in names.values() if i not in found), 0)
+            if key in self._data:
+                self._data = {**self._data, key: found[0] if items == [value] else found}
+
     def indices(
         self, key: str, below: int, *, wanted: str = '', right: Collection[int] = ()
     ) -> tuple[int, ...]:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 import math
 
 from boundary_env_ros.core.contract.group_checks import obstacle_faults, place_faults
@@ -27,7 +28,7 @@ from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
 
 
-def parse_safety(key: Reader, size: int, period: float) -> Safety:
+def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safety:
     """
     Return what the gate enforces.
 
@@ -35,12 +36,13 @@ def parse_safety(key: Reader, size: int, period: float) -> Safety:
     ----------
     key
         The section.
-    size
-        Dimensions of the command.
+    dimensions
+        Names of the dimensions of the command.
     period
         Seconds between two actions of one agent, from which the defaults follow.
 
     """
+    names = {name: index for index, name in enumerate(dimensions)}
     # What stops the robot comes first; what ends an episode has more patience.
     silence, ending = max(0.1, min(3.0 * period, 0.5)), max(0.5, 4.0 * period)
     command_timeout = key.value(Safety, 'command_timeout', default=silence)
@@ -69,11 +71,11 @@ def parse_safety(key: Reader, size: int, period: float) -> Safety:
         emergency_stop=''  # said to be none
         if key.is_word('emergency_stop', 'none')
         else key.value(Safety, 'emergency_stop'),
-        obstacles=_obstacles(key, size),
+        obstacles=_obstacles(key, names),
         workspaces=tuple(
-            _workspace(place, name, size) for name, place in _by_name(key, 'workspace')
+            _workspace(place, name, names) for name, place in _by_name(key, 'workspace')
         ),
-        operator=_operator(key.section('operator'), size) if key.has('operator') else None,
+        operator=_operator(key.section('operator'), len(names)) if key.has('operator') else None,
     )
     if safety.emergency_stop_heartbeat is not None and not safety.emergency_stop:
         key.problem(('emergency_stop_heartbeat',), 'a topic under `emergency_stop`', said('none'))
@@ -106,21 +108,22 @@ def _operator(key: Reader, size: int) -> Operator:
 # Obstacles ---------------------------------------------------------------------------------------
 
 
-def _obstacles(safety: Reader, size: int) -> tuple[Obstacle, ...]:
+def _obstacles(safety: Reader, names: Mapping[str, int]) -> tuple[Obstacle, ...]:
     """Return the only rule, or several in the order of their names."""
     if not safety.has('obstacle'):
         rules = _by_name(safety, 'obstacles')
-        return tuple(_obstacle(rule, name, size) for name, rule in rules)
+        return tuple(_obstacle(rule, name, names) for name, rule in rules)
     if safety.has('obstacles'):
         safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
         safety.skip('obstacles')
-    return (_obstacle(safety.section('obstacle'), '', size),)
+    return (_obstacle(safety.section('obstacle'), '', names),)
 
 
-def _obstacle(key: Reader, name: str, size: int) -> Obstacle:
+def _obstacle(key: Reader, name: str, names: Mapping[str, int]) -> Obstacle:
+    key.number_dimensions(names, 'dimension')
     type_name = key.value(Obstacle, 'type')
     rule = key.make(Obstacle, name=name, type=type_name, zone=_zone(key, type_name))
-    key.report(obstacle_faults(rule, size))
+    key.report(obstacle_faults(rule, len(names)))
     key.finish()
     return rule
 
@@ -139,7 +142,9 @@ def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
 # Places ------------------------------------------------------------------------------------------
 
 
-def _workspace(key: Reader, name: str, size: int) -> Workspace:
+def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
+    key.number_dimensions(names, 'dimensions', 'turn')
+    size = len(names)
     type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     before = len(key.problems)

@@ -174,7 +174,7 @@ MEANING: list[tuple[Path_, object]] = [
     (('observation', 'scan', 'topic'), 'lidar/scan'),
     (('observation', 'front', 'encoding'), 'bgr8'),
     (('privileged', 'true_pose', 'max_age'), 0.3),
-    (('action', 'base', 'fields'), ['twist.linear.y', 'twist.angular.z']),
+    (('action', 'base', 'fields'), ['twist.linear.x', 'twist.angular.y']),
     (('action', 'base', 'high'), [0.79, 1.5]),
     (('action', 'base', 'out_of_bounds'), 'reject'),
     (('action', 'base', 'safe'), [0.0, 0.1]),

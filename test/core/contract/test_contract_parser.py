@@ -742,3 +742,15 @@ def test_the_order_of_keys_in_parameters_of_a_task_reaches_nobody() -> None:
     one, other = (parse(d, tasks=TASKS).task.parameters for d in (shipped_data(), data))
     assert list(one['scenarios']) == list(other['scenarios']) == sorted(scenarios)  # type: ignore[call-overload]
     assert list(one) == list(other)
+
+
+def test_a_dimension_is_called_by_its_name() -> None:
+    place = ('safety', 'obstacle', 'dimension')
+    together = ('action', 'base', 'scale_together')
+    counted = shipped({place: 0, together: [0, 1]})
+    assert shipped({place: 'base/linear.x', together: ['linear.x', 'base/angular.z']}) == counted
+    [problem] = problems_of({place: 'base/linear.X'})
+    assert (problem.path, problem.expected) == (place, 'one of base/linear.x, base/angular.z')
+    assert problem.hint == "Did you mean 'base/linear.x'?"
+    [problem] = problems_of({together: ['linear.x', 'angular']})
+    assert problem.path == (*together, 1)

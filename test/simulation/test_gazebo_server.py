@@ -213,3 +213,38 @@ def test_a_world_that_runs_is_asked_for_no_steps() -> None:
     state = run(running.put(PLACE, 'cart', 'goal'))
     assert gazebo.asked == ['place cart', 'place goal']
     assert state.position[:2] == pytest.approx([1.0, -2.0])
+
+
+# As a server of Fortress said it: ms, then x, y, yaw, forward, sideways and turning speed.
+RECORDED = (
+    (4240, -1.1276, -2.7941, 0.1451, 0.8001, -0.0001, 0.0680),
+    (4780, -0.9158, -2.7631, 0.1454, 0.0077, 0.0, 0.0),
+    (4800, -0.9158, -2.7631, 0.1454, 0.0, 0.0, 0.0),
+    (4860, -3.8209, -2.9557, -0.4081, -129.5055, -66.4871, -27.6760),
+    (4880, -3.8209, -2.9557, -0.4081, 0.0, 0.0, 0.0),
+)
+
+
+class Recorded(Gazebo):
+    """A server whose cart does what was recorded of a reset at 0.8 m/s, whatever it is told."""
+
+    def iterate(self) -> None:
+        ms = self.iterations * 2
+        at, x, y, yaw, ahead, aside, turn = max(row for row in RECORDED if row[0] <= ms)
+        self.truth = state_of(
+            at * 1_000_000,
+            (x, y, 0.1),
+            (0.0, 0.0, math.sin(yaw / 2.0), math.cos(yaw / 2.0)),
+            (ahead, aside, 0.0),
+            (0.0, 0.0, turn),
+            0,
+        )
+
+
+def test_a_recorded_reset_ends_when_the_cart_is_in_its_place_and_the_false_twist_is_over() -> None:
+    gazebo = Recorded()
+    gazebo.iterations = 4240 // 2
+    place = Placing(start=(-3.8209, -2.9557, -0.4081), goal=(3.0, 0.0))
+    state = run(world(gazebo).put(place, 'cart', 'goal'))
+    assert gazebo.asked[0] == 'step 300'
+    assert state.at_ns == 4_880_000_000

@@ -12,7 +12,6 @@ import json
 import math
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.errors import DigestMismatch
 
 
 def digest_of(contract: Contract) -> str:
@@ -25,24 +24,6 @@ def digest_of(contract: Contract) -> str:
     """
     text = json.dumps(_meaning(contract), sort_keys=True, separators=(',', ':'), allow_nan=False)
     return f'sha256:{hashlib.sha256(text.encode()).hexdigest()}'
-
-
-def require_same(ours: str, theirs: str, *, us: str, them: str) -> None:
-    """
-    Refuse to work with a party that has another contract.
-
-    Raises
-    ------
-    DigestMismatch
-        Naming both digests, unless they are equal.
-
-    """
-    if ours != theirs:
-        raise DigestMismatch(
-            f'The contract of {them} is not that of {us} '
-            f'(expected the digest {ours}, got {theirs or "none"}). '
-            'Start both with the same contract file, pacing and task version.'
-        )
 
 
 def _meaning(value: object) -> object:

@@ -18,7 +18,7 @@ import yaml
 from boundary_env_ros.core.contract import model as contract_module
 from boundary_env_ros.core.contract import safety as safety_module
 from boundary_env_ros.core.contract import sources as sources_module
-from boundary_env_ros.core.contract.digest import digest_of, require_same
+from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import (
     Corridor,
@@ -29,7 +29,7 @@ from boundary_env_ros.core.contract.safety import (
     Workspace,
 )
 from boundary_env_ros.core.contract.sources import Paths
-from boundary_env_ros.errors import ContractError, DigestMismatch
+from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
 
 CONTRACT = shipped()
@@ -393,19 +393,3 @@ def test_the_pacing_is_meaning() -> None:
 )
 def test_the_distribution_and_the_version_of_the_task_are_meaning(tasks: object) -> None:
     assert digest(shipped_data(), tasks) != SHIPPED
-
-
-def test_parties_of_the_same_contract_work_together() -> None:
-    require_same(SHIPPED, SHIPPED, us='gate', them='environment')
-
-
-@pytest.mark.parametrize('theirs', ['', 'sha256:' + '0' * 64])
-def test_parties_of_different_contracts_refuse_each_other(theirs: str) -> None:
-    with pytest.raises(DigestMismatch) as caught:
-        require_same(SHIPPED, theirs, us='the gate', them='the environment')
-    text = str(caught.value)
-    assert text.startswith(
-        'The contract of the environment is not that of the gate (expected the digest sha256:'
-    )
-    assert (theirs or 'none') in text
-    assert 'same contract file, pacing and task version' in text

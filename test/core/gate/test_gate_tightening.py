@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 import math
 
@@ -23,6 +24,7 @@ from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.errors import RequestRejected
 
 LIMITS = Limits.of(shipped())
+PROFILED = replace(LIMITS, acceleration=(2.0, 8.0))
 
 
 # What is accepted --------------------------------------------------------------------------------
@@ -53,10 +55,11 @@ LIMITS = Limits.of(shipped())
 def test_what_is_not_stricter_is_refused_with_its_number(
     runtime_limits: RuntimeLimits, sentence: str
 ) -> None:
-    with pytest.raises(RequestRejected) as caught:
-        tightened_limits(LIMITS, runtime_limits)
-    assert sentence in str(caught.value)
-    assert ', got ' in str(caught.value)
+    for limits in (LIMITS, PROFILED):
+        with pytest.raises(RequestRejected) as caught:
+            tightened_limits(limits, runtime_limits)
+        assert sentence in str(caught.value)
+        assert ', got ' in str(caught.value)
 
 
 def test_a_quaternion_has_no_bounds_that_could_be_stricter() -> None:

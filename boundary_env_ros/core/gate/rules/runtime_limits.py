@@ -12,7 +12,7 @@ from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.errors import RequestRejected
 
-_NUMBERS = (('low', ge), ('high', le), ('rate', le))
+_NUMBERS = {'low': ge, 'high': le, 'rate': le}
 
 
 def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
@@ -27,13 +27,14 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
 
     """
     size = len(declared.low)
-    for name, _ in _NUMBERS:
+    for name in _NUMBERS:
         values: Vector = getattr(runtime_limits, name)
         if values and len(values) != size:
             raise RequestRejected(
                 f'Wrong number of values of `{name}` (expected {size}, one for each dimension '
                 f'of the command, got {len(values)}).'
             )
+        _refuse_looser(declared, name, values or getattr(declared, name), 'the contract says')
     timeout = runtime_limits.command_timeout
     if timeout is None:
         timeout = declared.safety.command_timeout
@@ -75,20 +76,23 @@ def refuse_looser(before: Limits, after: Limits, what: str) -> None:
         Naming the first number that is.
 
     """
-    for name, stricter in _NUMBERS:
-        for i, (was, value) in enumerate(
-            zip(getattr(before, name), getattr(after, name), strict=True)
-        ):
-            if not (stricter(value, was) and (name != 'rate' or value > 0.0)):
-                sign = 'at least' if stricter is ge else 'more than 0 and at most'
-                sign = 'at most' if name == 'high' else sign
-                raise RequestRejected(
-                    f'`{name}` of {before.names[i]} is looser than {what} '
-                    f'(expected {sign} {was:g}, got {value:g}).'
-                )
+    for name in _NUMBERS:
+        _refuse_looser(before, name, getattr(after, name), what)
     was, value = before.safety.command_timeout, after.safety.command_timeout
     if not 0.0 < value <= was:
         raise RequestRejected(
             f'`command_timeout` is looser than {what} '
             f'(expected more than 0 and at most {was:g} s, got {value:g} s).'
         )
+
+
+def _refuse_looser(before: Limits, name: str, values: Vector, what: str) -> None:
+    stricter = _NUMBERS[name]
+    for i, (was, value) in enumerate(zip(getattr(before, name), values, strict=True)):
+        if not (stricter(value, was) and (name != 'rate' or value > 0.0)):
+            sign = 'at least' if stricter is ge else 'more than 0 and at most'
+            sign = 'at most' if name == 'high' else sign
+            raise RequestRejected(
+                f'`{name}` of {before.names[i]} is looser than {what} '
+                f'(expected {sign} {was:g}, got {value:g}).'
+            )

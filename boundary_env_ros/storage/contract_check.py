@@ -78,7 +78,7 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
     return ContractCheck(
         source=source,
         problems=tuple(sorted(found, key=lambda problem: problem.line or 0)),
-        notes=(*_on_trust(loaded), *filter(None, (messages.note, note))),
+        notes=(*_on_trust(loaded), *_never_seen(loaded), *filter(None, (messages.note, note))),
         name=loaded.contract.name,
         version=loaded.contract.version,
         digest=loaded.digest,
@@ -143,6 +143,23 @@ def _on_trust(loaded: LoadedContract) -> Iterator[str]:
             'the gate dies. Declare `driver_timeout_probe`, a small command, and the gate '
             'measures it before it '
             'can be armed.'
+        )
+
+
+def _never_seen(loaded: LoadedContract) -> Iterator[str]:
+    """Yield the groups whose commands change too little in a period to be seen executed."""
+    period = loaded.contract.period
+    for group in loaded.contract.action:
+        least = [2.0 * threshold for threshold in group.feedback.threshold]
+        if any(period * rate >= each for rate, each in zip(group.rate, least, strict=True)):
+            continue
+        path: KeyPath = ('action', group.name, 'feedback', 'threshold')
+        yield (
+            f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): in every step it '
+            'will be unknown when a command was executed: to be seen it has to change by twice '
+            f'the threshold (expected at most {period * max(group.rate) / 2.0:g}, half of what '
+            f'{period:g} s can change, got {min(group.feedback.threshold):g}). Lower it, or leave '
+            'it out.'
         )
 
 

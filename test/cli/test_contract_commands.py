@@ -52,6 +52,15 @@ def line_of(path: Path, part: str) -> int:
 # check -------------------------------------------------------------------------------------------
 
 
+def test_a_threshold_that_no_command_can_reach_is_noted(tmp_path: Path, capsys: Output) -> None:
+    path = written(tmp_path, ('threshold: [0.03, 0.15]', 'threshold: [0.3, 1.5]'))
+    assert main(['contract', 'check', str(path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    note = next(line for line in told if 'feedback.threshold' in line)
+    assert 'in every step it will be unknown when a command was executed' in note
+    assert note.endswith('Lower it, or leave it out.')
+
+
 @pytest.mark.parametrize('path', [*SHIPPED, *GOOD], ids=lambda path: path.stem)
 def test_a_good_contract_has_no_problem(path: Path, capsys: Output) -> None:
     assert main(['contract', 'check', str(path)]) == 0

@@ -128,6 +128,8 @@ def _instants(one: OneStep) -> Iterator[str]:
         yield '  The evidence of the execution came after the step had been closed.'
     if actuated is not None and quantum is not None:
         yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
+    elif actuated is None and now.commanded is not None and one.contract is not None:
+        yield f'  Execution was not seen: {_unseen(now, one.contract)}.'
     if now.tick_error is not None:
         when = 'before' if now.tick_error < 0 else 'after'
         yield f'  The tick came {1000 * abs(now.tick_error):.3g} ms {when} its due time.'
@@ -136,6 +138,20 @@ def _instants(one: OneStep) -> Iterator[str]:
             f'  Clock of {offset.host} minus {offset.reference}: {1000 * offset.offset:.3g} ms, '
             f'within {1000 * offset.uncertainty:.3g} ms.'
         )
+
+
+def _unseen(now: Transition, contract: Contract) -> str:
+    """Return why it is not known when the command was executed."""
+    threshold = [each for group in contract.action for each in group.feedback.threshold]
+    answer = now.answer
+    if answer is not None and all(
+        abs(command - before) < 2.0 * least
+        for before, command, least in zip(
+            answer.previous_command, answer.command, threshold, strict=False
+        )
+    ):
+        return 'the command changed by less than twice `feedback.threshold` of the contract'
+    return 'no feedback came in time that had moved past the command before it'
 
 
 def _ms(nanoseconds: int) -> str:

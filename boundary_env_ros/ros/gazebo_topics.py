@@ -45,7 +45,8 @@ class GazeboTopics(Node):
     def _carry(self, topic: str, type_name: str, kind: str, entry: dict[str, Any]) -> None:
         if kind == _CLOCK:
             self._clock_type = message_class(type_name)
-            self._clock = self.create_publisher(self._clock_type, topic, names.SENSOR)
+            reliable = names.profile(10, reliable=True)
+            self._clock = self.create_publisher(self._clock_type, topic, reliable)
             hear: Any = self._on_clock
         else:
             if type_name.startswith('ros_gz_interfaces/'):

@@ -14,12 +14,12 @@ import sys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 NODES = (
-    'policy_server',
     'environment',
+    'gazebo_bridge',
+    'policy_server',
     'recorder',
     'safety_gate',
     'simulated_robot',
-    'gazebo_bridge',
 )
 INTERFACES = sorted(
     path.relative_to(REPOSITORY).as_posix()

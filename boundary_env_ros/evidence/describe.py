@@ -123,7 +123,7 @@ def describe(
 
 def as_data(contract: Contract, digest: str) -> dict[str, object]:
     """Return the same as plain data: the owners, and all attributes of the contract."""
-    data = plain(contract, 'hold_position')
+    data = plain(contract, 'hold_position', endless='none')
     for section in ('observation', 'state', 'privileged'):
         for field, spec in zip(data[section], getattr(contract, section), strict=True):
             field['rank'] = len(spec.shape)

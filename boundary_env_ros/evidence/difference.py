@@ -270,7 +270,8 @@ def _text(value: object) -> str:
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, float):
-        return 'hold_position' if math.isnan(value) else repr(value).removesuffix('.0')
+        word = 'none' if math.isinf(value) else repr(value).removesuffix('.0')
+        return 'hold_position' if math.isnan(value) else word
     if isinstance(value, (FieldSpec, ActionSpec)):
         return f'{value.name}, of shape [{", ".join(map(str, _shape(value)))}]'
     if is_dataclass(value):

@@ -403,20 +403,20 @@ class ActionSpec:
         known where that is. No stop sends a robot to a place: a pose to begin in belongs to the
         reset.
     max_velocity
-        Of a position: the greatest velocity of the commands that are sent, from the measured state
-        on, whatever is asked for. Of a velocity it is short for ``low`` and ``high``. In a group
-        of several interfaces, ``none`` stands for a dimension that a limit is not of.
+        Greatest velocity of the commands that are sent, from the measured state on, whatever is
+        asked for; a position needs it. Of a velocity it is short for ``low`` and ``high``. In a
+        group of several interfaces, ``none`` stands for a dimension that a limit is not of.
     max_acceleration
-        The same of the acceleration; a velocity needs it. With it on a position, or with
-        ``max_jerk``, the command follows a
+        Greatest acceleration of the commands that are sent; a velocity needs it. With it on a
+        position, or with ``max_jerk``, the command follows a
         [profile](nodes/safety_gate.md#velocity-acceleration-jerk) that can come to rest within the
         bounds at any time; it needs the extra ``motion``.
     max_jerk
-        The same of the jerk.
+        Greatest jerk of the commands that are sent.
     max_deceleration
-        Of a velocity: the deceleration of a stop, down to ``safe``.
+        Greatest deceleration of a stop, of a velocity: on its way to ``safe``.
     max_effort_rate
-        Of an effort, which needs it: how fast it may change, in a stop too.
+        Most that an effort may change, in a stop too; an effort needs it.
     max_tracking_error
         Where the last command and what the robot did differ by more than this, the limits [begin
         anew](nodes/safety_gate.md#where-the-limits-begin) from what it did; of a speed from no

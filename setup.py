@@ -78,9 +78,11 @@ setup(
         'report': ['Pillow>=10'],
         'ros': list(DISTRIBUTIONS[selected_distro()].run),
         'sb3': ['stable-baselines3>=2.4'],
+        'signed': ['cryptography>=40'],
         'sim': ['mujoco>=3.5'],
         'test': [
             'colcon-common-extensions',
+            'cryptography>=40',
             'h5py>=3.8',
             'hypothesis>=6.100',
             'jsonschema>=4.18',

@@ -39,12 +39,16 @@ MISSING = 4
     type=PathType(),
 )
 @contract_option('the contract to check the record against (default: the one in it)')
+@option('--key', type=PathType(), metavar='FILE', help='public key that must have signed it (PEM)')
+@option('--head', metavar='HASH', help='head that its chain must have, as the recorder printed it')
 @json_option
 @option('--rules', is_flag=True, help='list all rules')
 @option('--explain', metavar='RULE', help='print the page of a rule')
 def audit(
     path: Path | None,
     contract: str | None,
+    key: Path | None,
+    head: str | None,
     as_json: bool,
     rules: bool,
     explain: str | None,
@@ -58,6 +62,7 @@ def audit(
 
       boundary-env audit runs/demo-20261122-024000
       boundary-env audit bag/ --contract my_robot.yaml --json
+      boundary-env audit runs/demo-20261122-024000 --key robot.pub.pem
       boundary-env audit --explain values-from-sensors
 
     Exit codes:
@@ -77,9 +82,15 @@ def audit(
         return DONE
     from boundary_env_ros.evidence.audit.audit import audit_path
     from boundary_env_ros.storage.contract_file import load
+    from boundary_env_ros.storage.signing import public_key
 
     assert path is not None  # one of the three was given
-    report = audit_path(path, None if contract is None else load(contract).contract)
+    report = audit_path(
+        path,
+        None if contract is None else load(contract).contract,
+        key=b'' if key is None else public_key(key),
+        head=head or '',
+    )
     print_result(report, as_json=as_json)
     return _exit_code(report)
 

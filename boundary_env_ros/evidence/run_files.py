@@ -23,6 +23,7 @@ from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
+    Follow,
     Message,
     Piece,
     Record,
@@ -152,9 +153,13 @@ class Run:
                 if not isinstance(piece, Message):
                     yield piece
 
-    def pieces(self, topics: frozenset[str]) -> Iterator[Piece]:
-        """Yield every record, and the raw messages of some topics, as they follow each other."""
-        return self.entries() if self._source is None else self._source.pieces(topics)
+    def pieces(self, topics: frozenset[str], follow: Follow | None = None) -> Iterator[Piece]:
+        """
+        Yield every record, and the raw messages of some topics, as they follow each other.
+
+        ``follow`` gets every message of a bag.
+        """
+        return self.entries() if self._source is None else self._source.pieces(topics, follow)
 
     # Contract ------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 import os
 from pathlib import Path
+import time
 from types import TracebackType
 from typing import NoReturn
 
@@ -44,6 +45,7 @@ from boundary_env_ros.storage.bag_metadata import (
 )
 from boundary_env_ros.storage.disk_errors import reason, way_out
 from boundary_env_ros.storage.mcap_file import McapFile, WrittenTopic
+from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, CHAIN_TYPE, INTERVAL, RecordChain
 
 __all__ = ['McapLog', 'OfferedQos']
 
@@ -75,6 +77,8 @@ class McapLog:
         ROS distribution of the messages.
     custom_data
         Anything else to keep in ``metadata.yaml``.
+    chain
+        The chain over its messages, of which a link is written every few seconds and at the end.
 
     Raises
     ------
@@ -93,8 +97,11 @@ class McapLog:
         split_duration: float = 0.0,
         ros_distro: str = '',
         custom_data: Mapping[str, str] | None = None,
+        chain: RecordChain | None = None,
     ) -> None:
         self.folder = folder
+        self._chain = chain
+        self._link_due = time.monotonic() + INTERVAL
         self._chunk_size = chunk_size
         self._compress = compress
         self._split_size = split_size
@@ -108,8 +115,8 @@ class McapLog:
         self._counts: dict[str, int] = {}
         self._complete_bytes = 0
         self._unsynced: list[int] = []
-        # Messages that a split repeated, which nobody gave to `write`.
-        self._repeated = 0
+        # Links of the chain, and messages that a split repeated: nobody gave them to `write`.
+        self._added = 0
         self._metadata_changed = False
         self._closed = False
         self._failure = ''
@@ -158,7 +165,7 @@ class McapLog:
 
     @property
     def _finished_messages(self) -> int:
-        return sum(file.messages for file in self._complete) - self._repeated
+        return sum(file.messages for file in self._complete) - self._added
 
     def note(self, key: str, text: str) -> None:
         """Keep something else in ``metadata.yaml``, with the next change of it, or at the end."""
@@ -212,6 +219,8 @@ class McapLog:
         self._topics[name] = topic
         self._counts[name] = 0
         self._metadata_changed = True
+        if self._chain is not None and type_name != CHAIN_TYPE:
+            self._chain.add_topic(name, type_name, definition_text)
 
     def keep(self, topic: str, key: str, data: bytes, publish_time_ns: int) -> None:
         """
@@ -263,7 +272,7 @@ class McapLog:
         try:
             if self._is_full(log_time_ns):
                 self._split(log_time_ns)
-            self._file.write(topic, data, log_time_ns, publish_time_ns)
+            self._write(topic, data, log_time_ns, publish_time_ns)
         except (OSError, RecordError) as error:
             self._fail(error)
 
@@ -278,9 +287,12 @@ class McapLog:
 
         """
         self._check_usable()
+        chain = self._chain
         try:
             if self._metadata_changed:
                 self._write_metadata(finished=False)
+            if chain is not None and chain.is_new and time.monotonic() >= self._link_due:
+                self._write_link(chain, closed=False)
             self._file.flush()
         except (OSError, RecordError) as error:
             self._fail(error)
@@ -327,6 +339,8 @@ class McapLog:
                 self._write_metadata(finished=False)
             return
         try:
+            if self._chain is not None:
+                self._write_link(self._chain, closed=True)
             self._file.finish(self._metadata([self._file.description], self._file.count))
             self._unsynced.append(self._file.descriptor())
             descriptors, self._unsynced = self._unsynced, []
@@ -357,6 +371,22 @@ class McapLog:
             raise RecordError(self._failure)
         if self._closed:
             raise RecordError(f'{self.path} is closed, with {self.messages} messages.')
+
+    def _write(self, topic: str, data: bytes, log_time: int, publish_time: int) -> None:
+        self._file.write(topic, data, log_time, publish_time)
+        if self._chain is not None:
+            self._chain.add(topic, data, log_time)
+
+    def _write_link(self, chain: RecordChain, *, closed: bool) -> None:
+        """Write what the chain has come to, and keep its head in the metadata at the end."""
+        if CHAIN_TOPIC not in self._topics:
+            self.add_topic(CHAIN_TOPIC, CHAIN_TYPE, chain.definition, chain.type_hash)
+        data, log_time = chain.link(closed=closed)
+        self._file.write(CHAIN_TOPIC, data, log_time, log_time)
+        self._added += 1
+        self._link_due = time.monotonic() + INTERVAL
+        if closed:
+            self.note('chain_head', chain.head.hex())
 
     # Files ---------------------------------------------------------------------------------------
 
@@ -396,8 +426,8 @@ class McapLog:
             self._counts[topic.name] += done.count(topic.name)
             self._file.add_topic(topic)
         for (name, _), (data, publish_time) in self._kept.items():
-            self._file.write(name, data, log_time, publish_time)
-            self._repeated += 1
+            self._write(name, data, log_time, publish_time)
+            self._added += 1
         self._write_metadata(finished=False)
 
     def _fail(self, error: Exception) -> NoReturn:

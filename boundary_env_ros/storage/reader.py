@@ -24,6 +24,7 @@ from boundary_env_ros.storage.mcap_scan import MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
+    Follow,
     Message,
     MessageDecoder,
     Overview,
@@ -83,24 +84,38 @@ class _BagSource(RecordSource):
         """Yield the messages of some topics."""
         return (piece for piece in self._read((), topics) if isinstance(piece, Message))
 
-    def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
+    def pieces(
+        self, topics: Collection[str] = (), follow: Follow | None = None
+    ) -> Iterator[Piece]:
         """Yield every record, and the messages of some topics, as they stand in the files."""
         records = 0
         try:
-            for piece in self._read(RECORDS, topics):
+            for piece in self._read(RECORDS, topics, follow):
                 records += not isinstance(piece, Message)
                 yield piece
         except RecordError as error:
             yield Unreadable(place=f'behind record {records}', why=str(error))
 
-    def _read(self, types: Container[str], topics: Container[str] | None) -> Iterator[Piece]:
+    def _read(
+        self,
+        types: Container[str],
+        topics: Container[str] | None,
+        follow: Follow | None = None,
+    ) -> Iterator[Piece]:
         records: dict[tuple[str, bytes], Decoder[Record]] = {}
         messages: dict[tuple[str, bytes], MessageDecoder] = {}
         for file in self._files:
             numbers: dict[str, int] = {}
             for channel, log_time, publish_time, data in file.messages(
-                lambda channel: channel.type in types or topics is None or channel.topic in topics
+                lambda channel: (
+                    follow is not None
+                    or channel.type in types
+                    or topics is None
+                    or channel.topic in topics
+                )
             ):
+                if follow is not None:
+                    follow(channel, log_time, publish_time, data)
                 topic, kind = channel.topic, channel.type
                 key = (kind, channel.definition)
                 if topics is None or topic in topics:
@@ -166,7 +181,9 @@ class _JsonlSource(RecordSource):
     def _entry(self, transition: Transition, line: int) -> Entry:
         return Entry(transition, '', transition.closed.ros.nanoseconds, self.path, line)
 
-    def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
+    def pieces(
+        self, topics: Collection[str] = (), follow: Follow | None = None
+    ) -> Iterator[Piece]:
         """Yield the transitions."""
         number = 0
         try:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, overload, Protocol, TypeAlias, TypeVar
@@ -15,6 +15,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.mcap_scan import Channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +162,9 @@ class Unreadable:
     why: str
 
 
+#: Gets channel, log time, publish time and bytes of a message.
+Follow: TypeAlias = Callable[[Channel, int, int, bytes], None]
+
 Piece: TypeAlias = Entry | Message | Unreadable
 
 
@@ -256,11 +260,14 @@ class RecordSource(ABC):
         """
 
     @abstractmethod
-    def pieces(self, topics: Collection[str] = ()) -> Iterator[Piece]:
+    def pieces(
+        self, topics: Collection[str] = (), follow: Follow | None = None
+    ) -> Iterator[Piece]:
         """
         Yield every record, and the messages of some topics, as they follow each other.
 
-        What cannot be read is yielded as what it is, and what follows it too.
+        What cannot be read is yielded as what it is, and what follows it too. ``follow`` gets
+        every message of a bag.
         """
 
     @abstractmethod

@@ -36,6 +36,7 @@ from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
 from boundary_env_ros.storage.mcap_repair import described, Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.run_folder import RunFolder
 
 #: What is being written, until it takes the place of the old file.
@@ -157,6 +158,19 @@ class _Work:
             write_atomically(folder / METADATA, text.encode())
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
+        if found:
+            self._tell_of_chain(folder)
+
+    def _tell_of_chain(self, folder: Path) -> None:
+        """Say what is left of the chain over the messages, which only their recorder can close."""
+        chain = ChainCheck()
+        for _ in open_records(folder).pieces((), chain.add):
+            pass
+        if chain.last is not None:
+            self._lost.append(
+                f'the chain over the messages as a whole: it confirms {chain.confirmed} of the '
+                f'{chain.messages} that are left'
+            )
 
     def _is_whole(self, path: Path) -> bool:
         """Return whether the writer of a file closed it, and all of it can still be read."""

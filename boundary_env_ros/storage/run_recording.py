@@ -34,6 +34,7 @@ from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
+from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
@@ -96,6 +97,9 @@ class RunRecording:
     min_free_space
         Bytes to leave free on the disk: when there are fewer, :meth:`flush` fails, and
         :meth:`close` completes all files. 0: until it is full.
+    sign
+        Returns signature and public key for the head of the chain over the bag; None: it is not
+        signed. See :mod:`boundary_env_ros.storage.signing`.
     system_time
         Nanoseconds of system time, which the index is stamped with.
 
@@ -118,6 +122,7 @@ class RunRecording:
         split_size: int = 0,
         split_duration: float = 0.0,
         min_free_space: int = 0,
+        sign: Callable[[bytes], tuple[bytes, bytes]] | None = None,
         system_time: Callable[[], int] = time.time_ns,
     ) -> None:
         self.run = run
@@ -141,12 +146,14 @@ class RunRecording:
         self._contradicted: set[str] = set()
         self._notices: deque[str] = deque()
         write_atomically(run.contract, contract.text.encode())
+        self._chain = RecordChain(sign)
         self._bag = McapLog(
             run.bag,
             custom_data=custom_data,
             ros_distro=ros_distro,
             split_size=split_size,
             split_duration=split_duration,
+            chain=self._chain,
         )
         self._transitions = 0
         self._first_kept = False
@@ -176,6 +183,11 @@ class RunRecording:
     def transitions(self) -> int:
         """Return the number of transitions written."""
         return self._transitions
+
+    @property
+    def head(self) -> str:
+        """Return the head of the chain over the bag, hexadecimal: once closed, for all of it."""
+        return self._chain.head.hex()
 
     @property
     def episode_runs(self) -> bool:
@@ -437,6 +449,7 @@ class RunRecording:
 
         """
         failures = []
+        self._chain.episodes = len(self._episodes.index.rows)
         for file in (self._bag, self._episodes):
             try:
                 file.close()

@@ -482,6 +482,7 @@ def test_every_message_that_holds_a_record_is_mirrored() -> None:
     of_the_nodes = {
         'ContractDescription',
         'EnvironmentEvent',
+        'RecordChain',
         'RecorderStatus',
         'Result',
         'SpaceField',

@@ -16,6 +16,7 @@ from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.registration import IDS
+from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
@@ -109,4 +110,5 @@ def test_services_that_the_page_calls_served_are_served_and_no_others() -> None:
 def test_topics_on_the_page_are_those_of_the_package() -> None:
     names = text_of('boundary_env_ros/ros/names.py')
     topics = {cells[1] for cells in rows(section(MESSAGES, 'Messages on topics'))} - {'—'}
-    assert {code(topic)[0] for topic in topics} == set(re.findall(r"'(boundary/\w+)'", names))
+    topics_of_the_nodes = set(re.findall(r"'(boundary/\w+)'", names))
+    assert {code(topic)[0] for topic in topics} == topics_of_the_nodes | {CHAIN_TOPIC[1:]}

@@ -25,6 +25,7 @@ from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
+from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.records import ContractDescription
 
 Tape = list[Sent]
@@ -70,7 +71,7 @@ def wire(sent: Sent) -> bytes:
 
 def write_bag(folder: Path, tape: Iterable[Sent]) -> None:
     """Write a bag in the order of the log times."""
-    with McapLog(folder, compress=False) as log:
+    with McapLog(folder, compress=False, chain=RecordChain()) as log:
         for _ in write_to(log, tape):
             pass
 

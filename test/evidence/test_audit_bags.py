@@ -11,17 +11,18 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forgeries import FORGERIES, Forgery
 from bag_forging import Forge
-from bag_maker import make_tape, Tape, wire, write_bag
+from bag_maker import make_tape, Tape, write_bag
 from lockstep_maker import LockstepBench
 from record_maker import Bench
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from storage_wire import type_of, typestore
+from storage_wire import typestore
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+from boundary_env_ros.storage.reader import open_records
 
 
 @pytest.fixture(scope='module')
@@ -71,15 +72,16 @@ def test_honest_lockstep_bag_is_clean(tmp_path: Path, lockstep_tape: Tape) -> No
 def test_honest_bag_is_clean_as_others_store_it(
     tmp_path: Path, tape: Tape, plugin: StoragePlugin, mode: CompressionMode
 ) -> None:
+    write_bag(tmp_path / 'own', tape)
     bag = Writer(tmp_path / 'bag', version=9, storage_plugin=plugin)
     bag.set_compression(mode, CompressionFormat.ZSTD)
     with bag as writer:
         topics = {}
-        for sent in sorted(tape, key=lambda item: item.log_time):
-            if sent.topic not in topics:
-                kind = sent.type or type_of(type(sent.what))
-                topics[sent.topic] = writer.add_connection(sent.topic, kind, typestore=typestore())
-            writer.write(topics[sent.topic], sent.log_time, wire(sent))
+        for message in open_records(tmp_path / 'own').messages():
+            topic, kind = message.topic, message.type
+            if topic not in topics:
+                topics[topic] = writer.add_connection(topic, kind, typestore=typestore())
+            writer.write(topics[topic], message.log_time, message.data)
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
     assert report.transitions > 50

@@ -148,7 +148,7 @@ def test_its_raw_messages_are_imported(run: Path, tmp_path: Path, capsys: Output
 def test_of_a_torn_copy_what_is_left_is_recovered(run: Path, tenths: int, capsys: Output) -> None:
     (bag,) = (run / 'bag').glob('*.mcap')
     whole = bag.read_bytes()
-    before = json_of(capsys, 'audit', run)['transitions']
+    before = json_of(capsys, 'audit', run, expected=facts(run)['audit'])['transitions']
     bag.write_bytes(whole[: len(whole) * tenths // 10])
     (run / 'bag/metadata.yaml').unlink()
     assert main(['bag', 'recover', str(run)]) == 0

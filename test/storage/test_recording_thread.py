@@ -23,6 +23,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
 from boundary_env_ros.storage.recording_thread import RecordingThread
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
@@ -99,7 +100,8 @@ def test_everything_is_written_in_its_order(disk: Disk) -> None:
     thread.close(SOON)
     source = open_records(disk.run.path)
     assert source.complete
-    assert [m.log_time - BEGIN for m in source.messages()] == list(range(600))
+    topics = ('/gate_decision', '/transition')
+    assert [m.log_time - BEGIN for m in source.messages(topics)] == list(range(600))
     assert (thread.lost, thread.failure) == (0, None)
 
 
@@ -131,6 +133,7 @@ def test_disk_that_hangs_keeps_nobody_waiting_and_costs_sensors_first(disk: Disk
     assert thread.lost == disk.lost == 200 - taken
     overview = open_records(disk.run.path).overview()
     assert {t.name: t.messages for t in overview.topics} == {
+        CHAIN_TOPIC: 1,
         '/contact': taken + 1,
         '/gate_decision': 0,
         '/transition': 1,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 import gc
 import json
 from pathlib import Path
@@ -17,12 +18,14 @@ from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.auditor import Auditor
+from boundary_env_ros.evidence.audit.chain import check_chain
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same
 from boundary_env_ros.evidence.run_files import Run, with_task
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.records import Message, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -64,7 +67,9 @@ def audit(
     return auditor.report()
 
 
-def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
+def audit_path(
+    path: Path, contract: Contract | None = None, *, key: bytes = b'', head: str = ''
+) -> AuditReport:
     """
     Audit what a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
 
@@ -79,6 +84,10 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
     contract
         Contract to hold the record against, under the pacing of the record, instead of the one in
         the run folder or the bag.
+    key
+        Public Ed25519 key that the chain of the bag must be signed with; empty: any, or none.
+    head
+        Head that the chain must have, hexadecimal, as the recorder printed it; empty: any.
 
     Raises
     ------
@@ -87,7 +96,7 @@ def audit_path(path: Path, contract: Contract | None = None) -> AuditReport:
 
     """
     with _seldom_collecting():
-        return _audited(path, contract)
+        return _audited(path, contract, key, head)
 
 
 @contextmanager
@@ -106,7 +115,7 @@ def _seldom_collecting() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def _audited(path: Path, contract: Contract | None) -> AuditReport:
+def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> AuditReport:
     run = Run(path)
     terms = run.terms() if contract is None else with_task(run.paced(contract))
     auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes, alone=run.is_alone)
@@ -118,8 +127,10 @@ def _audited(path: Path, contract: Contract | None) -> AuditReport:
     folder = RunFolder(path)
     keeps_first = run.is_bag_folder and folder.contract.is_file()
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
-    for piece in run.pieces(auditor.topics):
+    chain, damaged = ChainCheck(), False
+    for piece in run.pieces(auditor.topics, chain.add):
         if isinstance(piece, Unreadable):
+            damaged = True
             auditor.unreadable(piece.place, piece.why)
         elif isinstance(piece, Message):
             auditor.message(piece)
@@ -140,7 +151,9 @@ def _audited(path: Path, contract: Contract | None) -> AuditReport:
         )
     for mismatch, of in index.mismatches(torn=bool(run.tear)) if index is not None else ():
         auditor.find(catalogue.INDEX_AGREES, mismatch, of)
-    return auditor.report(torn=bool(run.tear))
+    damaged = damaged or bool(run.tear or run.holes)
+    told = check_chain(chain, auditor, damaged=damaged, key=key, head=head)
+    return replace(auditor.report(torn=bool(run.tear)), chain=told)
 
 
 def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:

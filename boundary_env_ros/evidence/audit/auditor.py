@@ -195,6 +195,14 @@ class Auditor:
         for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
             self._holes.remove(hole)
 
+    def cannot_check(self, rule: Rule, why: str) -> None:
+        """Note that a rule could not be applied."""
+        self._spared[rule.id, why] = None
+
+    def lacks(self, rule: Rule) -> None:
+        """Note that a rule is broken only where the record is damaged."""
+        self._lacking_of[rule.id] += 1
+
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
         self.find(

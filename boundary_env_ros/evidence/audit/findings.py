@@ -143,6 +143,9 @@ class AuditReport:
         How many of each kind of check there were, excused ones included.
     imported
         How many of the transitions were not recorded, but made afterwards from a bag.
+    chain
+        Of the chain over the messages: ``messages``, how many of them are ``confirmed``, its
+        ``head``, and the ``public_key`` of its signature; empty without a chain.
 
     """
 
@@ -159,6 +162,7 @@ class AuditReport:
     asked: Mapping[str, int] = field(default_factory=dict)
     imported: int = 0
     lacking: Mapping[str, int] = field(default_factory=dict)
+    chain: Mapping[str, object] = field(default_factory=dict)
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there were."""
@@ -226,6 +230,13 @@ class AuditReport:
             )
         if self.contract:
             yield f'Contract: {self.contract}, {self.digest[:19]}...'
+        if self.chain:
+            key = self.chain['public_key']
+            signed = f'signed with the key {key}' if key else 'not signed'
+            yield (
+                f'Chain: {self.chain["confirmed"]} of {self.chain["messages"]} messages '
+                f'confirmed, head {self.chain["head"]}, {signed}.'
+            )
         if self.from_topics:
             counts = ', '.join(f'{count} {what}' for what, count in self.from_topics.items())
             yield f'Held against the raw messages: {counts}.'
@@ -283,6 +294,7 @@ class AuditReport:
             'asked': dict(self.asked),
             'excused_too_often': list(self.beyond),
             'lacking': dict(self.lacking),
+            'chain': dict(self.chain),
             'counts': dict(self.counts),
             'findings': [finding.to_json() for finding in self.findings],
         }

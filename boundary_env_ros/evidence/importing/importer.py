@@ -33,6 +33,7 @@ from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 
 _OFTEN = 500
@@ -168,7 +169,9 @@ class _Importer:
             host=options.host,
             robot_host=contract.robot_host,
         )
-        self._own = sum(1 for c in bag.channels() if c.type.startswith(OWN))
+        self._own = sum(
+            1 for c in bag.channels() if c.type.startswith(OWN) and c.type != CHAIN_TYPE
+        )
         self._copied = {
             name for ears in self._ears.values() for name in ears.names.values() if name in topics
         }

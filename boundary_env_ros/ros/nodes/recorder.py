@@ -34,6 +34,7 @@ from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.recording_thread import RecordingThread
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
+from boundary_env_ros.storage.signing import signer
 
 # How often the queues are emptied, s.
 _POLL_PERIOD = 0.02
@@ -113,6 +114,12 @@ class Recorder(ContractNode):
             'Bytes that are left free on the disk: before there are fewer the run is completed. '
             '0: until it is full.',
         )
+        self.declare(
+            'signing_key',
+            '',
+            'File with a private Ed25519 key (PEM) that signs the record when it is closed; '
+            'empty: it is not signed.',
+        )
 
     @property
     def subscriptions(self) -> Iterator[Subscription]:
@@ -132,6 +139,8 @@ class Recorder(ContractNode):
         self._check_files()
         topics = recorded_topics(self, self.contract)
         # Before the folder is made: an empty one would only be in the way of the next try.
+        key = self.value('signing_key')
+        sign = signer(Path(key).expanduser()) if key else None
         definitions = {topic.type: definition_of(topic.type) for topic in topics}
         self._recording = RunRecording(
             RunFolder.create(Path(place).expanduser().absolute()),
@@ -148,6 +157,7 @@ class Recorder(ContractNode):
             split_size=self.value('max_bag_size'),
             split_duration=self.value('max_bag_duration'),
             min_free_space=self.value('min_free_space'),
+            sign=sign,
         )
         self._writer = RecordingThread(
             self._recording,
@@ -426,7 +436,8 @@ class Recorder(ContractNode):
             return
         self.get_logger().info(
             f'{self._recording.run.path} is closed: {self._recording.messages} messages, '
-            f'{self._recording.transitions} transitions, {self.writer.lost} lost'
+            f'{self._recording.transitions} transitions, {self.writer.lost} lost; the head of its '
+            f'chain is {self._recording.head}'
         )
 
 

@@ -24,8 +24,9 @@ RECORD_COMPLETE = Rule(
 )
 RECORD_CLOSED = Rule(
     'record-closed',
-    'A record was closed by its writer, and does not end in the middle.',
-    'The recorder was killed or still writes; the audit looked at what can be read.',
+    'A record was closed by its writer, and has its beginning, its end and all its topics.',
+    'The recorder was killed or still writes, or the record was cut or filtered; the audit looked '
+    'at what can be read.',
     severity=Severity.SUSPICIOUS,
 )
 RECORD_ENDED = Rule(
@@ -33,6 +34,14 @@ RECORD_ENDED = Rule(
     'The last episode of a record has an ending.',
     'The record was cut off or still goes on; do not count its last episode.',
     severity=Severity.SUSPICIOUS,
+)
+RECORD_UNCHANGED = Rule(
+    'record-unchanged',
+    'The messages of a bag are those that its recorder wrote: its chain confirms all of them, and '
+    'has the signature or the head that was asked for.',
+    'Take another copy of the bag: messages were changed, taken out or put in after it was '
+    'recorded.',
+    raw=True,
 )
 INDEX_AGREES = Rule(
     'index-agrees',
@@ -372,7 +381,7 @@ EMERGENCY_STOP_HEARD = Rule(
 #: The rules by what they are about, in the order of reports and of ``doc/audit.md``.
 GROUPS: Mapping[str, tuple[Rule, ...]] = {
     'The record as a whole': (
-        *(RECORD_COMPLETE, RECORD_CLOSED, RECORD_ENDED),
+        *(RECORD_COMPLETE, RECORD_CLOSED, RECORD_ENDED, RECORD_UNCHANGED),
         *(INDEX_AGREES, FIRST_TRANSITION_SAVED, LABEL_KNOWN),
     ),
     'Who made it, under which contract': (

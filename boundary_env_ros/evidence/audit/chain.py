@@ -1,0 +1,94 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the chain over the messages of a bag says of it, as findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit.auditor import Auditor
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.audit.rules.catalogue import RECORD_CLOSED, RECORD_UNCHANGED
+from boundary_env_ros.storage.record_chain import ChainCheck, ChainLink
+from boundary_env_ros.storage.signing import is_signed
+
+_NO_CHAIN = (
+    'the record has no chain over its messages: nobody can tell whether it was changed after it '
+    'was recorded'
+)
+
+
+def check_chain(
+    chain: ChainCheck, auditor: Auditor, *, damaged: bool, key: bytes, head: str
+) -> Mapping[str, object]:
+    """
+    Note where the chain of a bag breaks, and return what is told of it.
+
+    Parameters
+    ----------
+    chain
+        The chain, which has followed all messages of the bag.
+    auditor
+        What gets the findings.
+    damaged
+        Whether messages are known to be missing: then what is only missing is no contradiction.
+    key, head
+        Public key of the signature and head that the chain must have; empty: any.
+
+    """
+    chain.finish()
+    last = chain.last
+    if last is None:
+        if chain.messages:  # Else the record is no bag, and the auditor says so.
+            auditor.cannot_check(RECORD_UNCHANGED, _NO_CHAIN)
+        if key or head:
+            auditor.find(RECORD_UNCHANGED, Mismatch('record chain', 'a chain', 'none'))
+        return {}
+    for broken in chain.breaks:
+        if broken.only_missing and damaged:
+            auditor.lacks(RECORD_UNCHANGED)
+        else:
+            place = broken.topic or 'record chain'
+            auditor.find(RECORD_UNCHANGED, Mismatch(place, broken.expected, broken.actual))
+    if not damaged:
+        for place, expected in _lacking(chain, last):
+            auditor.find(RECORD_CLOSED, Mismatch(place, expected, 'nothing of it'))
+    if head and last.head.hex() != head.lower():
+        auditor.find(RECORD_UNCHANGED, Mismatch('record chain', f'head {head}', last.head.hex()))
+    _check_signature(last, auditor, key)
+    return {
+        'messages': chain.messages,
+        'confirmed': chain.confirmed,
+        'closed': last.closed,
+        'episodes': last.episodes,
+        'head': last.head.hex(),
+        'public_key': last.public_key.hex(),
+    }
+
+
+def _lacking(chain: ChainCheck, last: ChainLink) -> list[tuple[str, str]]:
+    """Return what the chain says that the bag must have, and has not."""
+    found = [(topic, f'{count} messages') for topic, count in chain.absent.items()]
+    if not chain.from_start:
+        found.append(('record chain', 'the beginning of the bag'))
+    if not last.closed:
+        found.append(('record chain', 'the last link'))
+    return found
+
+
+def _check_signature(last: ChainLink, auditor: Auditor, key: bytes) -> None:
+    signed = last.public_key.hex() or 'none'
+    if key and last.public_key != key:
+        expected = f'a signature with the key {key.hex()}'
+        auditor.find(RECORD_UNCHANGED, Mismatch('record chain', expected, signed))
+    if not last.public_key:
+        return
+    try:
+        valid = is_signed(last.head, last.signature, last.public_key)
+    except RecordError as error:
+        auditor.cannot_check(RECORD_UNCHANGED, str(error))
+    else:
+        if not valid:
+            expected = f'the signature of its head with the key {signed}'
+            auditor.find(RECORD_UNCHANGED, Mismatch('record chain', expected, 'another'))

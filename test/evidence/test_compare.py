@@ -11,6 +11,7 @@ from itertools import combinations
 import math
 import re
 
+import numpy as np
 import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
@@ -23,10 +24,14 @@ from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.compare.compare import compare, compare_sides, simulations
-from boundary_env_ros.evidence.compare.comparison import Comparison
+from boundary_env_ros.evidence.compare.comparison import Comparison, Finding
 from boundary_env_ros.evidence.compare.page import render
+from boundary_env_ros.evidence.compare.permutation import Deals
+from boundary_env_ros.evidence.compare.quantities import Family
 from boundary_env_ros.evidence.compare.side import read_side, Side
-from boundary_env_ros.evidence.compare.text import format_comparison
+from boundary_env_ros.evidence.compare.tables import Table
+from boundary_env_ros.evidence.compare.tests_of_difference import finding_of
+from boundary_env_ros.evidence.compare.text import format_comparison, numbers
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 CONTRACT = cart_contract()
@@ -93,6 +98,25 @@ def test_a_difference_is_told_with_its_size_and_an_interval_around_what_was_plan
     assert quantity.low < real('pose_bias')['pose_bias'] < quantity.high
     assert quantity.size > 1.0
     assert finding.p < quantity.p == finding.corrected < 0.05
+
+
+def test_equal_values_have_no_spread_whatever_the_rounding_of_their_mean() -> None:
+    # The mean of seven times 0.1 is not 0.1: a scatter of 1e-17, and a d of 1e16.
+    first, second = np.full((7, 1), 0.1), np.full((7, 1), 0.3)
+    assert first.std() > 0.0
+    table = Table(
+        family=Family(name='response.delay', what=''),
+        labels=('delay',),
+        units=('s',),
+        spans=(math.nan,),
+        first=first,
+        second=second,
+    )
+    finding = finding_of(table, Deals(7, 7, paired=False), 0.05)
+    assert isinstance(finding, Finding)
+    (quantity,) = finding.quantities
+    assert quantity.size == math.inf
+    assert numbers(quantity)[3] == 'no spread'
 
 
 def test_another_policy_is_found_in_what_it_does_and_not_in_the_robot() -> None:
@@ -304,10 +328,12 @@ def test_a_field_that_one_policy_alone_sees_is_called_privileged() -> None:
 
 
 def test_another_limit_is_a_difference_by_itself() -> None:
-    comparison = held(made(cart_contract(action__base__stop=[1.9, 8.0]), 8), side(101))
+    comparison = held(made(cart_contract(action__base__max_deceleration=[1.9, 8.0]), 8), side(101))
     assert comparison.comparable
     assert comparison.exit_code == 1
-    assert [change.path for change in comparison.contracts.changes] == ['action.base.stop']
+    assert [change.path for change in comparison.contracts.changes] == [
+        'action.base.max_deceleration'
+    ]
 
 
 def test_actions_that_mean_something_else_leave_out_what_hangs_on_them() -> None:

@@ -27,8 +27,10 @@ DEALS = 4999
 _MOST = 20_000_000
 
 _SEED = 20261122
-#: Rounding of a mean, as a share of the values; what scatters by less than a thousand does not.
+#: Rounding of a mean, as a share of the values.
 _ROUNDING = 1e-12
+#: What scatters by less than this share of its greatest value does not scatter.
+NO_SPREAD = 1000.0 * _ROUNDING
 #: Slack for sums that are equal but for the order of their parts.
 _TIE = 1e-9
 
@@ -171,7 +173,7 @@ class Deals:
         both = np.where(known, both, 0.0)
         scale = self._scale(both, known)
         greatest = np.maximum(np.abs(both).max(axis=0), 1e-300)
-        varies = usable & (scale > 1000.0 * _ROUNDING * greatest)
+        varies = usable & (scale > NO_SPREAD * greatest)
         if not varies.any():
             return None
         dealt, shifted = self._dealt(both, known)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.evidence.compare.comparison import Finding, Quantity
-from boundary_env_ros.evidence.compare.permutation import Deals
+from boundary_env_ros.evidence.compare.permutation import Deals, NO_SPREAD
 from boundary_env_ros.evidence.compare.tables import Table
 from boundary_env_ros.evidence.summary.statistics import Proportion
 
@@ -92,14 +92,15 @@ def _corrected(finding: Finding, corrected: float, alpha: float, relevance: floa
 
 
 def _size(first: Array, second: Array) -> float:
-    """Return the difference of means over the standard deviation within the sides."""
+    """Return the difference of means over the standard deviation within the sides, inf if 0."""
     sides = [values[np.isfinite(values)] for values in (first, second)]
     if min(map(len, sides)) < 2:
         return math.nan
     difference = float(sides[1].mean() - sides[0].mean())
     squares = sum(float(((values - values.mean()) ** 2).sum()) for values in sides)
     scatter = math.sqrt(squares / (len(sides[0]) + len(sides[1]) - 2))
-    if scatter > 0.0:
+    # Equal numbers have a mean that is off by a rounding, and so a scatter of that size.
+    if scatter > NO_SPREAD * float(np.abs(np.concatenate(sides)).max()):
         return difference / scatter
     return math.copysign(math.inf, difference) if difference else 0.0
 

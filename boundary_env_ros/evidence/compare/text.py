@@ -84,11 +84,13 @@ def numbers(quantity: Quantity) -> tuple[str, str, str, str, str]:
         interval = f' [{short(quantity.low)}, {short(quantity.high)}]'
     unit = f' {quantity.unit}' if quantity.unit else ''
     size = '' if math.isnan(quantity.size) else f'{quantity.size:+.1f}'
+    if math.isinf(quantity.size):
+        size = 'no spread'
     return (
         short(quantity.first),
         short(quantity.second) + unit,
         f'{quantity.difference:+.3g}{interval}',
-        size.replace('inf', '\N{INFINITY}'),
+        size,
         probability(quantity.p),
     )
 

@@ -171,8 +171,8 @@ class Boundary(Action):
     Parameters
     ----------
     robot
-        The node that is the robot, ``simulated_robot`` or ``simulator``; empty: the drivers of the
-        robot are somebody else's.
+        The node that is the robot, ``simulated_robot`` or ``gazebo_bridge``; empty: the drivers of
+        the robot are somebody else's.
 
     """
 
@@ -211,6 +211,8 @@ class Boundary(Action):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':
                 parameters.append(ParameterFile(given('simulated_robot_params')))
+            elif spec.name == 'gazebo_bridge':
+                parameters.append({'transport': given('transport')})
             elif spec.name == 'recorder':
                 size, duration = given('max_bag_size'), given('max_bag_duration')
                 parameters.append({'max_bag_size': int(size), 'max_bag_duration': float(duration)})

@@ -15,6 +15,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, ExitStack
+from dataclasses import replace
+import math
 import os
 from pathlib import Path
 import shutil
@@ -23,12 +25,22 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.timebase import to_nanoseconds
+from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.errors import MissingDependency
+from boundary_env_ros.evidence.run_files import read_all, Run
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, recorded
+from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.partition import partition
 from boundary_env_ros.simulation.gazebo.transport import Transport
+from boundary_env_ros.simulation.warehouse import ResetTarget
+from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
+from boundary_env_ros.storage.contract_file import load
 
 _CONTRACT = 'warehouse_cart'
 
@@ -110,10 +122,60 @@ def _command(*arguments: object) -> int:
     return subprocess.run([sys.executable, '-m', 'boundary_env_ros.cli.main', *words]).returncode
 
 
+def _apart(run: Path, actuator_delay: float) -> npt.NDArray[np.float64]:
+    """
+    Return where the cart of a record truly was, seen from MuJoCo's under the same commands.
+
+    Shape (steps, 3): along the way, across, both m, and heading, rad.
+    """
+    records = list(read_all(Run(run)))
+    true = {
+        (record.id.episode_id, record.id.step): field.values
+        for record in records
+        if isinstance(record, PrivilegedObservation)
+        for field in record.fields
+        if field.name == 'true_pose'
+    }
+    period = to_nanoseconds(load(_CONTRACT).contract.period)
+    apart = []
+    for record in records:
+        if not isinstance(record, Transition):
+            continue
+        key = record.id.episode_id, record.id.step
+        if record.id.step == 0:
+            cart = WarehouseCart(replace(CartConfig(), actuator_delay=actuator_delay))
+            x, y, yaw = true[key]
+            start = ResetTarget(x=x, y=y, yaw=yaw, goal_x=0.0, goal_y=0.0)
+            cart.reset(start, seed=1, at_ns=0)
+            now = 0
+        elif record.commanded_action and key in true:
+            cart.command(*record.commanded_action, arrived_ns=now)
+            now += period
+            (*_, here) = (r for r in cart.advance(now) if r.sensor == 'ground_truth')
+            x, y, yaw = np.subtract(true[key], (here.payload.x, here.payload.y, here.payload.yaw))
+            cos, sin = math.cos(here.payload.yaw), math.sin(here.payload.yaw)
+            turn = math.remainder(yaw, math.tau)
+            apart.append((cos * x + sin * y, cos * y - sin * x, turn))
+    return np.array(apart)
+
+
+def _tell_engines(run: Path) -> None:
+    """Print how far the engines are apart under the commands that were recorded in Gazebo."""
+    print(f'\nCommands of {run} replayed in MuJoCo; the true poses at most so far apart:')
+    for delay in (CartConfig().actuator_delay, 0.0):
+        apart = _apart(run, delay)
+        along, across, heading = np.abs(apart).max(axis=0)
+        print(
+            f'  actuator_delay {delay:g} s: {along:.3f} m along the way '
+            f'(mean {apart[:, 0].mean():+.3f} m), {across:.3f} m across, {heading:.3f} rad, '
+            f'in {len(apart)} steps'
+        )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Drive, audit and compare; return 1 if a run broke off or a record contradicts itself."""
     parser = argparse.ArgumentParser(prog='make gazebo', description='Gazebo against MuJoCo.')
-    parser.add_argument('--episodes', type=int, default=12, help='of the comparison')
+    parser.add_argument('--episodes', type=int, default=12, help='of the comparison: 7 at least')
     parser.add_argument('--seed', type=int, default=1, help='of the first episode')
     parser.add_argument('--out', type=Path, default=Path(time.strftime('runs/gazebo-%H%M%S')))
     options = parser.parse_args(arguments)
@@ -136,6 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             codes.append(_command(*how, '--contract', contract, *where))
     codes += [int(_command('audit', run) == 1) for run in (mujoco, *gazebo)]
     _command('compare', mujoco, gazebo[0], '-o', out / 'comparison.html')
+    _tell_engines(gazebo[0])
     return int(any(codes))
 
 

@@ -339,7 +339,7 @@ def _changes_json(found: Difference, *, same_text: bool) -> dict[str, object]:
 @option('--transition', is_flag=True, help='print that of a recorded step instead')
 def schema(path: bool, transition: bool) -> int:
     """
-    Print the JSON Schema of contracts, for editors, or that of a recorded step.
+    Print the JSON Schema of contracts, or of a recorded step.
 
     With the schema (draft 2020-12) an editor completes keys, shows their meaning and unit, and
     underlines mistakes. Save it beside the contract and name it in the first line:

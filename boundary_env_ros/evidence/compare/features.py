@@ -15,6 +15,7 @@ from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.reset import by_name
+from boundary_env_ros.core.latency import STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
 from boundary_env_ros.evidence.compare.quantities import (
@@ -151,6 +152,9 @@ def _latency(
     if expected:
         yield 'latency.unseen', {'actuation': missed / expected}
     for stage, durations in record.stages.items():
+        if contract.pacing is Pacing.LOCKSTEP and stage in STEADY_IN_LOCKSTEP:
+            # How busy the computer was; the world waited.
+            continue
         if stage in LATE_STAGES:
             # What was not seen took longer than what was: left out, it would make a slow robot
             # look quick.

@@ -43,7 +43,8 @@ def generate_launch_description() -> LaunchDescription:
     )
     without = (
         ExecuteProcess(
-            cmd=['gz', 'sim', '-s', '--headless-rendering', world],
+            # Without a command gz, env says so and ends, and the launch ends with it.
+            cmd=['env', 'gz', 'sim', '-s', '--headless-rendering', world],
             name='gz',
             output='screen',
             condition=gz,

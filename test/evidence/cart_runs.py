@@ -12,9 +12,7 @@ from typing import Any
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.latency import LatencyStage, STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
@@ -89,14 +87,5 @@ def drive(
 
 
 def side_of(records: Iterable[object], contract: Contract, name: str) -> Side:
-    """Return a side that is not replayed, without what the machine took for it."""
-    return read_side(map(_unhurried, records), contract, name=name, agent='cart')
-
-
-def _unhurried(record: object) -> object:
-    if not isinstance(record, Transition):
-        return record
-    return replace(
-        record,
-        latency=replace(record.latency, **dict.fromkeys(STEADY_IN_LOCKSTEP, LatencyStage())),
-    )
+    """Return a side that is not replayed."""
+    return read_side(records, contract, name=name, agent='cart')

@@ -69,7 +69,7 @@ setup(
         ],
         'lerobot': ['lerobot>=0.4.4'],
         # Minari 0.5.4, the first that keeps images without loss, needs Python 3.11.
-        'minari': ['minari[hdf5]>=0.5.4; python_version >= "3.11"', 'Pillow>=10'],
+        'minari': ['minari[hdf5]>=0.5.4; python_version >= "3.11"', 'h5py>=3.8', 'Pillow>=10'],
         'motion': ['ruckig>=0.19'],
         'onnx': ['onnxruntime>=1.17'],
         'parquet': ['pyarrow>=15'],

@@ -58,7 +58,7 @@ def _required() -> set[str]:
     assert extras is not None
     # What only tests and checks of the sources need is not there when somebody uses the package.
     used = re.sub(r"'(docs|lint|test)': \[.*?\]", '', extras[1], flags=re.DOTALL)
-    names = re.findall(r'[\'"]([\w-]+)[><=~]', always[1] + used)
+    names = re.findall(r'[\'"]([\w-]+)(?:\[[\w,]+\])?[><=~]', always[1] + used)
     return {name.lower().replace('_', '-') for name in names}
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A recorder under load for as long as one likes: what was sent is held against what is in the bag.
+A recorder under load for as long as one likes: what was sent is compared with what is in the bag.
 
 Episode after episode of transitions, decisions and odometry is sent as fast as one says, and
 images of as many cameras, each from a process of its own. At the end every number that was sent

@@ -52,7 +52,7 @@ class StepTiming:
         self.worst = 0.0
 
     def add(self, transition: Transition) -> None:
-        """Take the next transition of an agent; a reset begins anew."""
+        """Take the next transition of an agent; a reset begins again."""
         if transition.kind is Kind.RESET:
             self._recent.clear()
             return

@@ -162,7 +162,7 @@ def between(
     if start.clock is Clock.STEADY:
         raise ClockMismatch(
             f'Stamps of different hosts (expected steady stamps of one host, got {end.host!r} '
-            f'minus {start.host!r}). A steady clock starts anew on every host.'
+            f'minus {start.host!r}). A steady clock starts again on every host.'
         )
     for known in offsets:
         if (known.host, known.reference) == (end.host, start.host):

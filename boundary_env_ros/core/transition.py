@@ -116,7 +116,7 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivilegedObservation:
-    """The evaluator's fields of one step, which no policy ever sees."""
+    """The privileged fields of one step, which no policy ever sees."""
 
     id: StepId
     fields: tuple[ObservationField, ...]

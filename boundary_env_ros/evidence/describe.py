@@ -53,7 +53,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
     """Return the answers to the four questions of ownership, one sentence each."""
     commands = ', '.join(group.topic for group in contract.action)
     hidden = ', '.join(field.name for field in contract.privileged)
-    never = f' It never gets {hidden}, which only the evaluator sees.' if hidden else ''
+    never = f' It never gets {hidden}, which is privileged.' if hidden else ''
     silent = _number(2 * contract.safety.environment_timeout)
     reaction = next(field for field in contract.observation if field.name == contract.reaction_of)
     seen_by = (

@@ -3,7 +3,7 @@
 """
 A drawn view of a step, for contracts without a camera: where the robot is, what it was told.
 
-It shows what the policy is shown, and nothing that only an evaluator sees.
+It shows what the policy is shown, and no privileged field.
 """
 
 from __future__ import annotations

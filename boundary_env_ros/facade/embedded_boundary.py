@@ -99,7 +99,7 @@ class Boundary:
         self.forget('')
 
     def forget(self, lease_id: str) -> None:
-        """Begin anew, with this lease."""
+        """Begin again, with this lease."""
         self._due = False
         self._moved: dict[str, tuple[Vector, Stamp | None]] = {}
         self.images: dict[str, Image] = {}

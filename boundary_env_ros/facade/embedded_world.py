@@ -289,7 +289,7 @@ class EmbeddedWorld:
 
     def _alive(self, boundary: Boundary) -> None:
         """
-        Be the sign of life of gate, environment and recorder.
+        Be the heartbeat of gate, environment and recorder.
 
         In one process they live and die together.
         """

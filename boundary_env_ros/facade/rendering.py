@@ -61,7 +61,7 @@ class Renderer:
         self._drawing = None if self._camera else Drawing(contract)
 
     def take(self, transition: Transition) -> None:
-        """Remember a step, in order; a reset begins anew."""
+        """Remember a step, in order; a reset begins again."""
         if self._drawing is not None:
             if transition.reset is not None:
                 self._drawing.restart()

@@ -16,7 +16,7 @@ from boundary_env_ros.facade.chunking import refuse_no_mean
 class Late(Enum):
     """What becomes of a chunk that was not ready when the one before it was over."""
 
-    #: It is thrown away, and the policy is asked anew.
+    #: It is thrown away, and the policy is asked again.
     DROP = 'drop'
     #: Its actions for the steps that passed meanwhile are left out, the others are sent.
     SPLICE = 'splice'

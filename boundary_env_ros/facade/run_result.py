@@ -50,7 +50,7 @@ class EpisodeResult:
     skipped
         Actions that were left out since their step was over.
     compared, other_actions
-        Out of a record: requests that were held against the recorded ones, and how many of them
+        Out of a record: requests that were compared with the recorded ones, and how many of them
         asked for something else. Steps, rewards and ending are then those of the record.
 
     """

@@ -202,7 +202,7 @@ class AgentClient:
             self._episode = status
 
     def _heard(self, info: Any) -> None:
-        """Take note of a sign of life of the environment; it may have waited to be let in."""
+        """Take note of a heartbeat of the environment; it may have waited to be let in."""
         arrived = info['received_timestamp']
         waited = max(0, time.time_ns() - arrived) / NANOSECONDS if arrived else 0.0
         self._heard_environment = max(self._heard_environment, time.monotonic() - waited)
@@ -561,7 +561,7 @@ class AgentClient:
             if now > self._since + patience or silent > 2.0 * safety.environment_timeout + 1.0:
                 raise PeerLost(
                     f'The environment is silent for {silent:.2f} s (expected a transition or a '
-                    'sign of life). Its node died or hangs; the safety gate stops the robot by '
+                    'heartbeat). Its node died or hangs; the safety gate stops the robot by '
                     'itself.'
                 )
             self._spin(min(_SLICE, until - now))

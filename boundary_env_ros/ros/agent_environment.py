@@ -181,7 +181,7 @@ class AgentEnvironment:
         self.carry(self.environment.advanced(report, self._node.clock.now()))
 
     def say(self) -> None:
-        """Publish where the episode stands: a sign of life."""
+        """Publish where the episode stands: a heartbeat."""
         self.carry((self.environment.status(self._node.clock.now()),))
 
     # Effects -------------------------------------------------------------------------------------

@@ -77,7 +77,7 @@ class WayUp:
         return all(phase is _Phase.ACTIVE for phase in self._phases.values())
 
     def lost(self, place: str) -> None:
-        """Take note that the process of a node ended; its successor is brought up anew."""
+        """Take note that the process of a node ended; its successor is brought up again."""
         self._phases[place] = _Phase.STARTED
 
     def of(self, place: str, *, name: str = '', latch: str = '') -> Waiting:

@@ -223,7 +223,7 @@ def _plain_class(type_name: str, definition: str) -> type:
     except (ContractError, KeyError, TypeError, ValueError) as error:
         raise RecordError(
             f'{type_name} cannot be read (expected names for each of its fields, got {error!r}); '
-            'install its package anew.'
+            'install its package again.'
         ) from error
 
 

@@ -155,7 +155,7 @@ class RawSubscriptions:
 
     They ask for reliable delivery, so that what publishers repeat is not lost. A foreign publisher
     that offers best effort only is not heard at all then: when :meth:`adapt` finds one, it makes
-    the subscription anew with best effort, which every publisher matches.
+    the subscription again with best effort, which every publisher matches.
 
     Parameters
     ----------

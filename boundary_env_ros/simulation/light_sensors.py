@@ -49,7 +49,7 @@ class Scan:
         self._beams = read_only(np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1))
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew; a scanner has no memory."""
+        """Begin again; a scanner has no memory."""
         self._noise = noise
 
     def capture(self, state: BodyState) -> ScanReading:
@@ -147,7 +147,7 @@ class Camera:
         self._mount = read_only(mount)
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew; a camera has no memory."""
+        """Begin again; a camera has no memory."""
         self._noise = noise
 
     def capture(self, state: BodyState) -> ImageReading:

@@ -40,7 +40,7 @@ class Sensor(Protocol[State]):
     """Turns the true state of a robot into a measurement."""
 
     def restart(self, state: State, noise: np.random.Generator) -> None:
-        """Begin anew at a reset: forget the past and draw from this generator from now on."""
+        """Begin again at a reset: forget the past and draw from this generator from now on."""
         ...
 
     def capture(self, state: State) -> Payload:
@@ -109,7 +109,7 @@ class JointStates:
         self._config = config
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew; an encoder has no memory."""
+        """Begin again; an encoder has no memory."""
         self._noise = noise
 
     def capture(self, state: BodyState) -> JointReading:
@@ -134,7 +134,7 @@ class Imu:
         self._gravity = gravity
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew at rest."""
+        """Begin again at rest."""
         self._noise = noise
         self._before = state
 
@@ -161,7 +161,7 @@ class PoseDetections:
         self._config = config
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew; a detector has no memory."""
+        """Begin again; a detector has no memory."""
         self._noise = noise
 
     def capture(self, state: BodyState) -> PoseReading:
@@ -185,10 +185,10 @@ class PoseDetections:
 
 
 class GroundTruth:
-    """The truth, for evaluators."""
+    """The truth, privileged."""
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin anew; the truth has neither memory nor noise."""
+        """Begin again; the truth has neither memory nor noise."""
 
     def capture(self, state: BodyState) -> TruthReading:
         """Tell the truth."""
@@ -202,7 +202,7 @@ class Contact:
         self._hold_ns = round(config.hold * 1e9)
 
     def restart(self, state: Touchy, noise: np.random.Generator) -> None:
-        """Begin anew, untouched."""
+        """Begin again, untouched."""
         self._counted = state.touch_steps
         self._touched_ns: int | None = None
 

@@ -130,7 +130,7 @@ class EnvironmentPlugin(ABC):
         """
 
     def reset(self, seed: int, target: Mapping[str, Vector]) -> Baseline:
-        """Begin anew; by default it is closed and started."""
+        """Begin again; by default it is closed and started."""
         self.close()
         return self.start(seed, target)
 

@@ -130,7 +130,7 @@ class PluginProcess:
 
     def _lost(self, name: str, got: str) -> SimulationFailed:
         self._failure = (
-            f'The plugin {self.target} did not answer to {name}: {got}. A reset starts it anew.'
+            f'The plugin {self.target} did not answer to {name}: {got}. A reset starts it again.'
         )
         self._process.kill()
         self._process.wait()

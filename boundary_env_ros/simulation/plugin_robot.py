@@ -148,7 +148,7 @@ class PluginRobot:
     # Life ----------------------------------------------------------------------------------------
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
-        """Begin anew, in a fresh process if the one before is gone."""
+        """Begin again, in a fresh process if the one before is gone."""
         target = by_name(request.target)
         broken = [name for name, values in target.items() if not all(map(math.isfinite, values))]
         if broken:

@@ -84,7 +84,7 @@ class SensorPipeline(Generic[State]):
         self._first_stream = first_stream
 
     def restart(self, state: State, seed: int) -> None:
-        """Begin anew at the instant of state; what was on its way before is gone."""
+        """Begin again at the instant of state; what was on its way before is gone."""
         self._start_ns = state.at_ns
         self._captures = [0] * len(self._channels)
         self._dropouts = []

@@ -48,7 +48,7 @@ class Stepping(Generic[State]):
     step_ns
         Length of a physics step, ns.
     step
-        Runs physics steps in one go, for as long as nothing sets anything anew: given when the
+        Runs physics steps in one go, for as long as nothing sets anything again: given when the
         first begins, ns, and the most that there may be, it returns how many it ran, at least
         one. It may raise SimulationFailed.
     bodies
@@ -93,7 +93,7 @@ class Stepping(Generic[State]):
             raise ResetFailed(f'Wrong seed (expected a seed of 0 or more, got {seed}).')
 
     def restart(self, seed: int, at_ns: int) -> None:
-        """Begin anew in the present state; what was on its way before is gone."""
+        """Begin again in the present state; what was on its way before is gone."""
         self.check_restart(seed, at_ns)
         self._failure = None
         self._now_ns = self._physics_ns = at_ns

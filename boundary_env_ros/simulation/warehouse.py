@@ -178,7 +178,7 @@ class Warehouse:
         return self._time.physics_ns
 
     def true_state(self, cart: int) -> TruthReading:
-        """Return true pose and velocity of a cart at ``physics_ns``, for evaluators."""
+        """Return true pose and velocity of a cart at ``physics_ns``, privileged."""
         return self._physics.state(self._time.physics_ns, cart).truth()
 
     def driver(self, cart: int) -> MotorDriver:
@@ -199,7 +199,7 @@ class Warehouse:
         self, targets: Sequence[ResetTarget], seed: int, at_ns: int
     ) -> tuple[AchievedReset, ...]:
         """
-        Put every cart at rest at its target and begin anew at at_ns.
+        Put every cart at rest at its target and begin again at at_ns.
 
         Commands and readings that were on their way are gone, also those of a simulation that
         failed. A refused reset raises ResetFailed and changes nothing.

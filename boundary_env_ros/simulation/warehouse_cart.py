@@ -56,7 +56,7 @@ class WarehouseCart:
 
     @property
     def true_state(self) -> TruthReading:
-        """True pose and velocity at ``physics_ns``, for evaluators."""
+        """True pose and velocity at ``physics_ns``, privileged."""
         return self._hall.true_state(0)
 
     @property
@@ -80,7 +80,7 @@ class WarehouseCart:
         return self._hall.geometry
 
     def reset(self, target: ResetTarget, seed: int, at_ns: int) -> AchievedReset:
-        """Put the cart at rest at the target and begin anew; see :meth:`Warehouse.reset`."""
+        """Put the cart at rest at the target and begin again; see :meth:`Warehouse.reset`."""
         (achieved,) = self._hall.reset([target], seed, at_ns)
         return achieved
 

@@ -171,7 +171,7 @@ class _Source:
         name = self._readers[key] = f'r{len(self._readers)}'
         if type_name not in self._definitions:
             raise RecordError(
-                f'The bag has no definition of {type_name}. Record it anew with whole definitions.'
+                f'The bag has no definition of {type_name}. Record it again with its definitions.'
             )
         definition = self._definitions[type_name]
         is_record = is_dataclass(cls)

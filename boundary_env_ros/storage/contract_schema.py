@@ -111,7 +111,7 @@ def schema() -> Schema:
             **_grammars(),
             'policy_field': _object(FieldSpec, Lookup, *command, Beams, Points, Picture),
             'privileged_field': {
-                'description': 'A field that only the evaluator sees.',
+                'description': 'A privileged field, which no policy sees.',
                 '$ref': '#/$defs/policy_field',
                 **_no('task', 'derive'),
             },

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What a contract says about messages, held against the definitions that are known here.
+What a contract says about messages, compared with the definitions that are known here.
 
 The parser of the core knows no message types: to it ``odom: {type: nav_msgs/msg/Odometry, fields:
 [poze]}`` is as good as any. Here it is found that there is no ``poze``.

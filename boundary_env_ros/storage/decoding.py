@@ -57,7 +57,7 @@ def definition_text(channel: Channel) -> str:
         told = str(error).rstrip('.') or type(error).__name__
         raise RecordError(
             f'The definition cannot be read (expected a readable definition of {channel.type} on '
-            f'{channel.topic}, got {told}). Record it anew.'
+            f'{channel.topic}, got {told}). Record it again.'
         ) from error
 
 
@@ -102,7 +102,7 @@ def message_decoder(channel: Channel) -> MessageDecoder:
         except RecordError as error:
             raise RecordError(
                 f'A message cannot be read (expected messages of type {channel.type} on '
-                f'{channel.topic}, got {str(error).rstrip(".")}). Record them anew.'
+                f'{channel.topic}, got {str(error).rstrip(".")}). Record them again.'
             ) from error
 
     return decode

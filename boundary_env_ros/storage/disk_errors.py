@@ -13,18 +13,18 @@ from boundary_env_ros.errors import RecordError
 
 _MEGABYTE: Final = 1e6
 
-_NO_SPACE: Final = 'Free space and record anew.'
+_NO_SPACE: Final = 'Free space and record again.'
 _WAYS_OUT: Final = {
     errno.ENOSPC: _NO_SPACE,
     errno.EDQUOT: _NO_SPACE,
-    errno.EFBIG: 'Let files be larger (`ulimit -f`), or split them, and record anew.',
+    errno.EFBIG: 'Let files be larger (`ulimit -f`), or split them, and record again.',
     errno.EROFS: (
-        'Choose a place that can be written and record anew; if it could be until now, the kernel '
+        'Choose a writable place and record again; if it was writable until now, the kernel '
         'has taken it away after a fault of the disk (`dmesg`).'
     ),
-    errno.EACCES: 'Choose a place that you may write to, and record anew.',
-    errno.EPERM: 'Choose a place that you may write to, and record anew.',
-    errno.EIO: 'The disk has failed (`dmesg`): record anew on another.',
+    errno.EACCES: 'Choose a place that you may write to, and record again.',
+    errno.EPERM: 'Choose a place that you may write to, and record again.',
+    errno.EIO: 'The disk has failed (`dmesg`): record again on another.',
 }
 
 
@@ -39,7 +39,7 @@ def way_out(error: BaseException) -> str:
     """Return what to do about it, in one sentence."""
     cause = _cause(error)
     number = None if cause is None else cause.errno
-    return _WAYS_OUT.get(number or 0, 'Record anew in another place.')
+    return _WAYS_OUT.get(number or 0, 'Record again in another place.')
 
 
 def check_free_space(place: Path, least: int, way_out: str) -> None:

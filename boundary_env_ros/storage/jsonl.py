@@ -107,7 +107,7 @@ class TransitionJsonl:
     def _fail(self, error: OSError) -> NoReturn:
         self._failure = (
             f'{self.path} cannot be written: {error.strerror or error}. '
-            f'{self._lines} whole lines before it can be read. Free space and record anew.'
+            f'{self._lines} whole lines before it can be read. Free space and record again.'
         )
         raise RecordError(self._failure) from error
 

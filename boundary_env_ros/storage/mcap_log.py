@@ -403,7 +403,7 @@ class McapLog:
             return False
         if self._split_size and file.size >= self._split_size:
             return True
-        # Simulated time that was set back begins anew.
+        # Simulated time that was set back begins again.
         return bool(self._split_duration) and log_time - file.start >= self._split_duration
 
     def _split(self, log_time: int) -> None:

@@ -3,7 +3,7 @@
 """
 What a crash or a bad disk left of a run, made whole: bag, transitions as text, index.
 
-Each file is written anew beside the old one, and takes its place when it is complete and on the
+Each file is written again beside the old one, and takes its place when it is complete and on the
 disk. Whatever ends the recovery before leaves the old file; a second one begins with what is left
 to do. What is whole already is not touched.
 """
@@ -138,7 +138,7 @@ class _Work:
         """Make all files of a bag whole, and its metadata."""
         files = sorted(folder.glob('*.mcap'), key=in_order)
         information: Mapping[str, Any] = {}
-        with suppress(RecordError):  # What cannot be read is made anew.
+        with suppress(RecordError):  # What cannot be read is made again.
             information = information_of(folder)
         if not files:
             raise RecordError(f'{folder} has no MCAP files. Nothing can be recovered of the bag.')

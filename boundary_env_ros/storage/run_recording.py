@@ -403,7 +403,7 @@ class RunRecording:
             check_free_space(
                 self.run.path,
                 self._min_free_space,
-                'All files are complete until here. Free space and record anew.',
+                'All files are complete until here. Free space and record again.',
             )
         except RecordError as error:
             self._bag.note('over', str(error))

@@ -45,7 +45,7 @@ class LossCount:
         """Take the number of a decision of a gate, which counts from 1 in each process."""
         last = self._sequences.get(gate)
         if last is not None:
-            # A number that does not grow is that of a gate that was started anew.
+            # A number that does not grow is that of a gate that was started again.
             self.lost += max(sequence - (last + 1 if sequence > last else 1), 0)
         self._sequences[gate] = sequence
 

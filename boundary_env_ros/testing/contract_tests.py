@@ -46,14 +46,14 @@ class ContractTests(UnderContract):
 
     def test_contract_keeps_privileged_fields_apart(self) -> None:
         """
-        Nothing that only the evaluator may see is measured for the policy by another name.
+        No privileged value is measured for the policy by another name.
 
         Not in the observation or what it is derived from, and not by the feedback of an action or
         what the rules of the gate measure, whose numbers come back to the policy with each step.
         """
         contract = self.loaded().contract
         if not contract.privileged:
-            skip('the contract has no evaluator fields')
+            skip('the contract has no privileged fields')
         seen: list[tuple[str, str, Source | None]] = [
             (f'observation.{spec.name}', _origin(spec), spec.source)
             for spec in contract.observation

@@ -99,7 +99,7 @@ class EnvironmentTests:
         An ending is terminated or truncated, never both, with one name and one declarer.
 
         It comes at the time limit of the contract at the latest. A step after it raises
-        EpisodeEnded, and the next reset begins anew.
+        EpisodeEnded, and the next reset begins again.
         """
         with closing(self.env()) as env:
             contract = contract_of(env)

@@ -4,7 +4,7 @@
 What a campaign holds each decision of a gate against: an account of its own, from the same events.
 
 Nothing here calls a rule of the gate. Whether a request may be heard, why the robot must stop and
-what the next command is held against are worked out from what happened; what was emitted is judged
+what the next command is compared with is worked out from what happened; what was emitted is judged
 as one sequence at the end, by finite differences against the time at which it was emitted.
 """
 
@@ -314,7 +314,7 @@ class Oracle:
         """Return whether there is no lease, or one that its episode has not lived as long as."""
         return self.lease == '' or self.over or self.episode != self.lease_episode
 
-    # What the next command is held against -------------------------------------------------------
+    # What the next command is compared with ------------------------------------------------------
 
     def left_alone(self, now: ClockReading) -> list[bool]:
         """Return, by dimension, whether its driver has begun to brake since the last command."""
@@ -328,7 +328,7 @@ class Oracle:
     def before(
         self, now: ClockReading, trigger: Trigger, *, to_stop: bool = False
     ) -> tuple[Vector | None, bool]:
-        """Return what the next command is held against, and whether it begins anew from there."""
+        """Return what the next command is compared with, and whether it begins again there."""
         last, left = self.in_drivers, self.left_alone(now)
         if last is None or any(left):
             if last is None or all(left):
@@ -453,7 +453,7 @@ class Oracle:
             if not anew and self.stops(trigger, now, commanded, there):
                 before, begins, wanted = commanded, False, there
         self._require(decision.previous_command == (before or ()), 'begins from another command')
-        self._require(decision.seeded is begins, 'says wrongly whether it begins anew')
+        self._require(decision.seeded is begins, 'says wrongly whether it begins again')
         why = self.stops(trigger, now, before, wanted)
         if verdict is Verdict.REJECTED:
             self._require(not why, f'is rejected, and should stop: {why}')

@@ -126,7 +126,7 @@ class EpisodeWorld:
     Attributes
     ----------
     alive
-        What gives signs of life: policy, gate, environment, recorder, robot, and each sensor.
+        What gives heartbeats: policy, gate, environment, recorder, robot, and each sensor.
     think
         Seconds that the policy takes.
 

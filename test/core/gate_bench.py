@@ -269,7 +269,7 @@ class Witness:
         )
 
     def before(self, now: ClockReading, *, to_stop: bool = True) -> Vector | None:
-        """Return what the next command is held against; None if that is unknown."""
+        """Return what the next command is compared with; None if that is unknown."""
         last, left = self.in_force, self._left_alone(now)
         if last is not None and not any(left):
             return last
@@ -506,7 +506,7 @@ class Bench:
     A gate on a bench.
 
     Everything around it is alive and well until a test says otherwise: `alive` holds the names of
-    what gives signs of life, `scan` and `motion` what the sensors say, `lag` how old it is then.
+    what gives heartbeats, `scan` and `motion` what the sensors say, `lag` how old it is then.
     """
 
     def __init__(self, contract: Contract | None = None) -> None:
@@ -604,7 +604,7 @@ class Bench:
         return self._see(seen)
 
     def pulse(self) -> None:
-        """Let everything that is alive give a sign of life."""
+        """Let everything that is alive give a heartbeat."""
         if 'environment' in self.alive and self.state is not EpisodeState.IDLE:
             self.say(self.state)
         self.sense()

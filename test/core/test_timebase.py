@@ -112,7 +112,7 @@ def test_simulated_time_is_one_clock_for_every_host() -> None:
 
 def test_steady_stamps_of_two_hosts_refuse_even_with_a_known_offset() -> None:
     known = ClockOffset(host='camera', reference='robot', offset=0.0, uncertainty=0.0)
-    with pytest.raises(ClockMismatch, match='A steady clock starts anew on every host'):
+    with pytest.raises(ClockMismatch, match='A steady clock starts again on every host'):
         between(stamp(Clock.STEADY, 0, 'camera'), stamp(Clock.STEADY, 1, 'robot'), [known])
 
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Two runs held against each other: every planted difference is found by name, and no other."""
+"""Two runs compared with each other: every planted difference is found by name, and no other."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_enough_episodes_with_the_same_seeds_are_held_against_each_other_as_pair
     )
     comparison = held(a, b)
     assert comparison.paired
-    assert any('held against the one with its own' in note for note in comparison.notes)
+    assert any('compared with the one with its own' in note for note in comparison.notes)
     (finding,) = (f for f in comparison.findings if f.name == 'observations.pose.at_reset')
     assert finding.shown[0].difference == pytest.approx(0.08, abs=1e-6)
 
@@ -241,7 +241,7 @@ def test_what_only_the_evaluator_sees_and_late_evidence_are_read(
     }
     assert dict(whole.clients) == {'goal_seeking': 4, 'no_op': 1}
     for episode in whole.episodes:
-        assert 'evaluator.true_pose.level' in episode.values
+        assert 'privileged.true_pose.level' in episode.values
         assert 'reset.duration' in episode.values, 'in realtime'
     driven = [e for e in whole.episodes if e.of.client == 'goal_seeking']
     late = sum(e.values['latency.unseen']['actuation'] for e in driven)
@@ -320,7 +320,7 @@ def test_a_field_that_one_policy_alone_sees_is_called_privileged() -> None:
     comparison = held(made(seeing), side(1))
     assert comparison.exit_code == 2
     (sentence,) = comparison.privileged
-    assert "The policy of A sees 'true_pose', which in B only the evaluator sees" in sentence
+    assert "The policy of A sees 'true_pose', which is privileged in B" in sentence
     assert any('observation.true_pose' in why for why in comparison.obstacles)
     assert 'observations.true_pose' in comparison.untested
     # The rest is still told.

@@ -45,7 +45,7 @@ def records() -> list[Transition]:
 
 @pytest.fixture(scope='module')
 def base(records: list[Transition]) -> Iterator[BoundaryEnv]:
-    """Return one environment for all tests; each reset begins anew."""
+    """Return one environment for all tests; each reset begins again."""
     env = BoundaryEnv(world='embedded', pacing='lockstep', sink=records.append)
     yield env
     env.close()

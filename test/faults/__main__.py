@@ -22,7 +22,7 @@ Robot (simulated), safety gate, environment, recorder and policy are processes o
 every trial the policy drives an episode; at a moment drawn from the seed, while the robot speeds
 up or has its full speed, one fault is made. A probe, which is none of the parties, measures the
 time from the fault to the safe command on the wire, that none but safe commands follow; where the
-gate itself is what failed, to the cart at rest. That time is held against a bound that follows
+gate itself is what failed, to the cart at rest. That time is compared with a bound that follows
 from the contract alone (test/faults/fault_bounds.py). Then all is healed, and a fresh episode must
 drive. In the end the record of the recorder is audited, and must name the right ending.
 """

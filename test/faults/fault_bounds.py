@@ -67,7 +67,7 @@ def of_a_silent_policy(contract: Contract) -> float:
 
 
 def of_a_silent_environment(contract: Contract) -> float:
-    """Return the bound when the environment gives no sign of life."""
+    """Return the bound when the environment gives no heartbeat."""
     return stop_after(contract, contract.safety.environment_timeout)
 
 

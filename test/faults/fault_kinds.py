@@ -186,7 +186,7 @@ def _last(world: FaultWorld, episode: str) -> ActionRequest:
 
 
 def _bad_flood(make: Make, world: FaultWorld, trial: Trial) -> int:
-    """Take the policy's place with a flood of what must not be heard: it is no sign of life."""
+    """Take the policy's place with a flood of what must not be heard: it is no heartbeat."""
     since = _policy(signal.SIGSTOP, world, trial)
     last = _last(world, trial.episode)
     world.flood(lambda number: to_msg(make(last, number)), _flood_for(world))
@@ -361,7 +361,7 @@ _GAPS = frozenset(
         'values-from-sensors',
     }
 )
-#: Nothing can be held against a clock that jumped, but that it did; what came before it lies as
+#: Nothing can be compared with a clock that jumped, but that it did; what came before it lies as
 #: far back for the audit as the clock says.
 _JUMPED = frozenset(
     {
@@ -494,11 +494,11 @@ _ALL = (
         reasons=_NO_SENSOR | _OVER,
         endings=_NO_ROBOT,
     ),
-    # Started anew in mid-episode: ended in order (SIGINT), and started at once. The time counts
-    # from the last sign of life.
+    # Started again in mid-episode: ended in order (SIGINT), and started at once. The time counts
+    # from the last heartbeat.
     Kind(
         name='restart_policy',
-        text='the policy ends in order and is started anew',
+        text='the policy ends in order and is started again',
         inject=_policy_anew,
         bound=bounds.of_a_silent_policy,
         reasons=_NO_POLICY | _OVER,
@@ -729,7 +729,7 @@ _ALL = (
     # Others who publish on the command topic.
     Kind(
         name='second_publisher',
-        text='a stranger offers the command topic',
+        text='another client offers the command topic',
         inject=_second_publisher,
         bound=bounds.of_the_graph,
         reasons=frozenset({_R.FOREIGN_PUBLISHER}),
@@ -834,7 +834,7 @@ _ALL = (
 )
 
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}
-"""Every kind by its name, in the order of a campaign: a world is started anew for few of them."""
+"""Every kind by its name, in the order of a campaign: a world is started again for few of them."""
 
 
 def noticed_by_then(since: int, bound: float) -> int:

@@ -328,7 +328,7 @@ class FaultWorld(World):
         super()._listen()
         self.probe.subscribe(APPLIED, String, names.RECORD)
         node = self.probe.node
-        # They stay: one that comes and goes would have to be found anew each time.
+        # They stay: one that comes and goes would have to be found again each time.
         self._requests = node.create_publisher(
             msg.ActionRequest, names.ACTION_REQUEST, names.RECORD
         )
@@ -484,14 +484,14 @@ class FaultWorld(World):
 
     def interrupt(self, name: str, sign_of_life: str) -> int:
         """
-        Let a node end in order; return the steady clock of its last sign of life, ns.
+        Let a node end in order; return the steady clock of its last heartbeat, ns.
 
         Parameters
         ----------
         name
             The node.
         sign_of_life
-            Topic that it gives its signs of life on.
+            Topic that it gives its heartbeats on.
 
         """
         self.processes[name].stop()

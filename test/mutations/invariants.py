@@ -547,7 +547,7 @@ _WHAT_MAY_BE_PUBLISHED = (
         (_MOTION + 'a_hold_comes_to_rest_where_it_was_announced',),
     ),
     Mutation(
-        'After a stop the profile begins anew from rest',
+        'After a stop the profile begins again from rest',
         MOTION,
         'tuple(0.0 if i in limits.profiled else value for i, value in enumerate(rate)), ()',
         'rate, ()',
@@ -962,7 +962,7 @@ _LEASE_AND_EPISODE = (
         ),
     ),
     Mutation(
-        'In lockstep a stranger does not take the place of a request that waits',
+        'In lockstep another client does not take the place of a request that waits',
         REDUCER,
         '            or self._refusals(state, request, running=True)\n',
         '',
@@ -1089,7 +1089,7 @@ _REST = (
         ('gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),
     Mutation(
-        'Where command and measured state have parted the limits begin anew',
+        'Where command and measured state have parted the limits begin again',
         MEASURED,
         '        found += [any(gone)] * group.size\n',
         '        found += [False] * group.size\n',
@@ -1519,7 +1519,7 @@ _BY_HAND = (
         (_OPERATOR + 'a_command_that_is_no_number_is_refused_and_no_sign_of_life',),
     ),
     Mutation(
-        'What is refused to a hand is no sign of life',
+        'What is refused to a hand is no heartbeat',
         REDUCER,
         '        if ruling.verdict is not Verdict.REJECTED:\n'
         '            state = replace(state, last_request=at.now.steady)\n',
@@ -1586,7 +1586,7 @@ _BY_HAND = (
         (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
     ),
     Mutation(
-        'Latencies of the policy are not held against a hand',
+        'Latencies of the policy are not compared with a hand',
         STOPPING,
         '    elif situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):\n',
         '    else:\n',

@@ -361,7 +361,7 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
             for _ in range(5):
                 stranger.publish(made)
                 step(env, 0.05, 0.0)
-    # While a stranger looks for listeners the policy is silent; and one speaks as a second gate.
+    # While another client looks for listeners the policy is silent; one speaks as a second gate.
     deadline = time.monotonic() + SOON
     while step(env, 0.05, 0.0)['verdict'] not in ('ADMITTED', 'LIMITED'):
         assert time.monotonic() < deadline, 'Expect commands to be let through, actually: none.'

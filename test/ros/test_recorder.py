@@ -393,9 +393,7 @@ def test_last_word_of_an_environment_that_is_stopped_too_is_recorded(bench: Benc
 def test_sign_of_life_tells_of_the_run(bench: Bench) -> None:
     bench.record()
     begin = len(bench.probe.messages(names.RECORDER_STATUS))
-    bench.until(
-        lambda: len(bench.probe.messages(names.RECORDER_STATUS)) > begin + 3, 'signs of life'
-    )
+    bench.until(lambda: len(bench.probe.messages(names.RECORDER_STATUS)) > begin + 3, 'heartbeats')
     status = bench.status()
     assert status.digest == bench.loaded.digest
     assert status.path == str(bench.run.path)

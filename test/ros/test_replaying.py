@@ -59,7 +59,7 @@ class Stage:
         self._listen()
 
     def _listen(self) -> None:
-        """Listen anew: what the replay before sent last is nobody's."""
+        """Listen again: what the replay before sent last is nobody's."""
         node = self.probe.node
         for subscription in self._subscriptions:
             node.destroy_subscription(subscription)

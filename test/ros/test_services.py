@@ -520,6 +520,6 @@ def test_no_event_comes_while_no_episode_is_active(world: World, client: Boundar
     world.probe.until(
         lambda: len(world.probe.messages(names.EPISODE_STATUS)) > status + 5,
         _SOON,
-        'signs of life of the environment',
+        'heartbeats of the environment',
     )
     assert len(world.probe.messages(names.EVENT)) == heard

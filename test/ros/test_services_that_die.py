@@ -78,7 +78,7 @@ def drive(world: World, client: BoundaryClient) -> None:
 
 
 def begin_again(client: BoundaryClient) -> str:
-    """Begin an episode after a node was killed and started anew, and return its id."""
+    """Begin an episode after a node was killed and started again, and return its id."""
     return client.reset(seed=3, options=FAR).episode_id
 
 

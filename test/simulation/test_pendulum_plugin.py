@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The pendulum of the examples, held against the conformance kit."""
+"""The pendulum of the examples, compared with the conformance kit."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def test_full_disk_leaves_the_files_before_and_the_present_one(
     fill(log, 100)
     done = log.files - 1
     limit_files(30_000)
-    with pytest.raises(RecordError, match='record anew') as error:
+    with pytest.raises(RecordError, match='record again') as error:
         fill(log, 100, 100)
     assert f'{log.saved_messages} messages' in str(error.value)
     saved = log.saved_messages

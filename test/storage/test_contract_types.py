@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a contract says about messages is held against their definitions."""
+"""What a contract says about messages is compared with their definitions."""
 
 from __future__ import annotations
 

@@ -277,7 +277,7 @@ def test_run_is_completed_before_the_disk_is_full(tmp_path: Path) -> None:
     program = program_of(_ON_A_SMALL_DISK, tmp_path, least=1_000_000)
     failure, complete, counts = small_disk(tmp_path, program).splitlines()
     assert 'expected at least 1.0 MB free' in failure
-    assert failure.endswith('All files are complete until here. Free space and record anew.')
+    assert failure.endswith('All files are complete until here. Free space and record again.')
     found, sent, lost = map(int, counts.split())
     assert complete == 'True'
     assert found + lost >= sent > 100
@@ -289,7 +289,7 @@ def test_disk_that_is_full_ends_the_recording_and_what_is_on_it_can_be_read(
     program = program_of(_ON_A_SMALL_DISK, tmp_path, least=0)
     failure, complete, counts = small_disk(tmp_path, program).splitlines()
     assert 'cannot be written: No space left on device' in failure
-    assert 'Free space and record anew.' in failure
+    assert 'Free space and record again.' in failure
     found, sent, _ = map(int, counts.split())
     assert complete == 'False'
     assert 100 < found < sent

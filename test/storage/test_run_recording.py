@@ -338,7 +338,7 @@ def test_full_disk_leaves_every_file_readable(recording: Recording) -> None:
     recording.made.flush()
     noise = random.Random(0)
     with full_disk(recording.made.size + 4096):
-        with pytest.raises(RecordError, match='record anew'):
+        with pytest.raises(RecordError, match='record again'):
             while True:
                 recording.hear('/contact', noise.randbytes(1024))
         with pytest.raises(RecordError):

@@ -48,7 +48,7 @@ _ROUNDING = 1e-9
 
 class ArmedGate:
     """
-    The gate of a contract, in realtime, armed and fed; every command is held against the contract.
+    The gate of a contract, in realtime, armed and fed; every command is compared with it.
 
     Parameters
     ----------

@@ -161,8 +161,8 @@ class FieldSpec:
         One for each value, for each of a row, or one for all; ``''`` if dimensionless. A ready
         adapter knows it. Of an image only with ``16UC1`` and ``32FC1``, one for the pixel.
     frame
-        Coordinate frame of the values; it is recorded, nothing is transformed. It is not held
-        against the header, which may be of another: the speeds of an ``Odometry`` are in its
+        Coordinate frame of the values; it is recorded, nothing is transformed. It is not compared
+        with the header, which may be of another: the speeds of an ``Odometry`` are in its
         ``child_frame_id``.
     low
         Lower bound, part of the space; one for each value, for each of a row, or one for all.
@@ -444,7 +444,7 @@ class ActionSpec:
         not before that is it armed. Realtime only.
     driver_timeout
         After so long without a command the driver stops by itself. It is what stops the robot when
-        the gate dies; a gate that hung for longer begins anew from the measured state. A claim
+        the gate dies; a gate that hung for longer begins again from the measured state. A claim
         about your driver, which ``driver_timeout_probe`` checks; without one it is taken on
         trust, and ``boundary-env contract check`` says so. ``none``: the driver NEVER STOPS BY
         ITSELF, and the robot keeps moving when the gate dies.

@@ -35,7 +35,7 @@ class SpaceKind(IntEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceField:
     """
-    One field of an observation, action or evaluator space; see ``SpaceField.msg``.
+    One field of an observation, action or privileged space; see ``SpaceField.msg``.
 
     Attributes
     ----------

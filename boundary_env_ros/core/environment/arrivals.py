@@ -48,14 +48,14 @@ class Arrivals:
         self._seen.clear()
 
     def begin_to_count(self) -> None:
-        """Count anew: the world is about to advance."""
+        """Count again: the world is about to advance."""
         self._counts.clear()
 
     def note(self, use: str, captured: Stamp | None) -> bool:
         """
         Take note of a message, by its use: ``field <name>`` or ``feedback <group>``.
 
-        Return whether it is a sign of life of the robot, which a look-up in tf is not.
+        Return whether it is a heartbeat of the robot, which a look-up in tf is not.
         """
         self._note(use, None if captured is None else captured.nanoseconds)
         return use in self._uses

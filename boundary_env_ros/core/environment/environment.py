@@ -389,7 +389,7 @@ class Environment:
         return ()
 
     def gate_status(self, status: GateStatus, now: ClockReading) -> Effects:
-        """Take the gate's sign of life."""
+        """Take the gate's heartbeat."""
         if status.digest != self._digest or status.agent != self._agent:
             return ()
         self._gate, self._heard.gate = status, now.steady
@@ -399,7 +399,7 @@ class Environment:
         return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
 
     def recorder_status(self, now: ClockReading) -> Effects:
-        """Take the recorder's sign of life."""
+        """Take the recorder's heartbeat."""
         self._heard.recorder = now.steady
         return self.go_on(now) if self.state is EpisodeState.RESETTING else ()
 
@@ -587,7 +587,7 @@ class Environment:
             self.status(at),
             self._reset_transition(view),
             view.observation,
-            self._sight.evaluator(self._id(0), at),
+            self._sight.privileged(self._id(0), at),
         )
 
     def _keep(self, view: View) -> None:
@@ -766,7 +766,7 @@ class Environment:
         effects: list[Effect] = [
             record.transition,
             observation,
-            self._sight.evaluator(self._id(step), now),
+            self._sight.privileged(self._id(step), now),
         ]
         if record.transition.ending:
             self._episode = self._episode.end(

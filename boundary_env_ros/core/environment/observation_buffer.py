@@ -182,8 +182,8 @@ class ObservationBuffer:
         ]
         return min(ages, default=None)
 
-    def evaluator(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
-        """Freeze the evaluator's fields."""
+    def privileged(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
+        """Freeze the privileged fields."""
         fields = freeze(self._contract.privileged, self.latest, self._sources, observed=now)
         return PrivilegedObservation(id=id_, fields=fields)
 

@@ -235,7 +235,7 @@ class Session:
         if status is None or self._episode_id not in self._announced:
             return ''  # what was said last may be older than the episode
         if status.id.episode_id != self._episode_id:
-            # It was started anew, and knows nothing of the episode.
+            # It was started again, and knows nothing of the episode.
             return endings.ENVIRONMENT_LOST
         return status.ending if status.state.over else ''
 

@@ -22,7 +22,7 @@ _RECORDED_WITHIN = 3.0
 @dataclass(slots=True, kw_only=True)
 class Heard:
     """
-    Steady time (ns) of the last sign of life of each party; None before the first.
+    Steady time (ns) of the last heartbeat of each party; None before the first.
 
     Attributes
     ----------

@@ -136,7 +136,7 @@ class CommandHistory:
         now: ClockReading,
     ) -> tuple[Vector | None, bool]:
         """
-        Return the command that the next one is held against, and whether it is seeded.
+        Return the command that the next one is compared with, and whether it is seeded.
 
         Seeded: it was taken from the measured state, where no command is in force any more.
         """
@@ -146,7 +146,7 @@ class CommandHistory:
             return previous, previous is not None
         by_timer = trigger is Trigger.TIMER
         if any(left):
-            # To stop begins nothing anew: what is still commanded has to be braked.
+            # To stop begins nothing again: what is still commanded has to be braked.
             known = known_of(limits, measurements, self._since_sent(now))
             return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
         # Only for those who ask for something: to hold, or to stop, is about what was commanded,

@@ -220,7 +220,7 @@ class RuleResult:
     before, after
         The value of that dimension before and after the rule, command space.
     value, limit, unit
-        The number that triggered the rule and the limit it was held against.
+        The number that triggered the rule and the limit it was compared with.
 
     """
 

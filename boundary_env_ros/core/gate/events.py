@@ -83,7 +83,7 @@ class Arm(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeTold(Event):
-    """The environment said where its episode stands: its sign of life."""
+    """The environment said where its episode stands: its heartbeat."""
 
     status: EpisodeStatus
 

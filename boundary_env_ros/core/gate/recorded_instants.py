@@ -90,7 +90,7 @@ class RecordedInstants:
         if then.commanded is None:
             told = told if measured is None else [measured]
             return replace(at, steady=max(self.now.steady, at.steady, *told))
-        # Who took longer to send than this decided anew; and nobody decides before he did.
+        # Who took longer to send than this decided again; and nobody decides before he did.
         earliest = max(at.steady - self._lateness, self.now.steady)
         likely = [steady for steady in told if earliest <= steady <= at.steady]
         if measured is not None and earliest <= measured <= at.steady:

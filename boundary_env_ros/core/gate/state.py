@@ -40,7 +40,7 @@ class State:
     probe
         The measurement of the timeouts of the drivers; None before the first.
     heard_environment
-        Steady time of the last sign of life of the environment, ns.
+        Steady time of the last heartbeat of the environment, ns.
     last_request
         Steady time from which the policy is silent, ns.
     pending

@@ -61,7 +61,7 @@ class Input:
 
 def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
     """
-    Return the inputs of the fields of observation, state and evaluator.
+    Return the inputs of the fields of observation, state and privileged.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Two runs held against each other: simulation and reality, two policies, before and after.
+Two runs compared with each other: simulation and reality, two policies, before and after.
 
 The unit is the episode: see :mod:`.permutation`. Every family of quantities is one test; over all
 of them the chance of any false alarm is held at alpha.
@@ -293,7 +293,7 @@ def simulations(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Design:
-    """The episodes that are held against each other, in their order, and how they are dealt."""
+    """The episodes that are compared with each other, in their order, and how they are dealt."""
 
     first: Sequence[Episode]
     second: Sequence[Episode]
@@ -301,7 +301,7 @@ class _Design:
 
 
 def _design(a: Side, b: Side, least: float, notes: list[str]) -> _Design:
-    """Return who is held against whom; pairs if there are enough for p to become so small."""
+    """Return who is compared with whom; pairs if there are enough for p to become so small."""
     keys = [Counter(episode.key for episode in side.episodes) for side in (a, b)]
     shared = keys[0].keys() & keys[1].keys()
     apart = _Design(
@@ -324,7 +324,7 @@ def _design(a: Side, b: Side, least: float, notes: list[str]) -> _Design:
     first, second = ({e.key: e for e in side.episodes} for side in (a, b))
     alone = len(a.episodes) + len(b.episodes) - 2 * len(order)
     notes.append(
-        f'Both sides have the same {len(order)} seeds and starts: each episode is held against '
+        f'Both sides have the same {len(order)} seeds and starts: each episode is compared with '
         'the one with its own'
         + (f'; {alone} without one are left out of the tests.' if alone else '.')
     )

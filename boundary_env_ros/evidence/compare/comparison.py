@@ -139,7 +139,7 @@ class SideSummary:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """
-    Two runs, held against each other.
+    Two runs, compared with each other.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class Comparison:
     open_loop
         In which simulation the commands were replayed, or why in none.
     paired
-        Whether every episode was held against the one with its seed.
+        Whether every episode was compared with the one with its seed.
     alpha, relevance
         Chance of any false alarm that was allowed, and share of a span that is to count.
     least
@@ -186,7 +186,7 @@ class Comparison:
 
     @property
     def comparable(self) -> bool:
-        """Return whether the runs as wholes may be held against each other."""
+        """Return whether the runs as wholes may be compared with each other."""
         return not self.obstacles
 
     @property

@@ -27,7 +27,7 @@ _FIELDS = ('observation', 'state', 'privileged')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
     """
-    How far two runs may be held against each other.
+    How far two runs may be compared with each other.
 
     Attributes
     ----------
@@ -94,9 +94,8 @@ def _privileged(a: Contract, b: Contract) -> Iterator[str]:
                 continue
             if spec.name in kept:
                 yield (
-                    f'The policy of {name} sees {spec.name!r}, which in {other_name} only the '
-                    f'evaluator sees: privileged information, and success with it is no success '
-                    f'without.'
+                    f'The policy of {name} sees {spec.name!r}, which is privileged in '
+                    f'{other_name}: success with it says nothing about success without.'
                 )
             else:
                 yield (

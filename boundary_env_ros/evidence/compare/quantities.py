@@ -20,7 +20,7 @@ Values: TypeAlias = Mapping[str, Mapping[str, float]]
 SECTIONS: Mapping[str, str] = {
     'reset': 'Resets',
     'observations': 'Observations',
-    'evaluator': 'What only the evaluator sees',
+    'privileged': 'Privileged fields',
     'latency': 'Latency by stage',
     'rates': 'Clips, interventions, overruns',
     'outcome': 'Endings, success, return',
@@ -78,7 +78,7 @@ def families(contract: Contract) -> dict[str, Family]:
 
 def section_of(contract: Contract, spec: FieldSpec) -> str:
     """Return the section that a field belongs to: what no policy sees is apart."""
-    return 'evaluator' if spec in contract.privileged else 'observations'
+    return 'privileged' if spec in contract.privileged else 'observations'
 
 
 def labels_of(spec: FieldSpec) -> tuple[str, ...]:

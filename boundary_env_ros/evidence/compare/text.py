@@ -47,7 +47,7 @@ def method(comparison: Comparison) -> str:
     """Return how it was tested, as a sentence."""
     if not comparison.findings:
         return 'Nothing was tested.'
-    how = 'pairs of episodes turned round' if comparison.paired else 'episodes dealt anew'
+    how = 'pairs of episodes turned round' if comparison.paired else 'episodes dealt again'
     return (
         f'{len(comparison.findings)} tests by permutation ({how}), corrected for their number '
         f'(Holm): the chance of any false alarm is at most {comparison.alpha:g}. '

@@ -278,7 +278,7 @@ class ImportedAgent:
         )
         self._held = (
             self._status(now),
-            self._sight.evaluator(observation.id, now),
+            self._sight.privileged(observation.id, now),
             transition,
         )
         self._keep(view)
@@ -317,7 +317,7 @@ class ImportedAgent:
         )
         transition = self._stripped(record.transition)
         self._episode = self._episode.stepped()
-        evaluator = self._sight.evaluator(transition.id, now)
+        evaluator = self._sight.privileged(transition.id, now)
         self._decisions.clear()
         self._keep(view)
         self._held = (evaluator, transition)

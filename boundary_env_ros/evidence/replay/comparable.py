@@ -49,7 +49,7 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
         if path in known:
             found += _values(f'{path}.', known[path][0], part, names)
         elif not path.startswith('action.'):
-            why = 'only the evaluator saw it' if path in hidden else 'it was not recorded'
+            why = 'it is privileged' if path in hidden else 'it was not recorded'
             found.append(f'{path}: {why} (expected what the record has)')
     heard = Limits.of(recorded).needs
     found += (

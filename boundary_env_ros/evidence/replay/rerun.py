@@ -229,7 +229,7 @@ class Rerun:
             agent.last = then
             return agent.gate
         if _steady(then) > _steady(last):
-            # The gate was started anew, and counts from the beginning.
+            # The gate was started again, and counts from the beginning.
             agent.gate, agent.last = self._new_gate(then.id.agent), then
             return agent.gate
         # The recorder had it after others that it precedes: what came before is as recorded.

@@ -62,7 +62,7 @@ class OneStep:
             'last_step': self.last_step,
             'client': step.episode.client,
             'transition': to_json(step.transition),
-            'evaluator': to_json(step.truth) if step.truth else None,
+            'privileged': to_json(step.truth) if step.truth else None,
             'late_evidence': to_json(step.late) if step.late else None,
             'statuses': [to_json(status) for status in step.statuses],
             'events': [to_json(event) for event in step.events],

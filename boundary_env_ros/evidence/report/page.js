@@ -10,7 +10,7 @@
   const RULES = 6; // told at one moment
   const GROUPS = [
     ['action', 'Action'], ['observation', 'Observation'], ['state', 'State'],
-    ['evaluator', 'Privileged'], ['latency', 'Latency by stage'],
+    ['privileged', 'Privileged'], ['latency', 'Latency by stage'],
     ['age', 'Age of the observation'], ['confidence', 'Confidence'], ['reward', 'Reward'],
   ];
   const ACTIONS = new Map([

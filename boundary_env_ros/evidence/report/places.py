@@ -24,7 +24,7 @@ class Places:
     position, goal
         Of the observation; empty if there is none.
     truth
-        Of the evaluator; empty if there is none.
+        Privileged; empty if there is none.
     unit, frame
         Of all three.
 

@@ -313,7 +313,7 @@ def _decision(
         word
         for word, there in (
             ('armed', decision.armed),
-            ('seeded anew', decision.seeded),
+            ('seeded again', decision.seeded),
             ('EMERGENCY STOP', decision.emergency_stop),
             (f'{decision.foreign_publishers} OTHER PUBLISHERS', decision.foreign_publishers),
         )

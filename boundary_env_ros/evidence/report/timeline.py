@@ -194,7 +194,7 @@ class Timeline:
 
     def _truth(self, record: PrivilegedObservation, column: int) -> None:
         for found in record.fields:
-            self._values('evaluator', found, column)
+            self._values('privileged', found, column)
         self._path[1][column] = (
             point_in(record.fields, self._places.truth) or self._path[1][column]
         )

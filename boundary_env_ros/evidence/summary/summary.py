@@ -32,7 +32,7 @@ from boundary_env_ros.evidence.summary.figures import (
     Takeover,
 )
 
-#: Stages of the action that are held against each other.
+#: Stages of the action that are compared with each other.
 PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
 
 #: Those of an imported step, whose action was worked out from the command.

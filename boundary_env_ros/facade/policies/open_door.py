@@ -50,7 +50,7 @@ class OpenDoorPolicy:
         self.reset()
 
     def reset(self, seed: int = 0) -> None:
-        """Begin anew; nothing is drawn."""
+        """Begin again; nothing is drawn."""
         self._phase = 'look'
         self._waited = 0.0
         self._tool, self._yaw = np.zeros(3), 0.0

@@ -103,7 +103,7 @@ class EnvironmentNode(ContractNode):
             )
 
     def activate(self) -> None:
-        """Start the timers, all on the steady clock: the period, the watch, the sign of life."""
+        """Start the timers, all on the steady clock: the period, the watch, the heartbeat."""
         period = self.contract.period
         self._active = True
         if self.contract.pacing is Pacing.REALTIME:
@@ -185,7 +185,7 @@ class EnvironmentNode(ContractNode):
     # Time ----------------------------------------------------------------------------------------
 
     def _on_started(self, steady: int) -> None:
-        """Begin to count the period anew: the first step is as long as the others."""
+        """Begin to count the period again: the first step is as long as the others."""
         if self._ticks is not None:
             self._ticks.reset()
             self._due = steady + round(self.contract.period * NANOSECONDS)

@@ -255,7 +255,7 @@ class GazeboBridge(ContractNode):
     def _check_active(self) -> None:
         if not self._active:
             raise SimulationFailed(
-                'The simulator was deactivated meanwhile. Activate it, and begin anew.'
+                'The simulator was deactivated meanwhile. Activate it, and begin again.'
             )
 
     def _give_up(self, now: float) -> None:

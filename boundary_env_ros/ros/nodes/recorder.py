@@ -40,7 +40,7 @@ from boundary_env_ros.storage.signing import signer
 _POLL_PERIOD = 0.02
 # How often publishers are looked for that offer less than is asked for, s.
 _ADAPT_PERIOD = 0.1
-# Sign of life, s.
+# Heartbeat, s.
 _STATUS_PERIOD = 0.2
 # How long the disk is waited for at the end of the run, and by whoever labels an episode, s.
 _END_PATIENCE = 60.0
@@ -49,7 +49,7 @@ _MARK_PATIENCE = 2.0
 _LAST_WORD = 0.5
 # What a message can say of what is lost: whoever sends numbers may send any.
 _MOST_LOST = 2**64 - 1
-# Looks for a sign of life of the environment within the time it is given.
+# Looks for a heartbeat of the environment within the time it is given.
 _WATCHES = 8
 
 
@@ -284,7 +284,7 @@ class Recorder(ContractNode):
     def _watch(self) -> None:
         if self._closed:
             return
-        # What waits in the queue may be the sign of life that would be missed.
+        # What waits in the queue may be the heartbeat that would be missed.
         self._poll()
         self.writer.watch(self.clock.now())
 

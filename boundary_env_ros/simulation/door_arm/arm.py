@@ -101,7 +101,7 @@ class DoorArm:
 
     @property
     def true_state(self) -> ArmState:
-        """True state at the end of the last physics step, for evaluators."""
+        """True state at the end of the last physics step, privileged."""
         return self._physics.state(self._time.physics_ns)
 
     @property
@@ -126,7 +126,7 @@ class DoorArm:
 
     def reset(self, target: DoorReset, seed: int, at_ns: int) -> ArmState:
         """
-        Put arm and door at rest as wanted, begin anew at at_ns, and return how they stand.
+        Put arm and door at rest as wanted, begin again at at_ns, and return how they stand.
 
         Commands and readings that were on their way are gone, also those of a simulation that
         failed. A refused reset raises ResetFailed and changes nothing.

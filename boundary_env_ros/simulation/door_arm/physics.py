@@ -144,7 +144,7 @@ class DoorPhysics:
     def state(self, at_ns: int) -> ArmState:
         """Return the true state, with the caller's time of it."""
         # After a step, the places of things are still those of its begin. Forces stay so, 2 ms
-        # old: to compute them anew would change what the solver starts the next step from.
+        # old: to compute them again would change what the solver starts the next step from.
         mujoco.mj_kinematics(self._model, self._data)
         data = self._data
         force, torque = self._feel()

@@ -47,7 +47,7 @@ class JointStates:
         self._velocity_noise = config.velocity_noise * scale
 
     def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin anew; an encoder has no memory."""
+        """Begin again; an encoder has no memory."""
         self._noise = noise
 
     def capture(self, state: ArmState) -> JointReading:
@@ -86,7 +86,7 @@ class ToolPose:
     """Where the arm itself believes its tool to be: exact, as its encoders are."""
 
     def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin anew; there is no memory and no noise."""
+        """Begin again; there is no memory and no noise."""
 
     def capture(self, state: ArmState) -> SpatialPoseReading:
         """Compute the pose of the tool."""
@@ -100,7 +100,7 @@ class HandlePose:
         self._config = config
 
     def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin anew; a detector has no memory."""
+        """Begin again; a detector has no memory."""
         self._noise = noise
 
     def capture(self, state: ArmState) -> SpatialPoseReading:
@@ -136,7 +136,7 @@ class Camera:
         self._mount = mount
 
     def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin anew; a camera has no memory."""
+        """Begin again; a camera has no memory."""
         self._noise = noise
 
     def capture(self, state: ArmState) -> ImageReading:
@@ -146,10 +146,10 @@ class Camera:
 
 
 class Hinge:
-    """The true angle of the door, for evaluators."""
+    """The true angle of the door, privileged."""
 
     def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin anew; the truth has neither memory nor noise."""
+        """Begin again; the truth has neither memory nor noise."""
 
     def capture(self, state: ArmState) -> JointReading:
         """Tell the truth."""

@@ -192,7 +192,7 @@ class GazeboCart:
     # Detector and bumper -------------------------------------------------------------------------
 
     def begin(self, state: BodyState, place: Placing, seed: int) -> WorldReset:
-        """Begin anew after a reset that has led to a state, and return what was achieved."""
+        """Begin again after a reset that has led to a state, and return what was achieved."""
         self._pipeline.restart(state, seed)
         self._begun = True
         truth = state.truth()

@@ -35,7 +35,7 @@ Fields = tuple[FieldSpec, ...]
 
 
 def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
-    """Return the fields of observation, state and evaluator."""
+    """Return the fields of observation, state and privileged."""
     observation, state, evaluator = (
         {name: section.section(name) for name in section.named()}
         for section in (

@@ -58,7 +58,7 @@ def test_the_lease_ends_with_the_deactivation(bench: Bench) -> None:
 
 
 def test_a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command(bench: Bench) -> None:
-    """The node brakes for 2 s at most; activated again, the gate begins anew."""
+    """The node brakes for 2 s at most; activated again, the gate begins again."""
     cruise(bench)
     bench.time.wait(TICK)
     assert bench.gate.apply(Deactivate(now=bench.time.now))

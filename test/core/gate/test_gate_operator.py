@@ -166,7 +166,7 @@ def test_a_contract_that_rejects_rejects_an_operator_beyond_its_bounds_too() -> 
     assert decision.verdict is Verdict.REJECTED
     bench.hand = (0.9, 0.0)
     bench.wait(1.0)
-    assert bench.command == (0.0, 0.0), 'what is refused is no sign of life'
+    assert bench.command == (0.0, 0.0), 'what is refused is no heartbeat'
 
 
 def test_an_obstacle_stops_an_operator_too(bench: Bench) -> None:

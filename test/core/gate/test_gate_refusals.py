@@ -140,7 +140,7 @@ def test_the_age_of_an_action_is_steady_time_whatever_the_ros_clock_does(bench: 
 
 
 def test_the_age_of_an_action_from_another_host_is_that_of_its_stamp(bench: Bench) -> None:
-    """A steady clock starts anew on every host: its reading there says nothing here."""
+    """A steady clock starts again on every host: its reading there says nothing here."""
     for age, verdict in ((0.1, Verdict.ADMITTED), (0.5, Verdict.REJECTED)):
         bench.time.wait(PERIOD)
         bench.pulse()

@@ -55,7 +55,7 @@ class LimitedCommand:
         after
             What is left of it.
         value, limit, unit
-            The number that triggered the rule, what it was held against, and the unit of both.
+            The number that triggered the rule, what it was compared with, and the unit of both.
 
         """
         self.results.append(

@@ -220,7 +220,7 @@ def _within(group: ActionSpec) -> float:
 
 
 def _needs(contract: Contract) -> Mapping[str, Need]:
-    """Return what the gate goes by: distances and places, signs of life, what the robot does."""
+    """Return what the gate goes by: distances and places, heartbeats, what the robot does."""
     safety = contract.safety
     timeout = safety.sensor_timeout
     needs = {

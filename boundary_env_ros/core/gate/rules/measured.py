@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the robot does, as a command: where the limits begin anew."""
+"""What the robot does, as a command: where the limits begin again."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def beside(
     to_stop: bool,
 ) -> Vector:
     """
-    Return where the limits begin anew where only some drivers were left alone.
+    Return where the limits begin again where only some drivers were left alone.
 
     The others still follow the last command. Who asks for something begins at what the robot does
     where its driver has braked. To stop begins there at the safe speed, which the driver brakes
@@ -110,7 +110,7 @@ def beside(
 
 def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     """
-    Return where the limits begin anew while a command is in force: what the robot does of it.
+    Return where the limits begin again while a command is in force: what the robot does of it.
 
     Only for the groups that have departed from it by more than their own ``max_tracking_error``;
     the others go on from the last command. A place is where it is; an angle that wraps, by the

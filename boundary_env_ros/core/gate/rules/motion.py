@@ -82,7 +82,7 @@ def start_anew(
     """
     Return where the commands are going after one that was on no profile: a stop, or a jump.
 
-    A profile begins anew from rest there, since the commands before are none of its path: what
+    A profile begins again from rest there, since the commands before are none of its path: what
     follows keeps the limits on its own.
     """
     rate = rate_between(previous, command, time_step)

@@ -47,7 +47,7 @@ class RuleInput:
     others_turn
         In lockstep, the step is the turn of another agent: the robot is held, under all rules.
     since_request, since_environment
-        Steady seconds since the last acceptable request and the last sign of life of the
+        Steady seconds since the last acceptable request and the last heartbeat of the
         environment.
     since_tick
         Steady seconds between the last two runs of the protecting timer; None before there were

@@ -113,7 +113,7 @@ def _overruns(limits: Limits, situation: RuleInput) -> list[RuleResult]:
 
 
 def _environment(limits: Limits, situation: RuleInput) -> list[RuleResult]:
-    """Stop when the environment, which would end the episode, gives no sign of life."""
+    """Stop when the environment, which would end the episode, gives no heartbeat."""
     since, limit = situation.since_environment, limits.safety.environment_timeout
     if since is not None and since <= limit:
         return []

@@ -32,7 +32,7 @@ _RENAMED = {
     'causes': "'endings'",
     'curvature': "'scale_together'",
     'depart': "'max_tracking_error'",
-    'privileged': "'privileged'",
+    'evaluator': "'privileged'",
     'hold': "'on_timeout'",
     'jerk': "'max_jerk' of a position; a velocity has no third limit",
     'most': "'max_delta'",

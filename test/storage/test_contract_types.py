@@ -87,7 +87,11 @@ def observation(**keys: Any) -> Change:
 
 
 def action(**keys: Any) -> Change:
-    return lambda data: data['action']['base'].update(keys)
+    def change(data: dict[str, Any]) -> None:
+        data['action']['base'].update(keys)
+        del data['safety']['obstacle']
+
+    return change
 
 
 def feedback(**keys: Any) -> Change:

@@ -17,7 +17,14 @@ import re
 import textwrap
 from typing import Any
 
-from boundary_env_ros.core.contract.key import Part, parts_of, REQUIRED, spelt
+from boundary_env_ros.core.contract.key import (
+    DIMENSION,
+    DIMENSIONS,
+    Part,
+    parts_of,
+    REQUIRED,
+    spelt,
+)
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
     Contract,
@@ -36,8 +43,6 @@ WIDTH = 92
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 #: Of these also what is not declared is told: it is what holds for the whole.
 _WHOLE = (Contract, Safety, EpisodeRules, ResetProcedure)
-#: Keys whose numbers are places in the command, or in that of the group.
-_DIMENSIONS = ('dimension', 'dimensions', 'turn', 'rotation', 'scale_together')
 _UNITS = ('s', 'm', 'm/s', 'rad')
 
 
@@ -321,8 +326,9 @@ class _Drawing:
         if item.model in (Obstacle, Workspace):
             names = self._contract.command_dimensions
         some = value if isinstance(value, tuple) else (value,)
-        if item.part.attribute in _DIMENSIONS and value is not None:
-            text = ', '.join(f'{index} ({names[index]})' for index in some)
+        key = item.part.key
+        if key is not None and key.shown in (DIMENSION, DIMENSIONS) and value is not None:
+            text = ', '.join(names[index] for index in some)
         sentence = self._sentence(item)
         return f'{text}{self._default(item)}' + (f': {sentence}' if sentence else '')
 

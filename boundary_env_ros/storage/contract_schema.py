@@ -89,7 +89,7 @@ _POLYGON: Schema = {
     'minItems': 3,
 }
 _INDEX: Schema = {'type': 'integer', 'minimum': 0}
-_DIMENSION: Schema = {'type': ['string', 'integer'], 'minimum': 0}
+_DIMENSION: Schema = {'type': 'string'}
 _IMAGES = (IMAGE, COMPRESSED)
 
 

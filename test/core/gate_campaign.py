@@ -46,7 +46,7 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
     'curved': lambda: shipped(
         {
             **_PATIENT,
-            ('action', 'base', 'scale_together'): [0, 1],
+            ('action', 'base', 'scale_together'): ['linear.x', 'angular.z'],
             ('action', 'base', 'max_tracking_error'): [0.4, 1.5],
             ('safety', 'obstacle', 'time_to_collision'): 1.5,
         }

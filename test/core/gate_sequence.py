@@ -21,7 +21,8 @@ _PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
 TOOL: dict[str, object] = {
     'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': _PATHS,
     'unit': ['m', '', '', '', ''], 'low': [0.0, -1, -1, -1, -1], 'high': [2.0, 1, 1, 1, 1],
-    'rotation': [1, 2, 3, 4], 'safe': 'hold_position', 'max_velocity': [0.5, 1.0, 1.0, 1.0, 1.0],
+    'rotation': [f'orientation.{axis}' for axis in 'xyzw'],
+    'safe': 'hold_position', 'max_velocity': [0.5, 1.0, 1.0, 1.0, 1.0],
     'driver_timeout': 0.25,
     'feedback': {
         'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': _PATHS,

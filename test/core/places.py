@@ -35,8 +35,8 @@ POSE: dict[str, Any] = {
 CART: dict[str, Any] = {
     **POSE,
     'moves': 'body',
-    'dimensions': [0],
-    'turn': 1,
+    'dimensions': ['base/linear.x'],
+    'turn': 'base/angular.z',
     'inside': {
         'low': [-2.0, -1.5],
         'high': [2.0, 1.5],
@@ -54,14 +54,18 @@ CRANE: dict[str, Any] = {
     'fields': ['pose.position.x', 'pose.position.y'],
     'unit': 'm',
     'moves': 'axes',
-    'dimensions': [0, 1],
+    'dimensions': ['base/x', 'base/y'],
     'delay': 0.1,
     'braking': [0.9, 0.6],
 }
 
 
 #: A robot in that hall on wheels that roll in every direction.
-SLED: dict[str, Any] = {**CART, 'dimensions': [0, 1], 'turn': 2, 'braking': [0.9, 0.6, 4.0]}
+SLED: dict[str, Any] = {
+    **CART,
+    'dimensions': ['base/linear.x', 'base/linear.y'],
+    'braking': [0.9, 0.6, 4.0],
+}
 
 
 def workspace_data(place: Mapping[str, Any], changes: Mapping[Path_, object] | None = None) -> Any:

@@ -390,7 +390,7 @@ def turning() -> Terms:
     paths = [f'pose.orientation.{axis}' for axis in 'xyzw']
     data['action']['tool'] = {
         'topic': 'tool', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,
-        'unit': '', 'low': -1.0, 'high': 1.0, 'rotation': [0, 1, 2, 3],
+        'unit': '', 'low': -1.0, 'high': 1.0, 'rotation': list('xyzw'),
         'safe': 'hold_position', 'max_velocity': 1.0, 'driver_timeout': 0.25,
         'feedback': {
             'topic': 'tool_state', 'type': 'geometry_msgs/msg/PoseStamped', 'fields': paths,

@@ -83,7 +83,7 @@ def turning() -> LoadedContract:
         'unit': ['m', '', '', '', ''],
         'low': [0.0, -1, -1, -1, -1],
         'high': [2.0, 1, 1, 1, 1],
-        'rotation': [1, 2, 3, 4],
+        'rotation': [f'orientation.{axis}' for axis in 'xyzw'],
         'safe': 'hold_position',
         'max_velocity': [0.5, *[RATE] * 4],
         'driver_timeout': 0.25,

@@ -113,7 +113,12 @@ def call(**request: Any) -> Change:
 
 def obstacles(**rules: dict[str, Any]) -> Change:
     """Return a change to several rules about obstacles; what they share is filled in."""
-    shared = {'dimension': 0, 'slow_distance': 2.0, 'slow_speed': 0.2, 'stop_distance': 0.5}
+    shared = {
+        'dimension': 'base/linear.x',
+        'slow_distance': 2.0,
+        'slow_speed': 0.2,
+        'stop_distance': 0.5,
+    }
 
     def change(data: dict[str, Any]) -> None:
         del data['safety']['obstacle']
@@ -282,7 +287,12 @@ BAD: dict[str, tuple[Change, list[str]]] = {
         ],
     ),
     'command that is no number with a fraction': (
-        action(type='acme_msgs/msg/Wheel', fields=['speed', 'locked'], interface='velocity'),
+        lambda data: (
+            data['action']['base'].update(
+                type='acme_msgs/msg/Wheel', fields=['speed', 'locked'], interface='velocity'
+            ),
+            data['safety']['obstacle'].update(dimension='base/speed'),
+        ),
         [
             (
                 "action.base.fields.1: expected float32 or float64 at 'locked' in "

@@ -54,7 +54,7 @@ def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault
         if not getattr(contract, key) and (key,) not in told:
             yield (key,), f'at least one {what}', said('none')
     yield from motion(contract)
-    if any(path[:1] == ('action',) for path in told):
+    if not contract.action or any(path[:1] == ('action',) for path in told):
         return  # nobody knows what the dimensions are
     yield from obstacles(contract)
     for place in contract.safety.workspaces:

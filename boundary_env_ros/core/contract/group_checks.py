@@ -108,7 +108,7 @@ def group_faults(group: ActionSpec) -> Iterator[Fault]:
         if getattr(group, name) and not numbers:
             yield ('kind',), f'continuous or delta, with {name}', group.kind.value
     if len(group.scale_together) == 1:
-        yield ('scale_together',), 'two or more dimensions', list(group.scale_together)
+        yield ('scale_together',), 'two or more dimensions', _named(group, 'scale_together')
     for i in group.scale_together:
         if low[i] > 0.0:
             yield ('low', i), 'at most 0, with scale_together', low[i]
@@ -181,17 +181,21 @@ def _levels(path: Path, levels: Vector, low: float, high: float) -> Iterator[Fau
             yield path, f'values in [{low:g}, {high:g}]', value
 
 
+def _named(group: ActionSpec, name: str) -> list[str]:
+    return [group.dimensions[i] for i in getattr(group, name)]
+
+
 def _rotation(group: ActionSpec) -> Iterator[Fault]:
     """Ask for four dimensions that can be one unit quaternion."""
     four = group.rotation
     if len(four) != 4:
-        yield ('rotation',), 'four dimensions', list(four)
+        yield ('rotation',), 'four dimensions', _named(group, 'rotation')
         return
     if group.kind is not ActionKind.CONTINUOUS:
         yield ('kind',), 'continuous, with rotation', group.kind.value
     for name in ('scale_together', 'wrap'):
         if set(four) & set(getattr(group, name)):
-            yield (name,), 'no dimension of the rotation', list(getattr(group, name))
+            yield (name,), 'no dimension of the rotation', _named(group, name)
     for name in ('max_acceleration', 'max_jerk'):
         if getattr(group, name):
             yield (name,), f'no {name}, in a group with rotation', said('one')
@@ -213,9 +217,11 @@ def _wrap(group: ActionSpec) -> Iterator[Fault]:
         interface, unit, turns = group.interface[i], group.unit[i], group.high[i] - group.low[i]
         if interface is not Interface.POSITION or unit != 'rad':
             actual = said(f'{interface.value} in {unit or "no unit"}')
-            yield ('wrap',), f'positions in rad, in dimension {i}', actual
+            yield ('wrap',), f'positions in rad, in {group.dimensions[i]}', actual
         elif turns < ROOM:
-            expected = f'at least two turns from low to high ({ROOM} rad), in dimension {i}'
+            expected = (
+                f'at least two turns from low to high ({ROOM} rad), in {group.dimensions[i]}'
+            )
             hint = (
                 'The numbers that are sent go on where a turn ends: from 3.1 to 3.2, not to -3.1.'
             )
@@ -225,11 +231,9 @@ def _wrap(group: ActionSpec) -> Iterator[Fault]:
 # Rules -------------------------------------------------------------------------------------------
 
 
-def obstacle_faults(rule: Obstacle, size: int) -> Iterator[Fault]:
-    """Yield what is wrong with a rule about obstacles under a command of a size."""
+def obstacle_faults(rule: Obstacle) -> Iterator[Fault]:
+    """Yield what is wrong with a rule about obstacles."""
     slow, zone = rule.slow_distance, rule.zone
-    if rule.dimension >= size:
-        yield ('dimension',), f'an index into the action, below {size}', rule.dimension
     if rule.stop_distance >= slow:
         expected = f'a distance below slow_distance ({slow:g} m)'
         yield ('stop_distance',), expected, rule.stop_distance
@@ -242,7 +246,7 @@ def place_faults(place: Workspace, count: int) -> Iterator[Fault]:
     if place.moves is Moves.BODY and count != 3:
         yield ('fields',), 'three values with `moves: body`: x, y, yaw', said(f'{count}')
     if place.turn in place.dimensions:
-        yield ('turn',), 'a dimension that is not in `dimensions`', place.turn
+        yield ('turn',), 'a dimension that is not in `dimensions`', said('one of them')
     margin = place.margin
     for index, (low, high) in enumerate(zip(place.low, place.high, strict=True)):
         if low is not None and high is not None and high - low <= 2.0 * margin:

@@ -105,7 +105,7 @@ def _rotation(contract: Contract, group: ActionSpec, start: int, path: Path) -> 
     speeds += [(place.input, place.moved_by) for place in safety.workspaces]
     for rule, dimensions in speeds:
         for dimension in four.intersection(dimensions):
-            actual = said(f'{rule} is about dimension {dimension}')
+            actual = said(f'{rule} is about {contract.command_dimensions[dimension]}')
             yield (*path, 'rotation'), 'dimensions that no other rule is about', actual
     scales = safety.operator.scale if safety.operator is not None else ()
     if any(abs(scales[i] - 1.0) > 0.0 for i in four if i < len(scales)):
@@ -123,14 +123,14 @@ def obstacles(contract: Contract) -> Iterator[Fault]:
     What the gate needs to notice is counted in.
     """
     for rule in contract.safety.obstacles:
-        if rule.dimension < contract.command_size:
-            fault = _no_speed(contract, rule)
-            if fault is None:
-                yield from _braking(contract, rule)
-            else:
-                expected, actual = fault
-                path = (*obstacle_path(rule), 'dimension')
-                yield path, expected, said(f'{rule.dimension}, {actual}')
+        fault = _no_speed(contract, rule)
+        if fault is None:
+            yield from _braking(contract, rule)
+        else:
+            expected, actual = fault
+            name = contract.command_dimensions[rule.dimension]
+            path = (*obstacle_path(rule), 'dimension')
+            yield path, expected, said(f'{name}, {actual}')
 
 
 def _no_speed(contract: Contract, rule: Obstacle) -> tuple[str, str] | None:
@@ -211,16 +211,17 @@ def workspaces(contract: Contract, place: Workspace, path: Path) -> Iterator[Fau
     yield from _units(contract, place, path)
     for braking, dimension in zip(place.braking, place.moved_by, strict=True):
         # Commands are lowered as fast as the robot is said to slow down.
+        moved = contract.command_dimensions[dimension]
         for name, limit in (('max_acceleration', 'rate'), ('max_deceleration', 'stop')):
             most = contract.flat(limit)[dimension]
             if braking > most:
-                expected = f'not more than `{name}` ({most:g}) of dimension {dimension}'
+                expected = f'not more than `{name}` ({most:g}) of {moved}'
                 hint = 'The command could not be lowered in time.'
                 yield (*path, 'braking'), expected, braking, hint
         safe = contract.flat('safe')[dimension]
         if safe != 0.0:
             expected = 'a dimension whose `safe` is 0, so that to stop is to stand still'
-            yield (*path, _key(place, dimension)), expected, said(f'{dimension}, {_where(safe)}')
+            yield (*path, _key(place, dimension)), expected, said(f'{moved}, {_where(safe)}')
 
 
 def _key(place: Workspace, dimension: int) -> str:
@@ -237,15 +238,16 @@ def _units(contract: Contract, place: Workspace, path: Path) -> Iterator[Fault]:
         yield (*path, 'unit'), 'one unit for x and y, for an area', units[:2]
     for dimension, unit in zip(place.moved_by, units, strict=True):
         actual, interface = contract.command_unit[dimension], contract.interfaces[dimension]
+        moved = contract.command_dimensions[dimension]
         if actual != f'{unit}/s':
             expected = (
                 f'a dimension of the command in {unit}/s, the speed of what is measured in {unit}'
             )
             hint = 'A command of positions is kept inside by its bounds.' if actual == unit else ''
             at = (*path, _key(place, dimension))
-            yield at, expected, said(f'{dimension}, in {actual}'), hint
+            yield at, expected, said(f'{moved}, in {actual}'), hint
             return
         if interface is not Interface.VELOCITY:
-            actual = said(f'{dimension}, which is {interface.value}')
+            actual = said(f'{moved}, which is {interface.value}')
             yield (*path, _key(place, dimension)), 'a velocity', actual
             return

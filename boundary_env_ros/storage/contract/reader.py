@@ -80,6 +80,7 @@ class Reader:
         self._optional: list[str] = []
         self._silent = False
         self._inner: dict[str, Reader] = {}
+        self._written: dict[str, list[Any]] = {}  # names of dimensions, as the file has them
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -337,18 +338,27 @@ class Reader:
 
     def number_dimensions(self, names: Mapping[str, int], *keys: str) -> None:
         """Put in place of the names of dimensions where these are in the command."""
+        first = {index: name for name, index in reversed(list(names.items()))}
         for key in keys:
-            value, expected = self._data.get(key), f'one of {", ".join(names)}'
-            items = list(value) if isinstance(value, (list, tuple)) else [value]
-            found: list[object] = [names.get(i, i) if isinstance(i, str) else i for i in items]
-            for index, item in enumerate(found):
-                if isinstance(item, str):
-                    at: Path = (key,) if items == [value] else (key, index)
-                    self.problem(at, expected, item, nearest(item, names))
-                    # Any that is free, so that nothing more is said of it.
-                    found[index] = next((i for i in names.values() if i not in found), 0)
-            if key in self._data:
-                self._data = {**self._data, key: found[0] if items == [value] else found}
+            value = self._data.get(key)
+            if value is None:
+                continue
+            is_list = isinstance(value, (list, tuple))
+            items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
+            found = [names.get(item) if isinstance(item, str) else None for item in items]
+            for index, item in enumerate(items):
+                if found[index] is not None:
+                    continue
+                counted = first.get(item) if type(item) is int else None
+                hint = f'Write {counted}.' if counted else nearest(str(item), names)
+                if names:  # else nobody knows them
+                    expected = f'the name of a dimension ({", ".join(names)})'
+                    self.problem((key, index) if is_list else (key,), expected, item, hint)
+                # Of what is wrong, any that is free: nothing more is said of it.
+                free = (i for i in names.values() if i not in found)
+                found[index] = item if counted else next(free, 0)
+            self._written[key] = items
+            self._data = {**self._data, key: found if is_list else found[0]}
 
     def indices(
         self, key: str, below: int, *, wanted: str = '', right: Collection[int] = ()
@@ -370,12 +380,14 @@ class Reader:
             return ()
         form = integer_form(0, math.inf)
         values = self.many(key, replace(form, unfit=None), count=self.length(key))
-        if None in values:
+        is_named = key in self._written
+        if None in values or (is_named and not below):
             return ()
-        fits = len(set(values)) == len(values) and all(value < below for value in values)
+        fits = len(set(values)) == len(values) and (is_named or max(values, default=0) < below)
         if not fits or (right and len(values) not in right):
-            expected = f'different whole numbers below {below}{wanted and f": {wanted}"}'
-            self.problem((key,), expected, list(values))
+            what = 'dimensions' if is_named else f'whole numbers below {below}'
+            expected = f'different {what}{wanted and f": {wanted}"}'
+            self.problem((key,), expected, self._written.get(key, list(values)))
             return ()
         return values
 

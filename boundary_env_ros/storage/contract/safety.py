@@ -123,7 +123,7 @@ def _obstacle(key: Reader, name: str, names: Mapping[str, int]) -> Obstacle:
     key.number_dimensions(names, 'dimension')
     type_name = key.value(Obstacle, 'type')
     rule = key.make(Obstacle, name=name, type=type_name, zone=_zone(key, type_name))
-    key.report(obstacle_faults(rule, len(names)))
+    key.report(obstacle_faults(rule))
     key.finish()
     return rule
 
@@ -143,8 +143,7 @@ def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
 
 
 def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
-    key.number_dimensions(names, 'dimensions', 'turn')
-    size = len(names)
+    key.number_dimensions(names, 'dimensions')
     type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     before = len(key.problems)
@@ -152,8 +151,8 @@ def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
     if len(key.problems) > before and key.has('turn'):
         moves = Moves.BODY  # as it was meant: nothing more is to be said
     body = moves is Moves.BODY
-    dimensions = _dimensions(key, values, size, body=body)
-    turn = _turn(key, size, body=body)
+    dimensions = _dimensions(key, values, names, body=body)
+    turn = _turn(key, names, body=body)
     before = len(key.problems)
     inside = key.inner('inside')
     count = 2 if body else values.count
@@ -187,23 +186,28 @@ def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
     return workspace
 
 
-def _dimensions(key: Reader, values: Values, size: int, *, body: bool) -> tuple[int, ...]:
+def _dimensions(
+    key: Reader, values: Values, names: Mapping[str, int], *, body: bool
+) -> tuple[int, ...]:
     if not key.has('dimensions'):
-        key.one('dimensions', integer_form(0, size - 1))  # which is missed
+        key.skip('dimensions')
+        expected = f'names of dimensions of the command ({", ".join(names)})'
+        key.problem(('dimensions',), expected, said('nothing'))
         return ()
     if body:
         wanted = 'one or two, forward and to the left'
-        return key.indices('dimensions', size, wanted=wanted, right=(1, 2))
+        return key.indices('dimensions', len(names), wanted=wanted, right=(1, 2))
     wanted = f'{values.count}, one for each value of the place'
-    return key.indices('dimensions', size, wanted=wanted, right=(values.count,))
+    return key.indices('dimensions', len(names), wanted=wanted, right=(values.count,))
 
 
-def _turn(key: Reader, size: int, *, body: bool) -> int | None:
+def _turn(key: Reader, names: Mapping[str, int], *, body: bool) -> int | None:
     if not key.has('turn'):
         return None
     if body:
         before = len(key.problems)
-        turn: int = key.one('turn', integer_form(0, size - 1))
+        key.number_dimensions(names, 'turn')
+        turn: int = key.one('turn', integer_form(0, math.inf))
         return turn if len(key.problems) == before else None
     key.problem(('turn',), 'no `turn` with `moves: axes`', said('one'))
     key.skip('turn')

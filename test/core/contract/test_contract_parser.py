@@ -347,8 +347,8 @@ BROKEN: list[tuple[str, Path, object, Path, str]] = [
         ('safety', 'gate_period'), 'not more than period',
     ),
     (
-        'obstacle for no dimension', ('safety', 'obstacle', 'dimension'), 2,
-        ('safety', 'obstacle', 'dimension'), 'an index into the action, below 2',
+        'obstacle for no dimension', ('safety', 'obstacle', 'dimension'), 'base/x',
+        ('safety', 'obstacle', 'dimension'), 'a dimension (base/linear.x, base/angular.z)',
     ),
     (
         'a sector all around', ('safety', 'obstacle', 'half_angle'), 3.0,
@@ -744,13 +744,20 @@ def test_the_order_of_keys_in_parameters_of_a_task_reaches_nobody() -> None:
     assert list(one) == list(other)
 
 
+NAMED = 'the name of a dimension (base/linear.x, base/angular.z)'
+
+
 def test_a_dimension_is_called_by_its_name() -> None:
     place = ('safety', 'obstacle', 'dimension')
     together = ('action', 'base', 'scale_together')
-    counted = shipped({place: 0, together: [0, 1]})
-    assert shipped({place: 'base/linear.x', together: ['linear.x', 'base/angular.z']}) == counted
+    contract = shipped({together: ['linear.x', 'base/angular.z']})
+    assert contract.safety.obstacles[0].dimension == 0
+    assert contract.action[0].scale_together == (0, 1)
     [problem] = problems_of({place: 'base/linear.X'})
-    assert (problem.path, problem.expected) == (place, 'one of base/linear.x, base/angular.z')
+    assert (problem.path, problem.expected) == (place, NAMED)
     assert problem.hint == "Did you mean 'base/linear.x'?"
+    [problem] = problems_of({place: 0})
+    assert (problem.path, problem.expected, problem.hint) == (place, NAMED, 'Write base/linear.x.')
+    assert len(problems_of({together: [0, 1]})) == 2
     [problem] = problems_of({together: ['linear.x', 'angular']})
     assert problem.path == (*together, 1)

@@ -380,8 +380,8 @@ BROKEN: list[tuple[str, Path_, object, Path_, str]] = [
         (ACTION, 'arm', 'feedback', 'fields'), '2 values, one for each dimension',
     ),
     (
-        'a dimension beyond the command', ('safety', 'obstacle', 'dimension'), 8,
-        ('safety', 'obstacle', 'dimension'), 'an index into the action, below 8',
+        'a dimension beyond the command', ('safety', 'obstacle', 'dimension'), 'base/z',
+        ('safety', 'obstacle', 'dimension'), 'the name of a dimension (arm/',
     ),
     # Resets.
     ('no steps', PROCEDURE, [], PROCEDURE, 'at least one step'),

@@ -58,7 +58,7 @@ def test_a_place_may_be_made_of_joints_and_bounded_on_one_side() -> None:
                 'unit': 'm',
                 'frame': 'hall',
                 'moves': 'axes',
-                'dimensions': [0, 1],
+                'dimensions': ['base/x', 'base/y'],
                 'inside': {'low': ['none', 0.0], 'high': 2.0},
                 'margin': 0.0,
                 'delay': 0.0,
@@ -138,20 +138,25 @@ MISTAKES: list[tuple[dict[str, Any], dict[Path_, object], Path_, str]] = [
     (CART, {('unit',): ['m', 'm']}, ('unit',), 'one for each of 3 values'),
     (CART, {('unit',): ['m', 'cm', 'rad']}, ('unit',), 'one unit for x and y'),
     (CART, {('unit',): ['m', 'm', 'm']}, ('unit',), 'and rad'),
-    (CART, {('dimensions',): [2]}, ('dimensions',), 'below 2'),
-    (CART, {('dimensions',): [0, 0]}, ('dimensions',), 'different whole numbers'),
-    (CART, {('dimensions',): [0.5]}, ('dimensions', 0), 'a whole number'),
-    (CART, {('dimensions',): [1], ('turn',): None, ('braking',): 0.5}, ('dimensions',), 'm/s'),
-    (CART, {('turn',): 0}, ('turn',), 'not in `dimensions`'),
-    (CART, {('turn',): 7}, ('turn',), 'a whole number from 0 to 1'),
-    (CRANE, {('dimensions',): [0]}, ('dimensions',), '2, one for each value'),
-    (CRANE, {('turn',): 1}, ('turn',), 'no `turn` with `moves: axes`'),
+    (CART, {('dimensions',): ['lift']}, ('dimensions', 0), 'the name of a dimension'),
+    (CART, {('dimensions',): ['base/linear.x'] * 2}, ('dimensions',), 'different dimensions'),
+    (CART, {('dimensions',): [0]}, ('dimensions', 0), 'the name of a dimension'),
+    (
+        CART,
+        {('dimensions',): 'base/angular.z', ('turn',): None, ('braking',): 0.5},
+        ('dimensions',),
+        'm/s',
+    ),
+    (CART, {('turn',): 'base/linear.x'}, ('turn',), 'not in `dimensions`'),
+    (CART, {('turn',): 7}, ('turn',), 'the name of a dimension'),
+    (CRANE, {('dimensions',): ['base/x']}, ('dimensions',), '2, one for each value'),
+    (CRANE, {('turn',): 'base/y'}, ('turn',), 'no `turn` with `moves: axes`'),
     (CRANE, {('unit',): 'rad'}, ('dimensions',), 'rad/s'),
     (
         CRANE,
         {
             ('fields',): ['pose.position.x'],
-            ('dimensions',): [0],
+            ('dimensions',): ['base/x'],
             ('braking',): 0.5,
             ('inside',): {'low': -1.0},
         },
@@ -178,19 +183,19 @@ MISTAKES: list[tuple[dict[str, Any], dict[Path_, object], Path_, str]] = [
         CART,
         {('braking',): [1.1, 4.0]},
         ('braking',),
-        'not more than `max_acceleration` (1) of dimension 0',
+        'not more than `max_acceleration` (1) of base/linear.x',
     ),
     (
         CART,
         {('braking',): [1.0, 4.1]},
         ('braking',),
-        'not more than `max_acceleration` (4) of dimension 1',
+        'not more than `max_acceleration` (4) of base/angular.z',
     ),
     (
         CART,
         {('action', 'base', 'max_deceleration'): [0.5, 8.0]},
         ('braking',),
-        'not more than `max_deceleration` (0.5) of dimension 0',
+        'not more than `max_deceleration` (0.5) of base/linear.x',
     ),
     (CART, {('action', 'base', 'safe'): [0.0, 0.1]}, ('turn',), 'whose `safe` is 0'),
 ]
@@ -206,9 +211,7 @@ def test_a_mistake_is_one_problem_that_says_where_and_what(
 
 
 def test_a_command_of_positions_is_told_what_keeps_it_inside() -> None:
-    (problem,) = problems_of(
-        CRANE, {('dimensions',): [0, 1], ('action', 'base', 'unit'): ['m', 'm/s']}
-    )
+    (problem,) = problems_of(CRANE, {('action', 'base', 'unit'): ['m', 'm/s']})
     assert problem.path == (*HALL, 'dimensions')
     assert 'kept inside by its bounds' in problem.hint
 

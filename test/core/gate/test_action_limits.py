@@ -46,6 +46,11 @@ def problems_of(changes: Mapping[Path_, object]) -> tuple[Problem, ...]:
     return caught.value.problems
 
 
+#: Dimensions of the groups `base` and `tool`.
+TWIST = ['linear.x', 'angular.z']
+TURNED = [f'orientation.{axis}' for axis in 'xyzw']
+
+
 def base(key: str) -> Path_:
     return 'action', 'base', key
 
@@ -69,7 +74,7 @@ def test_each_word_is_read() -> None:
         {
             base('max_jerk'): [2.0, 9.0],
             base('max_tracking_error'): [0.3, 0.8],
-            base('scale_together'): [1, 0],
+            base('scale_together'): ['angular.z', 'linear.x'],
             base('driver_timeout_probe'): [0.1, 0.0],
             ('safety', 'republish_period'): 0.05,
         }
@@ -95,7 +100,7 @@ def test_a_word_without_a_value_is_as_good_as_none(name: str) -> None:
     [
         {base('max_jerk'): 0.5, ('safety', 'republish_period'): 0.05},
         {base('max_tracking_error'): 0.5},
-        {base('scale_together'): [0, 1]},
+        {base('scale_together'): TWIST},
         {base('driver_timeout_probe'): [0.1, 0.0]},
     ],
 )
@@ -110,7 +115,7 @@ def test_a_delta_may_keep_its_curvature_and_have_a_profile() -> None:
     changes: dict[Path_, object] = {
         base('kind'): 'delta',
         base('max_delta'): 0.1,
-        base('scale_together'): [0, 1],
+        base('scale_together'): TWIST,
         base('max_jerk'): 1.0,
         ('safety', 'republish_period'): 0.05,
     }
@@ -201,30 +206,37 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         ('action', 'arm', 'duration'), 'at least period (0.1 s), with `max_acceleration`',
     ),
     # Curvature.
-    ('a curvature of one', {base('scale_together'): [0]}, base('scale_together'), 'two or more'),
-    ('one twice', {base('scale_together'): [0, 0]}, base('scale_together'), 'different whole'),
-    ('beyond the group', {base('scale_together'): [0, 2]}, base('scale_together'), 'below 2'),
-    ('between two', {base('scale_together'): [0, 0.5]}, (*base('scale_together'), 1),
-     'a whole number'),
+    (
+        'a curvature of one', {base('scale_together'): TWIST[:1]},
+        base('scale_together'), 'two or more',
+    ),
+    (
+        'one twice', {base('scale_together'): TWIST[:1] * 2},
+        base('scale_together'), 'different dimensions',
+    ),
+    ('beyond the group', {base('scale_together'): ['linear.x', 'z']}, (*base('scale_together'), 1),
+        'the name of a dimension (base/linear.x, base/angular.z, '),
+    ('between two', {base('scale_together'): ['linear.x', 1]}, (*base('scale_together'), 1),
+     'the name of a dimension'),
     (
         'named twists',
-        {base('scale_together'): [0, 1], base('kind'): 'discrete',
+        {base('scale_together'): TWIST, base('kind'): 'discrete',
          base('choices'): {'stand': [0, 0], 'ahead': [0.4, 0]}},
         base('kind'), 'continuous or delta, with scale_together',
     ),
     (
-        'levels', {base('scale_together'): [0, 1], base('kind'): 'multi_discrete',
+        'levels', {base('scale_together'): TWIST, base('kind'): 'multi_discrete',
                    base('levels'): [[0, 0.4], [0, 1]]},
         base('kind'), 'continuous or delta, with scale_together',
     ),
     (
         'no way to 0',
-        {base('scale_together'): [0, 1], base('low'): [0.1, -1.5], base('safe'): [0.1, 0.0]},
+        {base('scale_together'): TWIST, base('low'): [0.1, -1.5], base('safe'): [0.1, 0.0]},
         (*base('low'), 0), 'at most 0, with scale_together',
     ),
     (
         'no way to 0 from below',
-        {base('scale_together'): [0, 1], base('high'): [0.8, -0.1], base('safe'): [0.0, -0.1]},
+        {base('scale_together'): TWIST, base('high'): [0.8, -0.1], base('safe'): [0.0, -0.1]},
         (*base('high'), 1), 'at least 0, with scale_together',
     ),
     # Probe.
@@ -247,9 +259,9 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         'no probe, in a group that stays where it is',
     ),
     # Rotation.
-    ('three of four', {tool('rotation'): [1, 2, 3]}, tool('rotation'), 'four dimensions'),
-    ('five', {tool('rotation'): [0, 1, 2, 3, 4]}, tool('rotation'), 'four dimensions'),
-    ('not its own', {tool('rotation'): [1, 2, 3, 5]}, tool('rotation'), 'below 5'),
+    ('three of four', {tool('rotation'): TURNED[:3]}, tool('rotation'), 'four dimensions'),
+    ('five', {tool('rotation'): ['position.z', *TURNED]}, tool('rotation'), 'four dimensions'),
+    ('not its own', {tool('rotation'): [*TURNED[:3], 'w']}, (*tool('rotation'), 3), 'the name of'),
     (
         'half the numbers', {tool('low'): [0.0, -1, -1, -1, 0]}, (*tool('low'), 4),
         '-1, of a unit quaternion',
@@ -277,14 +289,15 @@ CASES: tuple[tuple[str, dict[Path_, object], Path_, str], ...] = (
         tool('max_jerk'), 'no max_jerk, in a group with rotation',
     ),
     (
-        'a part of it scaled', {tool('scale_together'): [0, 1]}, tool('scale_together'),
-        'no dimension of the rotation',
+        'a part of it scaled', {tool('scale_together'): ['position.z', TURNED[0]]},
+        tool('scale_together'), 'no dimension of the rotation',
     ),
     (
         'a part of it as a speed',
         {('safety', 'obstacle'): {
-            'topic': 'scan', 'type': 'sensor_msgs/msg/LaserScan', 'dimension': 4,
-            'half_angle': 0.6, 'slow_distance': 99.0, 'slow_speed': 0.2, 'stop_distance': 0.5}},
+            'topic': 'scan', 'type': 'sensor_msgs/msg/LaserScan',
+            'dimension': 'tool/orientation.y', 'half_angle': 0.6, 'slow_distance': 99.0,
+            'slow_speed': 0.2, 'stop_distance': 0.5}},
         tool('rotation'), 'dimensions that no other rule is about',
     ),
     (

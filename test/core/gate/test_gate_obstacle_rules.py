@@ -27,7 +27,12 @@ from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
 
 FREE = (8.0, 8.0, 1.0, 1.0)
-SAME = {'dimension': 0, 'slow_distance': 0.95, 'slow_speed': 0.25, 'stop_distance': 0.5}
+SAME = {
+    'dimension': 'base/linear.x',
+    'slow_distance': 0.95,
+    'slow_speed': 0.25,
+    'stop_distance': 0.5,
+}
 SEVERAL: dict[str, dict[str, Any]] = {
     'front': {'topic': 'scan', 'half_angle': 0.6, **SAME, 'time_to_collision': 2.0},
     'bumper': {'topic': 'sonar', 'type': 'sensor_msgs/msg/Range', 'direction': 'behind', **SAME},

@@ -26,7 +26,7 @@ from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 
 def cart(**base: Any) -> Contract:
     """Return the shipped contract, whose twist keeps its curvature."""
-    keys = {'scale_together': [0, 1], **base}
+    keys = {'scale_together': ['linear.x', 'angular.z'], **base}
     return shipped({('action', 'base', key): value for key, value in keys.items()})
 
 
@@ -254,7 +254,9 @@ PROFILE: dict[tuple[str | int, ...], object] = {
 
 
 def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> None:
-    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'scale_together'): [0, 1]}))
+    limits = Limits.of(
+        shipped({**PROFILE, ('action', 'base', 'scale_together'): ['linear.x', 'angular.z']})
+    )
     sequence = Sequence(limits, (0.0, 0.0))
     for _ in range(60):
         ruling = sequence.ask((1.6, 1.0), 0.1)
@@ -262,7 +264,9 @@ def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> No
 
 
 def test_on_the_way_there_each_dimension_follows_the_profile_that_is_its_own() -> None:
-    limits = Limits.of(shipped({**PROFILE, ('action', 'base', 'scale_together'): [0, 1]}))
+    limits = Limits.of(
+        shipped({**PROFILE, ('action', 'base', 'scale_together'): ['linear.x', 'angular.z']})
+    )
     one, other = Sequence(limits, (0.0, 0.0)), Sequence(Limits.of(shipped(PROFILE)), (0.0, 0.0))
     for _ in range(10):
         assert one.ask((0.6, 1.2), 0.1) == other.ask((0.6, 1.2), 0.1)

@@ -32,7 +32,7 @@ def turntable(**keys: object) -> Contract:
         'unit': ['rad', 'm'],
     }  # fmt: skip
     group = {
-        **motors, 'topic': 'motors', 'low': -BOUND, 'high': BOUND, 'wrap': [0],
+        **motors, 'topic': 'motors', 'low': -BOUND, 'high': BOUND, 'wrap': ['table'],
         'safe': 'hold_position',
         'max_velocity': RATE, 'driver_timeout': 0.25,
         'feedback': {
@@ -147,9 +147,9 @@ def test_a_driver_that_wraps_what_it_measures_does_not_make_the_gate_begin_anew(
 @pytest.mark.parametrize(
     ('keys', 'told'),
     [
-        ({'wrap': [1]}, 'positions in rad'),
-        ({'wrap': [2]}, 'different whole numbers below 2'),
-        ({'wrap': [0, 0]}, 'different whole numbers below 2'),
+        ({'wrap': ['lift']}, 'positions in rad'),
+        ({'wrap': ['arm']}, 'the name of a dimension'),
+        ({'wrap': ['table'] * 2}, 'different dimensions'),
         ({'low': -3.1416, 'high': 3.1416}, 'at least two turns'),
         ({'kind': 'multi_discrete', 'levels': [[0, 1], [0, 1]]}, 'continuous or delta, with wrap'),
     ],

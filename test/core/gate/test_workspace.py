@@ -231,7 +231,7 @@ def test_far_from_every_boundary_nothing_is_taken() -> None:
 
 def test_a_place_of_one_coordinate_is_ruled_on_far_from_its_bounds_too() -> None:
     mast = {
-        **SLIDES, 'fields': ['pose.position.z'], 'dimensions': [0], 'braking': 0.9,
+        **SLIDES, 'fields': ['pose.position.z'], 'dimensions': ['base/linear.x'], 'braking': 0.9,
         'inside': {'low': -50.0, 'high': 50.0},
     }  # fmt: skip
     assert results(robot(mast, (0.0,)).decide((0.5, 0.0))) == []

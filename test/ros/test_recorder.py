@@ -471,7 +471,7 @@ def test_environment_that_died_is_declared_lost_and_signed(bench: Bench) -> None
 
     # It was only hanging.
     status(to_msg(bench.episode_status(EpisodeState.RUNNING, 8), now()))
-    bench.logs('to stay TRUNCATED (environment_lost')
+    bench.logs('expected TRUNCATED (environment_lost')
     bench.until(
         lambda: (
             [m.state for m in bench.on_disk(names.EPISODE_STATUS)]

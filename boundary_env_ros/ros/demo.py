@@ -250,7 +250,7 @@ def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     except BoundaryError as error:
         print(f'Nothing to sum up: {error}', file=sys.stderr)
         return 2
-    about = 'An export that nothing reads; `boundary-env report --text --json` makes it again.'
+    about = 'Figures for other programs; `boundary-env report --text --json` makes them again.'
     figures = {'about': about, **summary.to_json()}
     write_atomically(folder.summary, json.dumps(figures, indent=2).encode())
     print('', 'As expected:', *_as_expected(endings), sep='\n')
@@ -261,7 +261,7 @@ def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     print(f'\nRecord: {place}')
     for path, text in (
         (folder.report, 'what happened and why, as a page'),
-        (folder.summary, 'all figures, an export that nothing reads'),
+        (folder.summary, 'all figures, for other programs'),
         (folder.bag, 'everything, for ros2 bag and Foxglove'),
     ):
         if path.exists():

@@ -239,7 +239,7 @@ class AuditReport:
             )
         if self.from_topics:
             counts = ', '.join(f'{count} {what}' for what, count in self.from_topics.items())
-            yield f'Held against the raw messages: {counts}.'
+            yield f'Compared with the raw messages: {counts}.'
         for reason, excused in self.excused.items():
             counts = ', '.join(
                 f'{count} of {self.asked.get(what, 0)} {what}' for what, count in excused.items()

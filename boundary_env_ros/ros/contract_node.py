@@ -30,7 +30,6 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
-from rclpy.task import Future
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -40,7 +39,7 @@ from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
-from boundary_env_ros.ros.executors import spin_until
+from boundary_env_ros.ros.executors import Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.log_throttle import Once
 from boundary_env_ros.ros.message_guard import Incoming
@@ -610,12 +609,12 @@ def run(
     """
     parent = os.environ.get(PARENT) or None
     signals: list[int] = []
-    round_over = Future()
+    current = Round()
 
     def end(received: int, _: FrameType | None) -> None:
         signals.append(received)
         # Also while messages never cease.
-        round_over.set_result(None)
+        current.end()
 
     for number in _ENDS:
         # Of `nohup` a SIGHUP that is to be ignored stays so.
@@ -629,11 +628,11 @@ def run(
     try:
         # Short waits: what ends the node is looked for between two of them.
         while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
-            round_over = Future()
+            current = Round()
             if signals:
                 break  # it came before this round could be told
             try:
-                spin_until(runner, round_over, 0.1)
+                spin_until(runner, current, 0.1)
             except Exception as error:  # whatever the bytes of a request lead to
                 if node.broken or not rclpy.ok():
                     raise

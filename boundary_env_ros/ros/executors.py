@@ -11,7 +11,6 @@ from typing import Any
 
 from rclpy.context import Context
 from rclpy.executors import Executor, MultiThreadedExecutor, SingleThreadedExecutor
-from rclpy.task import Future
 
 
 def fastest_executor(context: Context | None = None) -> Executor:
@@ -30,17 +29,46 @@ def fastest_executor(context: Context | None = None) -> Executor:
     return executor
 
 
-def spin_until(executor: Executor, future: Future, seconds: float) -> None:
+class Round:
     """
-    Let messages in for some seconds, or until a future is done.
+    What ends a round of an executor, to which it is a future; a signal handler may call it.
+
+    A Future of rclpy must not be completed in a handler: the signal may have come while the same
+    thread holds the lock of the future, which would then wait for itself.
+    """
+
+    def __init__(self) -> None:
+        self._ended = False
+        self._callbacks: list[Callable[[Any], object]] = []
+
+    def end(self) -> None:
+        """End the round; one that has not begun ends at once."""
+        self._ended = True
+        for callback in tuple(self._callbacks):
+            callback(self)
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        """Take what the executor wants to be called."""
+        self._callbacks.append(callback)
+        if self._ended:
+            callback(self)
+
+    def remove_done_callback(self, callback: Callable[[Any], object]) -> None:
+        """Forget it: the round is over."""
+        self._callbacks.remove(callback)
+
+
+def spin_until(executor: Executor, round_: Round, seconds: float) -> None:
+    """
+    Let messages in for some seconds, or until the round is ended.
 
     A round of the EventsExecutor that calls back many times costs a seventh less of the processor
-    than one round for each. While messages never cease it ends by the future alone.
+    than one round for each. While messages never cease it ends by :meth:`Round.end` alone.
     """
     if isinstance(executor, (SingleThreadedExecutor, MultiThreadedExecutor)):
         executor.spin_once(timeout_sec=seconds)
     else:
-        executor.spin_until_future_complete(future, timeout_sec=seconds)
+        executor.spin_until_future_complete(round_, timeout_sec=seconds)
 
 
 def with_info(callback: Callable[[Any, Any], None]) -> Callable[..., None]:

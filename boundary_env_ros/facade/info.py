@@ -150,12 +150,7 @@ def step_info(
         'admitted_action': list(transition.admitted_action),
         'commanded_action': list(transition.commanded_action),
         'intervention': _intervention(contract, transition),
-        'clipped': [
-            asked != given
-            for asked, given in zip(
-                transition.requested_action, transition.admitted_action, strict=False
-            )
-        ],
+        'clipped': clipped_in(transition),
         'clipped_observation': [field.name for field in transition.after if field.clipped],
         'gate': _gate(transition),
         'latency': StageTimes(transition),
@@ -235,6 +230,12 @@ def _gate(transition: Transition) -> Info | None:
         'latched': last.emergency_stop,
         'foreign_publishers': last.foreign_publishers,
     }
+
+
+def clipped_in(transition: Transition) -> list[bool]:
+    """Return for each dimension whether what was admitted differs from what was requested."""
+    asked, given = transition.requested_action, transition.admitted_action
+    return [one != other for one, other in zip(asked, given, strict=False)]
 
 
 def reasons_of(contract: Contract, transition: Transition) -> list[str]:

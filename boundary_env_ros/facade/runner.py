@@ -18,6 +18,7 @@ from boundary_env_ros.core.latency import LatencyStage
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
+from boundary_env_ros.facade.info import clipped_in
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Late, Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
@@ -331,11 +332,10 @@ class Runner:
 
 def clipped_dimensions(contract: Contract, transition: Transition) -> Iterator[str]:
     """Yield the dimensions of the action of which another value was admitted than requested."""
-    asked, given = transition.requested_action, transition.admitted_action
-    names = contract.command_dimensions
-    for i, (one, other) in enumerate(zip(asked, given, strict=False)):
-        if one != other:
-            yield names[i] if len(names) == len(asked) else f'action[{i}]'
+    names, clipped = contract.command_dimensions, clipped_in(transition)
+    for i, is_clipped in enumerate(clipped):
+        if is_clipped:
+            yield names[i] if len(names) == len(clipped) else f'action[{i}]'
 
 
 def _over(delivery: StepResult) -> bool:

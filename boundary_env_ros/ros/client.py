@@ -10,8 +10,9 @@ the answer of the service, as ``ros2 interface show`` tells it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 import math
+from queue import SimpleQueue
+import threading
 import time
 import traceback
 from types import TracebackType
@@ -49,6 +50,8 @@ Callback = Callable[[EnvironmentEvent], None]
 
 # Between two looks for a service, s.
 _LOOK = 0.02
+# For the callbacks of events that have come, when the client is closed, s.
+_LAST_EVENTS = 5.0
 # What must not be asked twice: it moves the robot.
 _ONCE = (names.RESET, names.STEP, names.BATCH_STEP)
 
@@ -103,7 +106,10 @@ class BoundaryClient:
         self._done = True
         self._closed = self._met = False
         self._callbacks: list[tuple[EventKind | None, Callback]] = []
-        self._telling = ThreadPoolExecutor(1, 'boundary_events')
+        self._lock = threading.Lock()  # of what a call and an event both change
+        self._events: SimpleQueue[EnvironmentEvent | None] = SimpleQueue()
+        # A callback that never returns must not keep the process.
+        self._telling = threading.Thread(target=self._tell, name='boundary_events', daemon=True)
 
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         node = self._own.node
@@ -129,6 +135,7 @@ class BoundaryClient:
             names.RECORD,
         )
         self._own.spin_in_thread('boundary_client')
+        self._telling.start()
 
     @property
     def is_done(self) -> bool:
@@ -188,9 +195,10 @@ class BoundaryClient:
             seed=0 if seed is None else seed_of(seed),
             options=options_text(options or {}),
         )
-        self.episode_id = answer.episode_id
-        # Its ending may have come before this answer.
-        self._done = self.episode_id == self._terminated
+        with self._lock:
+            self.episode_id = answer.episode_id
+            # Its ending may have come before this answer.
+            self._done = self.episode_id == self._terminated
         return answer
 
     def step(
@@ -270,8 +278,8 @@ class BoundaryClient:
             **{key: values.ravel().tolist()},
             **rows,
         )
-        if answer.done and episode_id == self.episode_id:
-            self._done = True
+        with self._lock:
+            self._done = self._done or (answer.done and episode_id == self.episode_id)
         return answer
 
     def observe(self, *, timeout: float | None = None) -> Any:
@@ -324,7 +332,8 @@ class BoundaryClient:
         if not self.episode_id:
             raise ResetNeeded('There is no episode to end: none was begun. Call reset first.')
         self._call(names.CLOSE, timeout, episode_id=self.episode_id, client=self.client)
-        self._done = True
+        with self._lock:
+            self._done = True
 
     # Events --------------------------------------------------------------------------------------
 
@@ -342,24 +351,28 @@ class BoundaryClient:
 
         """
         entry = (kind, callback)
-        self._callbacks = [*self._callbacks, entry]
+        with self._lock:
+            self._callbacks = [*self._callbacks, entry]
 
         def stop() -> None:
-            self._callbacks = [each for each in self._callbacks if each is not entry]
+            with self._lock:
+                self._callbacks = [each for each in self._callbacks if each is not entry]
 
         return stop
 
     def _on_event(self, message: Any) -> None:
         event = from_msg(EnvironmentEvent, message)
         if event.kind is EventKind.TERMINATION:
-            self._terminated = event.id.episode_id
-            self._done = self._done or self._terminated == self.episode_id
-        if not self._closed:
-            self._telling.submit(self._tell, event)
+            with self._lock:
+                self._terminated = event.id.episode_id
+                self._done = self._done or self._terminated == self.episode_id
+        self._events.put(event)
 
-    def _tell(self, event: EnvironmentEvent) -> None:
-        for kind, callback in self._callbacks:
-            if kind in (None, event.kind):
+    def _tell(self) -> None:
+        while (event := self._events.get()) is not None:
+            for kind, callback in self._callbacks:
+                if kind not in (None, event.kind):
+                    continue
                 try:
                     callback(event)
                 except Exception:  # noqa: BLE001 - somebody else's code must not end the events
@@ -419,7 +432,9 @@ class BoundaryClient:
                 raise
         finally:
             self._closed = True
-            self._telling.shutdown(wait=False)
+            self._events.put(None)
+            if self._telling is not threading.current_thread():
+                self._telling.join(timeout=_LAST_EVENTS)
             self._own.close()
 
     def __enter__(self) -> BoundaryClient:

@@ -490,6 +490,16 @@ def test_a_callback_that_fails_keeps_nobody_from_the_next_event(client: Boundary
     assert 'abandoned' in endings.get(timeout=_SOON).reason
 
 
+def test_a_callback_that_never_returns_would_not_keep_the_process(client: BoundaryClient) -> None:
+    told = threading.Event()
+    client.on(None, lambda event: told.set())
+    client.reset(options=CLEAR)
+    assert told.wait(_SOON)
+    tellers = [t for t in threading.enumerate() if t.name.startswith('boundary_events')]
+    assert tellers
+    assert all(teller.daemon for teller in tellers)
+
+
 def test_an_ending_is_known_without_a_call(world: World, client: BoundaryClient) -> None:
     client.reset(options=CLEAR)
     assert not client.is_done

@@ -12,8 +12,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from boundary_env_ros.core.gate.decision import GateState, GateStatus, REASON_TEXT, Verdict
 
-TOPIC = '/diagnostics'
-
 _WORDS = {
     GateState.DISARMED: 'disarmed: nothing is published',
     GateState.ARMED: 'armed, and the episode does not run yet',

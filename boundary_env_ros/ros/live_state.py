@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 import shutil
 import sys
 import time
@@ -125,6 +125,12 @@ def _of_episode(episode: EpisodeStatus) -> str:
     return f'{text} ({episode.message})' if episode.message else text
 
 
+def aligned(lines: Sequence[tuple[str, str, str]]) -> Iterator[str]:
+    """Yield the lines of a state as they stand below each other."""
+    for label, state, counted in lines:
+        yield f'{label:<10} {state}{"; " if counted else ""}{counted}'
+
+
 class ChangedLines:
     """Prints a line whenever a state has changed: for a file or a pipe."""
 
@@ -157,12 +163,7 @@ class LiveLines:
 
     def states(self, lines: Sequence[tuple[str, str, str]]) -> None:
         """Draw the states in place of those before."""
-        self.draw(
-            [
-                f'{label:<10} {state}{"; " if counted else ""}{counted}'
-                for label, state, counted in lines
-            ]
-        )
+        self.draw(list(aligned(lines)))
 
     def draw(self, lines: Sequence[str]) -> None:
         """Draw lines in place of those before, as many as the terminal shows."""

@@ -11,8 +11,6 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 
 from boundary_env_ros.core.step_timing import StepTiming
 
-TOPIC = '/diagnostics'
-
 
 def step_diagnostics(timings: Mapping[str, StepTiming], *, name: str) -> Any:
     """

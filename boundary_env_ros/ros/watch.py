@@ -18,7 +18,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_bytes
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.live_state import LiveLines, LiveState
+from boundary_env_ros.ros.live_state import aligned, LiveLines, LiveState
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.terminal import table
@@ -83,8 +83,7 @@ def watch(
 
 def _head(contract: Contract, state: LiveState) -> Iterator[str]:
     yield f'{contract.name} {contract.version}, {contract.pacing.name.lower()}'
-    for label, said, counted in state.lines():
-        yield f'{label:<10} {said}{"; " if counted else ""}{counted}'
+    yield from aligned(state.lines())
     for topic, seconds in state.silence():
         if seconds > _SILENT:
             yield f'SILENT     {topic} for {seconds:.0f} s'

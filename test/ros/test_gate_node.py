@@ -26,7 +26,6 @@ from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
-from boundary_env_ros.ros.gate_diagnostics import TOPIC
 from boundary_env_ros.ros.interfaces import msg, srv
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ CHANGES: dict[str, Any] = {
 def world(make_world: MakeWorld) -> World:
     """Return one world for all tests of this module, whose drivers were probed."""
     made = make_world(changes=CHANGES, gate={'probe_on_activation': True})
-    made.probe.subscribe(TOPIC, DiagnosticArray, names.RECORD)
+    made.probe.subscribe(names.DIAGNOSTICS, DiagnosticArray, names.RECORD)
     made.probe.until(
         lambda: any(seconds > 0.0 for seconds in status(made).driver_timeouts),
         SOON,
@@ -208,7 +207,7 @@ def entry(world: World) -> Any:
     """Return the last diagnostics of the gate; None before the first."""
     found = (
         status
-        for message in reversed(world.probe.messages(TOPIC))
+        for message in reversed(world.probe.messages(names.DIAGNOSTICS))
         for status in message.status
         if status.name == 'safety_gate: commands'
     )

@@ -30,7 +30,7 @@ from boundary_env_ros.ros.conversions import set_time, to_bytes
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.reset_client import ResetClient
-from boundary_env_ros.ros.step_diagnostics import step_diagnostics, TOPIC
+from boundary_env_ros.ros.step_diagnostics import step_diagnostics
 
 # Looked at a few times a period, so that a deadline is missed by little.
 _WATCHES_A_PERIOD = 4
@@ -70,7 +70,7 @@ class EnvironmentNode(ContractNode):
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
         )
-        self._diagnostics = self.add_publisher(DiagnosticArray, TOPIC, names.RECORD)
+        self._diagnostics = self.add_publisher(DiagnosticArray, names.DIAGNOSTICS, names.RECORD)
         self._advances = self.add_publisher(
             msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD
         )

@@ -74,7 +74,7 @@ from boundary_env_ros.ros.conversions import (
     to_msg,
 )
 from boundary_env_ros.ros.executors import fastest_executor, let_in
-from boundary_env_ros.ros.gate_diagnostics import diagnostics, TOPIC
+from boundary_env_ros.ros.gate_diagnostics import diagnostics
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.log_throttle import Once
 
@@ -239,7 +239,7 @@ class SafetyGate(ContractNode):
         )
         self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
-        self._diagnostics = self.add_publisher(DiagnosticArray, TOPIC, names.RECORD)
+        self._diagnostics = self.add_publisher(DiagnosticArray, names.DIAGNOSTICS, names.RECORD)
         self._sensors = [
             self.add_subscription(
                 message_class(item.type),

@@ -81,6 +81,7 @@ class Transition:
     admitted_action: Vector = ()
     commanded_action: Vector = ()
     measured_action: Vector = ()
+    payload: str = ''
     measured_at: Stamp | None = None
     verdict: Verdict | None = None
     decisions: tuple[GateDecision, ...] = ()
@@ -93,6 +94,7 @@ class Transition:
     truncated: bool = False
     ending: str = ''
     declared_by: str = ''
+    info: str = ''
     captured: Stamp | None = None
     observed: ClockReading | None = None
     delivered: ClockReading | None = None

@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator
 from pathlib import Path
+import re
 from typing import Final
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
-from boundary_env_ros.storage.decoding import message_decoder, readable
+from boundary_env_ros.storage.decoding import message_decoder, MSG, readable
 from boundary_env_ros.storage.jsonl import is_torn, LINES, read_jsonl, read_lines
-from boundary_env_ros.storage.mcap_scan import MAGIC
+from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
     Follow,
+    FORMAT,
     Message,
     MessageDecoder,
     Overview,
@@ -50,6 +52,7 @@ __all__ = [
     'open_records',
 ]
 
+_FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*(\d+)')
 _WAY_OUT: Final = 'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, .jsonl or .json.'
 
 
@@ -126,6 +129,8 @@ class _BagSource(RecordSource):
                 if kind not in types:
                     continue
                 number = numbers[topic] = numbers.get(topic, 0) + 1
+                if key not in records:  # for the whole bag, so not told of each message
+                    _refuse_another_format(channel, file.path)
                 try:
                     if key not in records:
                         records[key] = record_decoder(RECORDS[kind], kind, readable(channel))
@@ -156,6 +161,19 @@ class _BagSource(RecordSource):
                 TopicInfo(name=topic, type=type_name, messages=count)
                 for (topic, type_name), count in sorted(counts.items())
             ),
+        )
+
+
+def _refuse_another_format(channel: Channel, file: Path) -> None:
+    """Raise if a record was written with other messages: its definition has that of StepId."""
+    if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
+        return
+    said = _FORMAT.search(channel.definition)
+    found = int(said[1]) if said else 0
+    if found != FORMAT:
+        raise RecordError(
+            f'{file.name} has records of another format (expected {FORMAT}, got {found}). Read it '
+            f'with {"a later" if found > FORMAT else "the earlier"} version of boundary_env_ros.'
         )
 
 

@@ -45,6 +45,9 @@ Record: TypeAlias = (
 
 R = TypeVar('R', bound=Record)
 
+#: Version of messages and records, as ``StepId.msg`` says it.
+FORMAT = 1
+
 #: The class of each message type that is read as a record, in whatever namespace its topic is.
 RECORDS: Mapping[str, type[Record]] = {
     f'boundary_env_ros/msg/{cls.__name__}': cls

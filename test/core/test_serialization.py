@@ -21,9 +21,11 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.space_fields import SpaceKind
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.events import EventKind
 from boundary_env_ros.core.environment.lockstep import SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
@@ -480,6 +482,7 @@ def fits(hint: Any, field: MsgField) -> bool:
 def test_every_message_that_holds_a_record_is_mirrored() -> None:
     """The rest are messages of the nodes; a new message must be put into one of the two lists."""
     of_the_nodes = {
+        'Affordance',
         'ContractDescription',
         'EnvironmentEvent',
         'RecordChain',
@@ -503,6 +506,8 @@ def test_every_message_that_holds_a_record_is_mirrored() -> None:
         (FieldStatus, 'ObservationField', ''),
         (Source, 'ActionRequest', 'SOURCE_'),
         (Kind, 'Transition', 'KIND_'),
+        (EventKind, 'EnvironmentEvent', 'KIND_'),
+        (SpaceKind, 'SpaceField', 'KIND_'),
         (Pacing, 'Transition', 'PACING_'),
     ],
 )

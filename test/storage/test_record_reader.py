@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 import random
+import re
 import tracemalloc
 
 from mcap.writer import CompressionType, Writer
@@ -44,6 +45,7 @@ from boundary_env_ros.storage.reader import (
     Record,
     TopicInfo,
 )
+from boundary_env_ros.storage.records import FORMAT, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
 
 TWIST = 'geometry_msgs/msg/TwistStamped'
@@ -296,6 +298,33 @@ def test_bag_without_our_topics_says_what_it_has(tmp_path: Path) -> None:
         match=r'Expected transitions .*, got 1 messages on 1 topics: /cmd_vel',
     ):
         list(source.transitions())
+
+
+@pytest.mark.parametrize(
+    ('said', 'found', 'version'),
+    [(b'', 0, 'the earlier'), (b'uint32 FORMAT=2', 2, 'a later')],
+)
+def test_bag_of_another_format_is_refused_once(
+    tmp_path: Path, said: bytes, found: int, version: str
+) -> None:
+    written = definition(TRANSITION)[0].encode()
+    ours = f'uint32 FORMAT={FORMAT}'.encode()
+    assert written.count(ours) == 1
+    path = tmp_path / 'file.mcap'
+    with path.open('wb') as file:
+        writer = Writer(file)
+        writer.start()
+        schema = writer.register_schema(TRANSITION, 'ros2msg', written.replace(ours, said))
+        channel = writer.register_channel('/t', 'cdr', schema)
+        for step in range(3):
+            writer.add_message(channel, step, cdr(transition(step)), step)
+        writer.finish()
+    told = f'file.mcap has records of another format (expected {FORMAT}, got {found}). '
+    with pytest.raises(RecordError, match=re.escape(told) + f'Read it with {version} version'):
+        list(open_records(path).records())
+    (piece,) = open_records(path).pieces()
+    assert isinstance(piece, Unreadable)
+    assert piece.why.startswith(told)
 
 
 def test_definition_in_another_language_matters_when_it_is_needed(tmp_path: Path) -> None:

@@ -25,11 +25,12 @@ _DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 
 class SpaceKind(IntEnum):
-    """Numbers within bounds, one choice, or several choices."""
+    """Numbers within bounds, one choice, several choices, or a JSON document."""
 
     BOX = 1
     DISCRETE = 2
     MULTI_DISCRETE = 3
+    DOCUMENT = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,8 @@ class SpaceField:
         Unit of each element, or one for all; frame, empty if there is none.
     source
         Where it comes from, or goes to: a topic and its type, or ``task:<name>``.
+    schema
+        JSON Schema of a document; empty for the other kinds.
 
     """
 
@@ -60,6 +63,7 @@ class SpaceField:
     unit: tuple[str, ...] = ()
     frame_id: str = ''
     source: str = ''
+    schema: str = ''
 
 
 def fields_of(specs: Sequence[FieldSpec]) -> tuple[SpaceField, ...]:

@@ -37,6 +37,7 @@ class EventKind(IntEnum):
     ``OBSERVATION``: a step was closed, and this changed. ``REWARD``: what it was worth.
     ``TERMINATION``: the episode is over. ``SAFETY``: the gate limited, held, stopped or rejected
     something. ``OPERATOR``: a person took over, gave back, or is asked for something.
+    ``PLUGIN``: the environment itself pushed it.
     """
 
     OBSERVATION = 1
@@ -44,6 +45,7 @@ class EventKind(IntEnum):
     TERMINATION = 3
     SAFETY = 4
     OPERATOR = 5
+    PLUGIN = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +66,8 @@ class EnvironmentEvent:
         One sentence for a person.
     action_sequence
         Number of the request that it belongs to; 0: none.
+    event_type, payload
+        What the environment calls an event that it pushed, and what it says of it, a JSON object.
 
     """
 
@@ -76,6 +80,8 @@ class EnvironmentEvent:
     truncated: bool = False
     reason: str = ''
     action_sequence: int = 0
+    event_type: str = ''
+    payload: str = ''
 
 
 Happenings = tuple[EnvironmentEvent, ...]

@@ -39,6 +39,7 @@ class SimStepResponse:
 
     ``topics`` are fully qualified; the four sequences have equal length. A last stamp of 0 means
     that the messages of the topic carry none, so that nobody can tell whether they have arrived.
+    ``info`` is what the world says of itself, a JSON object or empty.
     """
 
     id: StepId
@@ -48,6 +49,7 @@ class SimStepResponse:
     published: tuple[int, ...]
     last_stamp: tuple[RosTime, ...]
     dropped: tuple[int, ...]
+    info: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

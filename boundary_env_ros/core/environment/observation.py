@@ -81,6 +81,7 @@ class ObservationField:
     source: str = ''
     frame_id: str = ''
     image: ImageReference | None = None
+    document: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,6 +181,10 @@ class ActionRequest:
         Predictions that the first action is the weighted mean of; 0: not said.
     metadata
         Goes into the diagnostics of the transition.
+    payload
+        JSON object with a document for each group of documents that is sent one; empty: none.
+    authentication
+        Room for an authentication code; nobody writes or checks one yet.
 
     """
 
@@ -200,6 +204,8 @@ class ActionRequest:
     skipped: int = 0
     blended: int = 0
     metadata: tuple[KeyValue, ...] = ()
+    payload: str = ''
+    authentication: bytes = b''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

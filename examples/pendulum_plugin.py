@@ -5,6 +5,7 @@
 from collections.abc import Mapping
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ UPRIGHT = 20  # updates that it has to stay up
 class PendulumPlugin(EnvironmentPlugin):
     """A rod on a motor; its angle is 0 when it stands upright."""
 
-    def start(self, seed: int, target: Mapping[str, Vector]) -> Baseline:
+    def start(
+        self, seed: int, target: Mapping[str, Vector], options: Mapping[str, Any]
+    ) -> Baseline:
         """Hang the rod where the task wants it."""
         self.angle, self.speed = target.get('start', (math.pi, 0.0))
         if not (abs(self.angle) <= math.pi and abs(self.speed) <= 8.0):

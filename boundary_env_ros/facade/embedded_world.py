@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 import socket
 import time
+from typing import Any
 import uuid
 
 import numpy as np
@@ -35,9 +36,16 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.facade.steps import action_request, as_request, StepRequest, StepResult
-from boundary_env_ros.facade.world import check_actions, check_running
+from boundary_env_ros.facade.world import check_actions, check_legal, check_running
 from boundary_env_ros.simulation.messages import PlainMessage
-from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
+from boundary_env_ros.simulation.robot import (
+    ask,
+    AskableRobot,
+    Emission,
+    make_robot,
+    report_of,
+    SimulatedRobot,
+)
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 
@@ -170,8 +178,11 @@ class EmbeddedWorld:
         ------
         EpisodeEnded
             If there is none.
+        InvalidAction
+            If actions are missing, come from agents that do not run, or the robot does not allow
+            one now. Nothing was sent, and the episode goes on.
         LinkError
-            If actions are missing, come from agents that do not run, or differ in length.
+            If they differ in length.
         SimulationFailed
             If a step did not close.
 
@@ -187,6 +198,9 @@ class EmbeddedWorld:
                 'The agents sent chunks of different lengths '
                 f'(expected as many numbers from each, got {sizes}).'
             )
+        if isinstance(self._robot, AskableRobot) and 'check' in self._robot.can:
+            for agent, request in wanted.items():
+                check_legal(self._contract, agent, request.action, self.ask)
         requests = {
             agent: self._request(self._boundaries[agent], each) for agent, each in wanted.items()
         }
@@ -212,6 +226,19 @@ class EmbeddedWorld:
         self._check_open()
         check_running(self.running)
         return dict.fromkeys(self.running, ())
+
+    def ask(self, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """
+        Ask the robot's plugin; see :meth:`.plugin_robot.PluginRobot.ask`.
+
+        Raises
+        ------
+        RequestRejected
+            If it has no plugin, or that has no such method.
+
+        """
+        self._check_open()
+        return ask(self._robot, method, arguments)
 
     def close(self) -> None:
         """End the episodes that still run as ``abandoned``; nothing can be stepped any more."""

@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium
+import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros import errors
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, LinkError
-from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
+from boundary_env_ros.facade.asking import AsksWorld, WORLD
+from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import as_text, Renderer
@@ -37,7 +40,7 @@ Array = npt.NDArray[Any]
 Observations = dict[str, Array]
 
 
-class BoundaryEnv(gymnasium.Env[Any, Array]):
+class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
     """
     A robot behind a contract, stepped like any Gymnasium environment.
 
@@ -61,8 +64,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         ``'rgb_array'``: a picture; ``'human'``: a window, which shows it by itself at every step,
         in lockstep no faster than the robot would move; ``'ansi'``: the step as text.
     render_source
-        What the picture is of: an image field of the observation, or ``'view'``, drawn from the
-        record. Default: the first image field, or the view if there is none.
+        What the picture is of: an image field of the observation, ``'view'``, drawn from the
+        record, or ``'world'``, drawn by a plugin. Default: the first image field, or the view if
+        there is none.
     full_info
         Whether every ``info`` also has what was measured of each field and of the action.
     first_step
@@ -121,9 +125,10 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         self._images: dict[str, Array] = {}
         self._wrappers: tuple[object, ...] | None = ()
         self.render_mode = render_mode
+        self._by_world = render_source == WORLD
         self._renderer = (
             Renderer(self.contract, render_source or '')
-            if render_source or render_mode in ('rgb_array', 'human')
+            if not self._by_world and (render_source or render_mode in ('rgb_array', 'human'))
             else None
         )
         self._window: Window | None = None
@@ -220,7 +225,9 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         Raises
         ------
         InvalidAction
-            If it has another shape or is not finite. Nothing was sent.
+            If it has another shape, is not finite, or the world does not allow it now (a plugin
+            says why). Nothing was sent, and the episode goes on. What the gate refuses for safety
+            is no error: the step is made, and ``info['verdict']`` says REJECTED.
         ResetNeeded, EpisodeEnded
             If there is no running episode, or it was begun through other wrappers than these.
         LinkError
@@ -241,6 +248,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         values = action_vector(self.contract, action)
         try:
             results = self._world.step({self._agent: values})[self._agent]
+        except errors.InvalidAction as error:
+            raise InvalidAction(str(error)) from error
         except BaseException as error:
             # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
             self._running, self._broken = False, type(error).__name__
@@ -280,6 +289,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
             return None
         if self._last is None:
             raise ResetNeeded('There is no observation to render. Call reset() first.')
+        if self.render_mode == 'ansi' and self._by_world:
+            return str(self.render_world('ansi', self._agent))
         if self.render_mode == 'ansi':
             return as_text(self.contract, self._last.transition)
         if self.render_mode == 'human':
@@ -318,6 +329,8 @@ class BoundaryEnv(gymnasium.Env[Any, Array]):
         return observation_values(self.contract, results[-1].transition.after, self._images)
 
     def _picture(self, result: StepResult) -> Array:
+        if self._by_world:
+            return np.asarray(self.render_world(agent=self._agent))
         assert self._renderer is not None  # as of the render_mode
         return self._renderer.picture(result.transition, self._images)
 

@@ -12,11 +12,13 @@ from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros import errors
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, LinkError
+from boundary_env_ros.facade.asking import AsksWorld
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.spaces import (
@@ -34,7 +36,7 @@ Array = npt.NDArray[Any]
 _MODES = ('rgb_array',)
 
 
-class SharedEnv:
+class SharedEnv(AsksWorld):
     """
     Several robots, each behind a gate of its own, in one world that they share.
 
@@ -204,6 +206,8 @@ class SharedEnv:
         """Send actions, and return what was closed since."""
         try:
             return world.step(actions)
+        except errors.InvalidAction as error:
+            raise InvalidAction(str(error)) from error
         except BaseException as error:
             # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
             self._broken = type(error).__name__

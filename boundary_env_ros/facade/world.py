@@ -20,7 +20,8 @@ from typing import Any, Protocol
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.errors import EpisodeEnded, LinkError
+from boundary_env_ros.core.gate.commands import translate
+from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError
 from boundary_env_ros.facade.steps import StepRequest, StepResult
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
@@ -87,9 +88,10 @@ class World(Protocol):
         ------
         EpisodeEnded
             If no episode runs.
-        LinkError
+        InvalidAction
             If actions are missing that the world would wait for, or come from agents that do not
-            run, or whose turn it is not.
+            run, or whose turn it is not; or if the world does not allow one now, as a plugin can
+            tell. Nothing was sent, and the episode goes on.
         PeerLost
             If the environment died before it could close the step.
 
@@ -196,7 +198,7 @@ def check_actions(
 
     Raises
     ------
-    EpisodeEnded, LinkError
+    EpisodeEnded, InvalidAction
         As :meth:`World.step`.
 
     """
@@ -205,10 +207,43 @@ def check_actions(
     lacking = set(to_act) - set(actions)
     if set(actions) - set(to_act) or (lacking and contract.pacing is Pacing.LOCKSTEP):
         who = 'whose turn it is' if contract.agent_order else 'each agent that runs'
-        raise LinkError(
+        raise InvalidAction(
             f'Actions do not fit the agents (expected one of {who}: {", ".join(to_act)}, '
             f'got {", ".join(actions) or "none"}).'
         )
+
+
+def check_legal(
+    contract: Contract, agent: str, action: Vector, ask: Callable[..., dict[str, Any]]
+) -> None:
+    """
+    Refuse what the world does not allow now, where it can tell.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    agent, action
+        Who asks for what; of a chunk the first action is looked at.
+    ask
+        Asks the world.
+
+    Raises
+    ------
+    InvalidAction
+        With the world's reason.
+
+    """
+    command, _ = translate(contract.action, action[: contract.action_size], None)
+    if command is None:
+        return  # The gate rejects it, or it is a difference to what only the gate knows.
+    setpoints, begin = {}, 0
+    for group in contract.action:
+        setpoints[contract.topic_of(agent, group.topic)] = command[begin : begin + group.size]
+        begin += group.size
+    reason = ask('check', {'agent': agent, 'setpoints': setpoints})['reason']
+    if reason:
+        raise InvalidAction(f'{agent} cannot do this now: {reason}')
 
 
 def load_for(contract: str | Path, *, pacing: str | None, world: str) -> LoadedContract:

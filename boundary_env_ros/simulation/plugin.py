@@ -12,9 +12,9 @@ a robot as any other.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ class PluginSpace:
     Attributes
     ----------
     name
-        Its name, which is its topic in the contract.
+        Its name, which is its topic in the contract; of several agents ``<agent>/<topic>``.
     values
         A name for each of its values, in their order.
     low, high
@@ -67,9 +67,13 @@ class Baseline:
     time_step
         Seconds that an update usually takes of its world's time.
     rewards
-        Names of the rewards that its updates may give.
+        Names of the rewards that its updates may give; of several agents ``<agent>/<name>``.
     achieved
         The start state that it reached, by name of the sampled value.
+    info
+        What else the policy is told of the reset, JSON; of several agents by agent.
+    static_model
+        What of the world never changes (a map, masses, rules), JSON, for whoever asks.
 
     """
 
@@ -79,6 +83,8 @@ class Baseline:
     time_step: float
     rewards: tuple[str, ...] = ()
     achieved: Mapping[str, Vector] = field(default_factory=dict)
+    info: Mapping[str, Any] = field(default_factory=dict)
+    static_model: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,18 +99,46 @@ class Update:
     rewards
         By name; one that is missing is 0.
     done, success
-        Whether the world is at its end, and whether that is a success. It is not updated again
-        before a reset.
+        Whether the world is at its end, and whether that is a success; of several agents also the
+        names of those for which it is. Once all are done it is not updated again before a reset.
     elapsed
         Seconds that have passed in its world; None: its ``time_step``.
+    info
+        What else the policy is told of the step, JSON; of several agents by agent. Nothing that
+        the policy must not know.
 
     """
 
     readings: Mapping[str, PluginReading]
     rewards: Mapping[str, float] = field(default_factory=dict)
-    done: bool = False
-    success: bool = False
+    done: bool | Collection[str] = False
+    success: bool | Collection[str] = False
     elapsed: float | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Affordance:
+    """
+    Something that an agent could do, and whether it can now.
+
+    Attributes
+    ----------
+    name
+        What it is called: ``'pick up the cup'``.
+    available
+        Whether it is possible now.
+    reason
+        Why, or why not: one sentence.
+    parameters
+        What to send for it, JSON: ``{'board': [4.0]}``, or the JSON Schema of that.
+
+    """
+
+    name: str
+    available: bool = True
+    reason: str = ''
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EnvironmentPlugin(ABC):
@@ -112,11 +146,20 @@ class EnvironmentPlugin(ABC):
     A world with sensors and actuators that keeps its own time.
 
     It is made without arguments, in its own process. Whatever a method raises ends the episode as
-    ``simulation_failed`` with the words of the error; in a reset, as ``reset_failed``.
+    ``simulation_failed`` with the words of the error; in a reset, as ``reset_failed``. What the
+    optional methods raise is told to whoever asked, and ends nothing.
     """
 
+    #: Methods that a plugin may leave out; whoever asks for one is told that it cannot.
+    OPTIONAL: ClassVar[tuple[str, ...]] = ('check', 'affordances', 'plan', 'render', 'save')
+
+    #: Sends an event; set by the process that the plugin runs in.
+    sender: Callable[[dict[str, Any]], None] | None = None
+
     @abstractmethod
-    def start(self, seed: int, target: Mapping[str, Vector]) -> Baseline:
+    def start(
+        self, seed: int, target: Mapping[str, Vector], options: Mapping[str, Any]
+    ) -> Baseline:
         """
         Bring the world up, and say what there is.
 
@@ -126,13 +169,18 @@ class EnvironmentPlugin(ABC):
             For everything random in it: equal seeds give equal worlds.
         target
             Start state that the task sampled, by name; empty before the first episode.
+        options
+            Reset options of the client, JSON; a plugin that can begin where it left off takes what
+            :meth:`save` returned as one of them.
 
         """
 
-    def reset(self, seed: int, target: Mapping[str, Vector]) -> Baseline:
+    def reset(
+        self, seed: int, target: Mapping[str, Vector], options: Mapping[str, Any]
+    ) -> Baseline:
         """Begin again; by default it is closed and started."""
         self.close()
-        return self.start(seed, target)
+        return self.start(seed, target, options)
 
     @abstractmethod
     def update(self, setpoints: Mapping[str, Vector], seconds: float) -> Update:
@@ -150,3 +198,65 @@ class EnvironmentPlugin(ABC):
 
     def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of the world."""
+
+    def push(
+        self, event_type: str, delta: Mapping[str, Any], *, agent: str = '', reason: str = ''
+    ) -> None:
+        """
+        Tell clients at once of something that happened; ignored while no episode is active.
+
+        It may be called at any time and from any thread. Clients get it with the episode, the step
+        and the action in which it came.
+
+        Parameters
+        ----------
+        event_type
+            Any word: ``'opponent_moved'``.
+        delta
+            What changed, JSON.
+        agent
+            Whom it concerns; empty: all.
+        reason
+            One sentence for a person.
+
+        """
+        if self.sender is not None:
+            push = {'agent': agent, 'event_type': event_type, 'delta': delta, 'reason': reason}
+            self.sender({'push': push})
+
+    # Optional ------------------------------------------------------------------------------------
+
+    def check(self, agent: str, setpoints: Mapping[str, Vector]) -> str:
+        """
+        Return why an agent may not do this now; empty if it may.
+
+        It is asked before every action, which is then refused as InvalidAction: nothing is sent,
+        no time passes.
+        """
+        raise NotImplementedError
+
+    def affordances(self, agent: str) -> Sequence[Affordance]:
+        """Return what an agent can do now, and what it cannot, with the reason."""
+        raise NotImplementedError
+
+    def plan(self, agent: str, query: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Answer a question about what to do, JSON both ways: a plan, a path, a hint."""
+        raise NotImplementedError
+
+    def render(self, agent: str, mode: str) -> NDArray[np.uint8] | str:
+        """
+        Return a picture of the world for an agent.
+
+        Parameters
+        ----------
+        agent
+            Whose view it is.
+        mode
+            ``'rgb_array'``: pixels, shape (height, width, 3), uint8. ``'ansi'``: text.
+
+        """
+        raise NotImplementedError
+
+    def save(self) -> Mapping[str, Any]:
+        """Return the state of the world, JSON, from which a reset can begin it again."""
+        raise NotImplementedError

@@ -3,12 +3,14 @@
 """
 The process of a plugin: it makes the plugin, and answers one call after the other.
 
-It ends when it is told to, or when whoever started it is gone.
+Events that the plugin pushes go between the answers, as soon as they are there. The process ends
+when it is told to, or when whoever started it is gone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib import import_module
 import os
 import runpy
@@ -21,6 +23,7 @@ from typing import Any
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_wire import (
     from_baseline,
+    from_reading,
     from_update,
     Plain,
     receive,
@@ -54,6 +57,12 @@ def load(target: str) -> type[EnvironmentPlugin]:
 def serve(connection: socket.socket, target: str) -> None:
     """Answer calls until the end."""
     plugin: EnvironmentPlugin | None = None
+    lock = threading.Lock()
+
+    def say(message: Plain) -> None:
+        with lock:
+            send(connection, message)
+
     while True:
         try:
             call = receive(connection, None)
@@ -64,11 +73,14 @@ def serve(connection: socket.socket, target: str) -> None:
         try:
             if plugin is None:
                 plugin = load(target)()
+                plugin.sender = say
             answer = _CALLS[call['call']](plugin, call)
+        except NotImplementedError as error:
+            answer = {'error': f'{type(error).__name__}: {error}', 'unsupported': True}
         except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
             answer = {'error': f'{type(error).__name__}: {error}'}
         try:
-            send(connection, answer)
+            say(answer)
         except OSError:
             return
         if call['call'] == 'close':
@@ -76,11 +88,19 @@ def serve(connection: socket.socket, target: str) -> None:
 
 
 def _start(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return from_baseline(plugin.start(call['seed'], _vectors(call['target'])))
+    baseline = plugin.start(call['seed'], _vectors(call['target']), call['options'])
+    return {**from_baseline(baseline), 'can': _can(plugin)}
 
 
 def _reset(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return from_baseline(plugin.reset(call['seed'], _vectors(call['target'])))
+    baseline = plugin.reset(call['seed'], _vectors(call['target']), call['options'])
+    return {**from_baseline(baseline), 'can': _can(plugin)}
+
+
+def _can(plugin: EnvironmentPlugin) -> list[str]:
+    """Return the optional methods that a plugin has."""
+    base = EnvironmentPlugin
+    return [m for m in base.OPTIONAL if getattr(type(plugin), m) is not getattr(base, m)]
 
 
 def _update(plugin: EnvironmentPlugin, call: Plain) -> Plain:
@@ -92,6 +112,27 @@ def _close(plugin: EnvironmentPlugin, call: Plain) -> Plain:
     return {}
 
 
+def _check(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return {'reason': str(plugin.check(call['agent'], _vectors(call['setpoints'])))}
+
+
+def _affordances(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return {'affordances': [asdict(each) for each in plugin.affordances(call['agent'])]}
+
+
+def _plan(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return {'plan': plugin.plan(call['agent'], call['query'])}
+
+
+def _render(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    picture = plugin.render(call['agent'], call['mode'])
+    return {'text': picture} if isinstance(picture, str) else {'pixels': from_reading(picture)}
+
+
+def _save(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    return {'state': plugin.save()}
+
+
 def _vectors(data: Plain) -> dict[str, tuple[float, ...]]:
     return {name: tuple(values) for name, values in data.items()}
 
@@ -101,6 +142,11 @@ _CALLS: dict[str, Callable[[EnvironmentPlugin, Plain], Plain]] = {
     'reset': _reset,
     'update': _update,
     'close': _close,
+    'check': _check,
+    'affordances': _affordances,
+    'plan': _plan,
+    'render': _render,
+    'save': _save,
 }
 
 

@@ -4,20 +4,29 @@
 
 from __future__ import annotations
 
+from collections import deque
 import os
 from pathlib import Path
+import select
 import socket
 import subprocess
 import sys
+import time
 import weakref
 
-from boundary_env_ros.errors import BoundaryError, SimulationFailed
+from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode, SimulationFailed
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_host import FILE
 from boundary_env_ros.simulation.plugin_wire import Plain, receive, send
 
 # For a plugin to let go of its world, s.
 _FAREWELL = 2.0
+
+# For the rest of an event whose beginning is there, s.
+_REST = 1.0
+
+# Events that wait to be taken; of more the oldest are dropped.
+_EVENTS = 1000
 
 
 def target_of(plugin: type[EnvironmentPlugin] | str) -> str:
@@ -58,6 +67,7 @@ class PluginProcess:
     def __init__(self, target: str) -> None:
         self.target = target
         self._failure = ''
+        self._events: deque[Plain] = deque(maxlen=_EVENTS)
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -106,6 +116,8 @@ class PluginProcess:
         ------
         SimulationFailed
             If it raises, does not answer in time, or is gone.
+        RequestRejected
+            If it has no such method.
 
         """
         if not self.alive:
@@ -113,16 +125,42 @@ class PluginProcess:
         try:
             self._connection.settimeout(deadline)
             send(self._connection, {'call': name, **arguments})
-            answer = receive(self._connection, deadline)
+            answer = self._answer(time.monotonic() + deadline)
         except TimeoutError:
             raise self._lost(name, f'nothing within {deadline:g} s; it was killed') from None
         except (EOFError, OSError):
             raise self._lost(name, f'its process ended ({self._ending()})') from None
         except ValueError as error:
             raise self._lost(name, f'{error}; it was killed') from error
+        if 'unsupported' in answer:
+            raise RequestRejected(
+                f'The plugin {self.target} has no method {name!r}. Write one, or do without.',
+                ResultCode.UNSUPPORTED,
+            )
         if 'error' in answer:
             raise SimulationFailed(f'The plugin {self.target} in {name}: {answer["error"]}')
         return answer
+
+    def _answer(self, until: float) -> Plain:
+        """Return the next message that is an answer; events that come before it are kept."""
+        while 'push' in (message := receive(self._connection, until - time.monotonic())):
+            self._events.append(message['push'])
+        return message
+
+    def pushed(self) -> tuple[Plain, ...]:
+        """Return what the plugin has pushed since the last call, the oldest first."""
+        try:
+            for _ in range(_EVENTS if self.alive else 0):
+                if not select.select([self._connection], [], [], 0.0)[0]:
+                    break
+                message = receive(self._connection, _REST)
+                if 'push' in message:
+                    self._events.append(message['push'])
+        except (EOFError, OSError, ValueError):
+            pass  # The next call says what has become of it.
+        events = tuple(self._events)
+        self._events.clear()
+        return events
 
     def close(self) -> None:
         """Let the plugin close its world, and end its process."""

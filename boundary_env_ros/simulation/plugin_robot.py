@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
+import json
 import math
 from typing import Any, TypeVar
 
@@ -14,11 +15,17 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.events import Push
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, InvalidState, SimulationFailed
+from boundary_env_ros.errors import (
+    BoundaryError,
+    InvalidState,
+    RequestRejected,
+    SimulationFailed,
+)
 from boundary_env_ros.simulation.messages import Fields, header
 from boundary_env_ros.simulation.plugin import (
     Baseline,
@@ -64,7 +71,8 @@ class PluginRobot:
 
     A topic of the contract is a sensor of that name, or one of two that are made here:
     ``<actuator>/applied``, the set-points of the last update, and ``outcome``, the rewards, each
-    summed up since the reset so that none is lost, and ``done``. A sensor is sent as the contract
+    summed up since the reset so that none is lost, and ``done``. Of several agents all these have
+    ``<agent>/`` before them. A sensor is sent as the contract
     wants it: ``sensor_msgs/msg/JointState``, whose names are those of its values, or
     ``std_msgs/msg/Float64MultiArray``; a camera as ``sensor_msgs/msg/Image``.
 
@@ -90,6 +98,13 @@ class PluginRobot:
     BoundaryError
         If the plugin does not start, or has not what the contract names.
 
+    Attributes
+    ----------
+    can
+        The optional methods that the plugin has, which :meth:`ask` calls.
+    static_model
+        What of the world never changes, JSON.
+
     """
 
     OPTIONS: Mapping[str, tuple[float, str]] = {
@@ -105,11 +120,6 @@ class PluginRobot:
         options: Mapping[str, float] | None = None,
         plugin: type[EnvironmentPlugin] | str,
     ) -> None:
-        if len(contract.agents) > 1:
-            raise BoundaryError(
-                'Too many agents (expected a contract with one agent for a plugin, got '
-                f'{len(contract.agents)}).'
-            )
         given = {
             **{name: default for name, (default, _) in self.OPTIONS.items()},
             **(options or {}),
@@ -118,18 +128,27 @@ class PluginRobot:
         self._start_deadline = given['start_deadline']
         self._update_deadline = given['update_deadline']
         self._target = target_of(plugin)
+        self._contract = contract
         self._setpoints = {
-            group.topic: _SetPoint(group, _at_rest(group), begin) for group in contract.action
+            contract.topic_of(agent, group.topic): _SetPoint(group, _at_rest(group), begin)
+            for agent in contract.agents
+            for group in contract.action
         }
-        self.topics: Mapping[str, str] = dict(sensor_topics(contract))
+        self.topics: Mapping[str, str] = {
+            contract.topic_of(agent, topic): kind
+            for agent in contract.agents
+            for topic, kind in sensor_topics(contract).items()
+        }
         self._now = self._reached = begin
         self._failure = ''
         self._pending: deque[Emission] = deque()
         self._sums: dict[str, float] = {}
-        self._state = GOES_ON
+        self._state = dict.fromkeys(contract.agents, GOES_ON)
+        self._info: Mapping[str, Any] = {}
+        self.can: frozenset[str] = frozenset()
         self._process = PluginProcess(self._target)
         try:
-            self._baseline = self._started('start', 0, {})
+            self._baseline = self._started('start', 0, {}, {})
             self._check_topics()
             self._begin(self._baseline, begin)
         except BaseException:
@@ -141,9 +160,71 @@ class PluginRobot:
         """Process id of the plugin."""
         return self._process.pid
 
+    @property
+    def static_model(self) -> Mapping[str, Any]:
+        """Return what of the world never changes."""
+        return self._baseline.static_model
+
     def close(self) -> None:
         """Let the plugin close its world; it cannot be used any more."""
         self._process.close()
+
+    # Beside the steps ----------------------------------------------------------------------------
+
+    def ask(self, method: str, arguments: Mapping[str, object]) -> Plain:
+        """
+        Call an optional method of the plugin.
+
+        Parameters
+        ----------
+        method
+            One of ``EnvironmentPlugin.OPTIONAL``.
+        arguments
+            Its arguments by name, plain data; most take the ``agent``.
+
+        Returns
+        -------
+        dict
+            Its answer as JSON: ``reason`` (of ``check``), ``affordances``, ``plan``, ``pixels`` or
+            ``text`` (of ``render``), ``state`` (of ``save``).
+
+        Raises
+        ------
+        RequestRejected
+            If the plugin has no such method, or the method raises; the episode goes on.
+
+        """
+        if method not in EnvironmentPlugin.OPTIONAL:
+            raise RequestRejected(
+                f'Unknown method (expected {", ".join(EnvironmentPlugin.OPTIONAL)}, '
+                f'got {method!r}).'
+            )
+        try:
+            return self._process.call(method, self._update_deadline, **arguments)
+        except SimulationFailed as error:
+            raise RequestRejected(str(error)) from error
+
+    def pushed(self) -> tuple[Push, ...]:
+        """Return the events that the plugin has pushed since the last call."""
+        found = []
+        for event in self._process.pushed():
+            agents = [event['agent']] if event['agent'] else self._contract.agents
+            found += [
+                Push(
+                    agent=agent,
+                    event_type=str(event['event_type']),
+                    payload=json.dumps(event['delta']),
+                    reason=str(event['reason']),
+                )
+                for agent in agents
+            ]
+        return tuple(found)
+
+    def info(self, agent: str) -> str:
+        """Return what the plugin told the policy of an agent last, JSON; empty: nothing."""
+        several = len(self._contract.agents) > 1
+        own = self._info.get(agent) if several else self._info
+        return json.dumps(own) if own else ''
 
     # Life ----------------------------------------------------------------------------------------
 
@@ -161,7 +242,8 @@ class PluginRobot:
             call = 'reset'
             if not self._process.alive:
                 self._process, call = PluginProcess(self._target), 'start'
-            baseline = self._started(call, request.seed, target)
+            options = json.loads(request.options or '{}')
+            baseline = self._started(call, request.seed, target, options)
             self._check_same(baseline)
             self._begin(baseline, at)
         except BoundaryError as error:
@@ -169,6 +251,7 @@ class PluginRobot:
             return WorldReset(error=str(error))
         unit = {item.name: item.unit for item in request.target}
         return WorldReset(
+            info=json.dumps(baseline.info) if baseline.info else '',
             achieved=tuple(
                 NamedValues(name=name, values=values, unit=unit.get(name, ()))
                 for name, values in baseline.achieved.items()
@@ -176,10 +259,21 @@ class PluginRobot:
             completed=at,
         )
 
-    def _started(self, call: str, seed: int, target: Mapping[str, Vector]) -> Baseline:
+    def _started(
+        self,
+        call: str,
+        seed: int,
+        target: Mapping[str, Vector],
+        options: Mapping[str, object],
+    ) -> Baseline:
         answer = self._process.call(
-            call, self._start_deadline, seed=seed, target={n: list(v) for n, v in target.items()}
+            call,
+            self._start_deadline,
+            seed=seed,
+            target={n: list(v) for n, v in target.items()},
+            options=options,
         )
+        self.can = frozenset(answer['can'])
         return self._understood(call, to_baseline, answer)
 
     def _begin(self, baseline: Baseline, at: int) -> None:
@@ -193,7 +287,8 @@ class PluginRobot:
         self._now = self._reached = at
         self._step = to_nanoseconds(baseline.time_step)
         self._sums = dict.fromkeys(baseline.rewards, 0.0)
-        self._state = GOES_ON
+        self._state = dict.fromkeys(self._contract.agents, GOES_ON)
+        self._info = baseline.info
         self._pending.clear()
         for setpoint in self._setpoints.values():
             setpoint.values, setpoint.arrived = _at_rest(setpoint.group), at
@@ -225,7 +320,7 @@ class PluginRobot:
         if self._failure:
             raise SimulationFailed(self._failure)
         try:
-            while self._state == GOES_ON and self._reached + self._step <= until:
+            while GOES_ON in self._state.values() and self._reached + self._step <= until:
                 self._update()
         except SimulationFailed as error:
             self._failure = str(error)
@@ -254,6 +349,7 @@ class PluginRobot:
             )
         self._reached += elapsed
         self._count(update)
+        self._info = update.info
         self._measure(update.readings, applied)
 
     def _count(self, update: Update) -> None:
@@ -265,8 +361,9 @@ class PluginRobot:
                     'baseline.'
                 )
             self._sums[name] += value
-        if update.done:
-            self._state = SUCCEEDED if update.success else ENDED
+        for agent, state in self._state.items():
+            if state == GOES_ON and _is_so(update.done, agent):
+                self._state[agent] = SUCCEEDED if _is_so(update.success, agent) else ENDED
 
     def _applied(self, at: int) -> dict[str, Vector]:
         """Return the set-point of each actuator: the safe one, if nobody speaks any more."""
@@ -285,8 +382,10 @@ class PluginRobot:
 
     def _measure(self, readings: Mapping[str, PluginReading], applied: dict[str, Vector]) -> None:
         """Put what was measured at the plugin's own time into messages."""
-        outcome = (*self._sums.values(), self._state)
-        everything: dict[str, PluginReading] = {**readings, OUTCOME: outcome}
+        everything: dict[str, PluginReading] = dict(readings)
+        for agent, state in self._state.items():
+            own = (self._sums[name] for name in self._rewards_of(agent))
+            everything[self._contract.topic_of(agent, OUTCOME)] = (*own, state)
         everything |= {f'{topic}/{APPLIED}': values for topic, values in applied.items()}
         for topic, kind in self.topics.items():
             if topic in everything:
@@ -338,7 +437,11 @@ class PluginRobot:
         baseline = self._baseline
         self._check_baseline(baseline)
         self._spaces = {space.name: space for space in baseline.sensors}
-        self._spaces[OUTCOME] = PluginSpace(name=OUTCOME, values=(*baseline.rewards, DONE))
+        for agent in self._contract.agents:
+            topic = self._contract.topic_of(agent, OUTCOME)
+            prefix = self._contract.topic_of(agent, '')
+            values = (*(name[len(prefix) :] for name in self._rewards_of(agent)), DONE)
+            self._spaces[topic] = PluginSpace(name=topic, values=values)
         actuators = {space.name: space for space in baseline.actuators}
         for topic, setpoint in self._setpoints.items():
             if topic not in actuators:
@@ -355,6 +458,11 @@ class PluginRobot:
                     f'Wrong type of a sensor (expected the type {" or ".join(fitting)} for the '
                     f'sensor {topic!r} of a plugin, got {kind}). Write it so in the contract.'
                 )
+
+    def _rewards_of(self, agent: str) -> tuple[str, ...]:
+        """Return the names of the rewards of an agent."""
+        prefix = self._contract.topic_of(agent, '')
+        return tuple(name for name in self._baseline.rewards if name.startswith(prefix))
 
     def _check_baseline(self, baseline: Baseline) -> None:
         if not (math.isfinite(baseline.time_step) and to_nanoseconds(baseline.time_step) > 0):
@@ -428,6 +536,11 @@ class InstalledPlugin:
     ) -> PluginRobot:
         """Return a robot around a new process of the plugin."""
         return PluginRobot(contract, start=start, options=options, plugin=self._target)
+
+
+def _is_so(agents: bool | Collection[str], agent: str) -> bool:
+    """Return whether it is so for an agent: for all, or for some that are named."""
+    return agents if isinstance(agents, bool) else agent in agents
 
 
 def _at_rest(group: ActionSpec) -> Vector:

@@ -9,7 +9,7 @@ Nothing on it is code: a plugin can send numbers, names and pixels.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 import json
 import socket
 import struct
@@ -91,6 +91,8 @@ def from_baseline(baseline: Baseline) -> Plain:
         'time_step': float(baseline.time_step),
         'rewards': [str(name) for name in baseline.rewards],
         'achieved': {str(n): _numbers(values) for n, values in baseline.achieved.items()},
+        'info': dict(baseline.info),
+        'static_model': dict(baseline.static_model),
     }
 
 
@@ -103,6 +105,8 @@ def to_baseline(data: Plain) -> Baseline:
         time_step=float(data['time_step']),
         rewards=tuple(data['rewards']),
         achieved={name: tuple(values) for name, values in data['achieved'].items()},
+        info=data['info'],
+        static_model=data['static_model'],
     )
 
 
@@ -111,9 +115,10 @@ def from_update(update: Update) -> Plain:
     return {
         'readings': _from_readings(update.readings),
         'rewards': {str(name): float(value) for name, value in update.rewards.items()},
-        'done': bool(update.done),
-        'success': bool(update.success),
+        'done': _from_agents(update.done),
+        'success': _from_agents(update.success),
         'elapsed': None if update.elapsed is None else float(update.elapsed),
+        'info': dict(update.info),
     }
 
 
@@ -125,7 +130,15 @@ def to_update(data: Plain) -> Update:
         done=data['done'],
         success=data['success'],
         elapsed=data['elapsed'],
+        info=data['info'],
     )
+
+
+def _from_agents(agents: bool | Collection[str]) -> bool | list[str]:
+    """Return whether something is so: for all agents alike, or the names of those."""
+    if isinstance(agents, Collection) and not isinstance(agents, str):
+        return [str(agent) for agent in agents]
+    return bool(agents)
 
 
 def _from_space(space: PluginSpace) -> Plain:
@@ -151,20 +164,22 @@ def _to_space(data: Plain) -> PluginSpace:
 
 
 def _from_readings(readings: Mapping[str, PluginReading]) -> Plain:
-    return {str(name): _from_reading(reading) for name, reading in readings.items()}
+    return {str(name): from_reading(reading) for name, reading in readings.items()}
 
 
-def _from_reading(reading: PluginReading) -> object:
+def from_reading(reading: PluginReading) -> object:
+    """Return numbers or pixels as plain data."""
     if isinstance(reading, np.ndarray) and reading.dtype == np.uint8 and reading.ndim == 3:
         return {'shape': list(reading.shape), 'data': b64encode(reading.tobytes()).decode()}
     return _numbers(reading)
 
 
 def _to_readings(data: Plain) -> dict[str, PluginReading]:
-    return {name: _to_reading(reading) for name, reading in data.items()}
+    return {name: to_reading(reading) for name, reading in data.items()}
 
 
-def _to_reading(data: Any) -> PluginReading:
+def to_reading(data: Any) -> PluginReading:
+    """Return the numbers or pixels that plain data holds."""
     if isinstance(data, dict):
         pixels: NDArray[np.uint8] = np.frombuffer(b64decode(data['data']), np.uint8)
         return pixels.reshape(tuple(data['shape']))

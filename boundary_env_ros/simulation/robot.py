@@ -12,15 +12,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 import math
-from typing import cast, Protocol
+from typing import Any, cast, Protocol, runtime_checkable
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.events import Push
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import (
+    BoundaryError,
+    MissingDependency,
+    RequestRejected,
+    ResultCode,
+)
 from boundary_env_ros.simulation.messages import Fields
 
 GROUP = 'boundary_env_ros.robots'
@@ -85,6 +91,50 @@ class SimulatedRobot(Protocol):
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Let the world run and return what was sent on the way, in order."""
         ...
+
+
+@runtime_checkable
+class AskableRobot(SimulatedRobot, Protocol):
+    """A robot that answers more than its topics do, as one around a plugin does."""
+
+    can: frozenset[str]
+    """What :meth:`ask` answers, of ``EnvironmentPlugin.OPTIONAL``."""
+
+    @property
+    def static_model(self) -> Mapping[str, Any]:
+        """What of the world never changes, JSON."""
+        ...
+
+    def ask(self, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """Return an answer, JSON; RequestRejected if there is none."""
+        ...
+
+    def pushed(self) -> tuple[Push, ...]:
+        """Return what it has told of its own accord since the last call."""
+        ...
+
+    def info(self, agent: str) -> str:
+        """Return what it has to say to the policy of an agent, a JSON object or empty."""
+        ...
+
+
+def ask(robot: SimulatedRobot, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """
+    Ask a robot; see :meth:`AskableRobot.ask`.
+
+    Raises
+    ------
+    RequestRejected
+        If it does not answer that.
+
+    """
+    if not isinstance(robot, AskableRobot):
+        raise RequestRejected(
+            f'The robot has no {method!r} (expected a robot around a plugin, got '
+            f'{type(robot).__name__}).',
+            ResultCode.UNSUPPORTED,
+        )
+    return robot.ask(method, arguments)
 
 
 class RobotType(Protocol):

@@ -36,8 +36,10 @@ class NamedRewards:
     start
         Start state by name: ``low``, ``high`` and ``unit``, lists of one length, which it is drawn
         from.
+    options
+        Names of further reset options, which the plugin takes.
 
-    Reset options: the name of a start value, with the values to start from.
+    Reset options: the name of a start value, with the values to start from, and ``options``.
 
     """
 
@@ -47,9 +49,11 @@ class NamedRewards:
         rewards: Sequence[str],
         field: str = 'outcome',
         start: Mapping[str, Mapping[str, Sequence[float | str]]] | None = None,
+        options: Sequence[str] = (),
     ) -> None:
         self._rewards = tuple(rewards)
         self._field = field
+        self._options = tuple(options)
         if len(set(self._rewards)) != len(self._rewards) or not all(self._rewards):
             raise BoundaryError(f'rewards: expected names, each once, got {list(rewards)}.')
         self._start = {name: _Box.read(name, box) for name, box in (start or {}).items()}
@@ -58,10 +62,11 @@ class NamedRewards:
         self, rng: np.random.Generator, options: Mapping[str, object]
     ) -> tuple[NamedValues, ...]:
         """Return the start state, drawn from its boxes or as the options say."""
-        unknown = sorted(set(options) - set(self._start))
+        known = (*self._start, *self._options)
+        unknown = sorted(set(options) - set(known))
         if unknown:
             raise BoundaryError(
-                f'Unknown reset options (expected {", ".join(self._start) or "none"}, '
+                f'Unknown reset options (expected {", ".join(known) or "none"}, '
                 f'got {", ".join(unknown)}).'
             )
         return tuple(

@@ -310,7 +310,7 @@ def test_the_world_takes_an_action_of_whose_turn_it_is_and_of_no_one_else() -> N
     world = EmbeddedWorld(changed('two_carts', **IN_TURN))
     world.reset(seed=1, options=APART, wrappers=())
     for actions in ({'cart_a': (0.0, 0.0)}, {}, dict.fromkeys(world.running, (0.0, 0.0))):
-        with pytest.raises(LinkError, match=r'whose turn it is: cart_b'):
+        with pytest.raises(InvalidAction, match=r'whose turn it is: cart_b'):
             world.step(actions)
     world.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import os
 import time
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,9 @@ class Plain(EnvironmentPlugin):
     time_step = 0.1
     rewards = ('way', 'cost')
 
-    def start(self, seed: int, target: Mapping[str, Vector]) -> Baseline:
+    def start(
+        self, seed: int, target: Mapping[str, Vector], options: Mapping[str, Any]
+    ) -> Baseline:
         self.starts = getattr(self, 'starts', 0) + 1
         (self.x,) = target.get('start', (0.0,))
         if self.x > 4.0:

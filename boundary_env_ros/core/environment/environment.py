@@ -236,6 +236,7 @@ class Environment:
             sampled=sampled,
             asked=now,
             angles={field.name: field.angles for field in self._contract.fields},
+            options=begin.options,
         )
         self._record = None
         self._before = None

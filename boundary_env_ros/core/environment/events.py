@@ -84,6 +84,30 @@ class EnvironmentEvent:
     payload: str = ''
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """
+    What a plugin tells of its own accord.
+
+    Attributes
+    ----------
+    agent
+        Whom it concerns.
+    event_type
+        Any word of the plugin's.
+    payload
+        What changed, a JSON object.
+    reason
+        One sentence for a person.
+
+    """
+
+    agent: str
+    event_type: str
+    payload: str
+    reason: str = ''
+
+
 Happenings = tuple[EnvironmentEvent, ...]
 
 #: Requests that are not of the holder of the lease: their numbers are not those of its actions.

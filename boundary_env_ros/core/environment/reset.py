@@ -15,10 +15,21 @@ from boundary_env_ros.core.transition import NamedValues
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResetWorld:
-    """Asks the robot, or its simulation, for a state of the world; see ``ResetWorld.srv``."""
+    """
+    Asks the robot, or its simulation, for a state of the world; see ``ResetWorld.srv``.
+
+    Attributes
+    ----------
+    target
+        The state to reach, as the task sampled it.
+    options
+        Reset options of the client, a JSON object or empty.
+
+    """
 
     seed: int
     target: tuple[NamedValues, ...]
+    options: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +47,8 @@ class WorldReset:
         ROS time in nanoseconds; sensor values captured before it are of the old world.
     confirmed_by
         Who says so.
+    info
+        What the world says of itself, a JSON object or empty; of several agents by agent.
 
     """
 
@@ -43,6 +56,7 @@ class WorldReset:
     achieved: tuple[NamedValues, ...] = ()
     completed: int = 0
     confirmed_by: str = ''
+    info: str = ''
 
 
 def by_name(values: tuple[NamedValues, ...]) -> Mapping[str, Vector]:

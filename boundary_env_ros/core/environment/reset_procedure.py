@@ -72,6 +72,8 @@ class Resetting:
         When the reset was asked for.
     angles
         By name of a field, which of its values are angles.
+    options
+        Reset options of the client, a JSON object or empty.
 
     Attributes
     ----------
@@ -92,9 +94,11 @@ class Resetting:
         sampled: tuple[NamedValues, ...],
         asked: ClockReading,
         angles: Mapping[str, Collection[int]] | None = None,
+        options: str = '',
     ) -> None:
         self._procedure = procedure
         self._angles = angles or {}
+        self._options = options
         self.seed = seed
         self.sampled = sampled
         self.asked = asked
@@ -144,7 +148,9 @@ class Resetting:
                     self._index += 1
                     continue
                 case WorldStep():
-                    effects.append(ResetWorld(seed=self.seed, target=self.sampled))
+                    effects.append(
+                        ResetWorld(seed=self.seed, target=self.sampled, options=self._options)
+                    )
                 case CallStep():
                     effects.append(
                         CallService(service=step.service, type=step.type, request=step.request)

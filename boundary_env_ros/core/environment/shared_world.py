@@ -76,9 +76,9 @@ class SharedWorld:
         self._resets.clear()
         if any(other != first for other in others):
             raise ResetFailed(
-                'The agents sampled different worlds from one seed. '
-                f'sample_reset of the task {self._task!r} must depend on its generator '
-                'and options alone.'
+                'The agents sampled different worlds from one seed, or have different reset '
+                f'options. sample_reset of the task {self._task!r} must depend on its generator '
+                'and options alone, and all agents be reset with the same options.'
             )
         if others:
             self._starting = True

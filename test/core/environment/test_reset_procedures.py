@@ -79,7 +79,9 @@ def failure(world: EpisodeWorld) -> str:
 
 def test_the_steps_are_done_one_after_the_other() -> None:
     world = begun(PUBLISH, WORLD, CALL, WAIT, CONFIRM)
-    start = ResetWorld(seed=7, target=world.environment._reset.sampled)
+    reset = world.environment._reset
+    start = ResetWorld(seed=7, target=reset.sampled, options=reset._options)
+    assert '"goal"' in start.options
     assert world.asked == [PUBLISHED, start, CALLED]
     world.run(1.0)
     assert world.asked == [PUBLISHED, start, CALLED], 'it went on without an answer'

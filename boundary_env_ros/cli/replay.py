@@ -66,12 +66,6 @@ _PUBLISH = 'When it is published'
     help="publish what can move a robot, too: command topics and the operator's",
 )
 @option(
-    '--allow-publishers',
-    group=_PUBLISH,
-    is_flag=True,
-    help='publish beside other publishers of a topic; never on /clock, nor what moves a robot',
-)
-@option(
     '--namespace', group=_PUBLISH, default='', metavar='NS', help='put this before every topic'
 )
 @option(
@@ -127,7 +121,6 @@ def _publish(
     topic: tuple[str, ...],
     exclude: tuple[str, ...],
     commands: bool,
-    allow_publishers: bool,
     namespace: str,
     domain_id: int | None,
     **_: object,
@@ -142,17 +135,14 @@ def _publish(
     try:
         code: int = publish(
             path,
-            wish={
-                'topics': topic,
-                'exclude': exclude,
-                'commands': commands,
-                'namespace': namespace,
-            },
+            topics=topic,
+            exclude=exclude,
+            commands=commands,
+            namespace=namespace,
             rate=rate,
             start=start,
             paused=paused,
             contract=contract or '',
-            beside=allow_publishers,
             domain_id=domain_id,
             say=say,
             show=show,

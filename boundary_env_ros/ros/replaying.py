@@ -1,13 +1,18 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Publishing a record again: its topics on their time line, with a clock of their own."""
+"""
+Publishing a record again: its topics at their recorded times, with a clock of their own.
+
+Unlike ``ros2 bag play`` it needs no ROS installation, and publishes what can move a robot only if
+that is asked for, and never beside a safety gate.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from dataclasses import dataclass
 import math
 from pathlib import Path
 import signal
@@ -15,81 +20,90 @@ import threading
 import time
 from typing import Any
 
+from rclpy.duration import Duration
+from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import BoundaryError, ContractError, LinkError, RecordError
 from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.replaying_player import in_order, Player, Recorded
-from boundary_env_ros.ros.replaying_topics import (
-    Choice,
-    choose,
-    Neighbours,
-    Publishers,
-    Wish,
-)
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.rosbag2 import Bag, open_bag
+from boundary_env_ros.storage.definitions import definition_of, parse_definition
+from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.rosbag2 import Bag, offers_of_bag, open_bag
 
 NAME = 'replay'
+
+_CLOCK, _CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
+_TRANSITION = 'boundary_env_ros/msg/Transition'
+_GATE_STATUS = 'boundary_env_ros/msg/GateStatus'
+# Every node writes these.
+_OF_EVERY_NODE = ('/rosout', '/parameter_events')
+_DEPTH = 1000
+# Several nodes latch a message of such a type on one topic.
+_LATCHED_BY_MANY = {'boundary_env_ros/msg/ContractDescription': 50, 'tf2_msgs/msg/TFMessage': 50}
+# Latched where the bag does not say what its publishers offered.
+_LATCHED = frozenset(
+    f'boundary_env_ros/msg/{name}'
+    for name in ('ContractDescription', 'EpisodeStatus', 'GateStatus', 'RecorderStatus')
+)
 
 # For other publishers to be found before the first message, s; longer where a robot could move.
 _DISCOVERY, _DISCOVERY_OF_COMMANDS = 1.0, 3.0
 # Between two looks for publishers that came later, s.
 _LOOK_AROUND = 0.5
-# Longest sleep between two looks at services and signals, s.
-_LOOK = 0.02
-# The time is told at least so often, s.
-_CLOCK = 0.025
-# A paused replay tells its time so often, for whoever comes later, s.
-_PAUSED_CLOCK = 0.5
-# For the last messages to come, s a topic.
+# Longest time between two messages on /clock, s: while it plays, and while it is paused.
+_TELL_TIME, _TELL_TIME_PAUSED = 0.025, 0.5
+# For the last messages to arrive, s a topic.
 _LAST = 1.0
-# For an answer of the main loop to a service, s: it may be on its way to a far place.
-_ANSWER = 60.0
-
-_TRANSITION = 'boundary_env_ros/msg/Transition'
+# For a step to be published, s: the next transition may be far.
+_STEP = 60.0
 
 
 def replay(
     path: Path,
     *,
-    wish: Mapping[str, Any],
+    topics: Collection[str] = (),
+    exclude: Collection[str] = (),
+    commands: bool = False,
+    namespace: str = '',
     rate: float = 1.0,
     start: float = 0.0,
     paused: bool = False,
     contract: str = '',
-    beside: bool = False,
     domain_id: int | None = None,
     say: Callable[[str], None] = print,
     show: Callable[[str], None] = lambda text: None,
 ) -> int:
     """
-    Publish a record until it is over, or somebody stops it.
+    Publish a record until its end, or until SIGINT or SIGTERM.
 
     Parameters
     ----------
     path
         Run folder, bag, ``.mcap`` or ``.db3`` file.
-    wish
-        The attributes of :class:`~boundary_env_ros.ros.replaying_topics.Wish` that are not as by
-        default.
+    topics, exclude
+        Recorded names: only these (empty: all), and none of those.
+    commands
+        Publish what can move a robot, too.
+    namespace
+        Stands before every name.
     rate
         Seconds of the record in one second.
     start
         Seconds of the record that are left out.
     paused
-        Whether it waits to be resumed before the first message.
+        Whether it waits for ``/replay/resume`` before the first message.
     contract
         File or name of the contract that says what commands the robot; default: the record's own.
-    beside
-        Publish beside other publishers of a topic; never on ``/clock``, nor what moves a robot.
     domain_id
         ROS domain; None: that of ``ROS_DOMAIN_ID``.
     say, show
-        Are told lines to keep, and lines that take the place of the one before.
+        Print lines that stay, and a line that takes the place of the one before.
 
     Returns
     -------
@@ -99,44 +113,28 @@ def replay(
     Raises
     ------
     BoundaryError
-        If nobody knows what commands the robot.
+        If no contract says what commands the robot, and commands were not asked for.
     LinkError
-        If ROS does not start, or somebody else publishes where the record is to be published.
+        If ROS does not start, or another node publishes where the record is to be published.
     RecordError
-        If it is no bag, or nothing in it can be published.
+        If it is no bag, has not such a topic, or nothing in it can be published.
 
     """
-    bag, wanted = open_bag(path), Wish(**wish)
+    bag = open_bag(path)
     terms = load(contract).contract if contract else _own_contract(path)
-    choice = choose(bag, terms, wanted)
-    topics = frozenset(topic.recorded for topic in choice.topics if not topic.released)
+    chosen, left_out = _choose(bag, terms, topics, exclude, commands, namespace)
     begin, end = _span(bag, start)
     ending = threading.Event()
     with (
         _stopped_by_signals(ending),
-        IsolatedNode(NAME, domain_id=domain_id, namespace=wanted.namespace, unique=False) as own,
+        IsolatedNode(NAME, domain_id=domain_id, namespace=namespace, unique=False) as own,
     ):
-        neighbours = Neighbours(own.node, choice.topics, beside=beside)
-        moving = any(topic.commands for topic in choice.topics)
+        moving = any(topic.commands for topic in chosen)
         ending.wait(_DISCOVERY_OF_COMMANDS if moving else _DISCOVERY)
-        neighbours.check(own=0)
-        made = Publishers(own.node, choice.topics)
-        player = Player(
-            lambda: in_order(_messages(bag, topics)),
-            begin,
-            rate=rate,
-            paused=paused,
-            latched={
-                topic.recorded: topic.latched
-                for topic in choice.topics
-                if topic.recorded in topics and topic.latched
-            },
-            # Without any, a step would be all that is left, in one breath.
-            transition=_TRANSITION if _TRANSITION in {t.type for t in choice.topics} else '',
-            stopped=ending.is_set,
-        )
-        say(_told(path, choice, begin, end, terms))
-        _Replay(own, player, made, neighbours, (begin, end), ending, show).run()
+        _check_neighbours(own.node, chosen, own=0)
+        say(_format(path, terms, chosen, left_out, (end - begin) / NANOSECONDS))
+        player = _Player(own, chosen, (begin, end), rate, paused, ending, show)
+        player.play(bag.messages(lambda c: any(c.topic == t.recorded for t in chosen)))
     return 0
 
 
@@ -166,135 +164,331 @@ def _span(bag: Bag, start: float) -> tuple[int, int]:
     return begin + to_nanoseconds(start), end
 
 
-def _messages(bag: Bag, topics: frozenset[str]) -> Iterator[Recorded]:
-    first = None
-    for channel, received, published, data in bag.messages(lambda c: c.topic in topics):
-        if first is None:
-            first = received
-        # The record begins when its first message came; some were sent a moment before.
-        time = max(published, first) if published else received
-        yield Recorded(channel.topic, channel.type, received, time, data)
+# Topics ------------------------------------------------------------------------------------------
 
 
-def _told(path: Path, choice: Choice, begin: int, end: int, contract: Contract | None) -> str:
-    under = 'no contract' if contract is None else f'{contract.name} {contract.version}'
-    lines = [f'{path}: {(end - begin) / NANOSECONDS:.1f} s under {under}']
-    for topic in choice.topics:
-        renamed = '' if topic.name == topic.recorded else f' as {topic.name}'
-        notes = '  (CAN MOVE A ROBOT)' if topic.commands else ''
-        notes += '  (not in the record: said to be released)' if topic.released else ''
-        lines.append(f'  {topic.recorded}{renamed}{notes}')
-    lines += [f'  not {topic}: {why}' for topic, why in sorted(choice.left_out.items())]
-    return '\n'.join(lines)
-
-
-class _Replay:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Topic:
     """
-    The loop that publishes, and does what the services ask for.
+    A topic that is published again.
 
-    Others only leave their wishes; all is done by the loop, between two messages.
+    Attributes
+    ----------
+    recorded, name, type
+        Its name in the record, the one that it is published under, and its type.
+    reliable
+        Whether its publishers offered reliable delivery.
+    latched
+        How many of its last messages a late subscriber gets; 0: none.
+    commands
+        Whether it can move a robot.
+
+    """
+
+    recorded: str
+    name: str
+    type: str
+    reliable: bool
+    latched: int
+    commands: bool
+
+
+def _choose(
+    bag: Bag,
+    contract: Contract | None,
+    topics: Collection[str],
+    exclude: Collection[str],
+    commands: bool,
+    namespace: str,
+) -> tuple[tuple[_Topic, ...], dict[str, str]]:
+    """Return the topics to publish, and the others with the reason."""
+    if contract is None and not commands:
+        raise BoundaryError(
+            f'{bag.path} has no contract, which says what topics command the robot. Name one '
+            'with --contract, or publish every topic with --commands where no robot listens.'
+        )
+    channels = {channel.topic: channel for channel in bag.channels()}
+    unknown = sorted({*topics, *exclude} - set(channels))
+    if unknown:
+        raise RecordError(
+            f'{bag.path} does not have these topics '
+            f'(expected {", ".join(sorted(channels)) or "none"}, got {", ".join(unknown)}).'
+        )
+    offers = offers_of_bag(bag.path.parent if bag.path.is_file() else bag.path)
+    chosen: list[_Topic] = []
+    left_out: dict[str, str] = {}
+    for recorded, channel in sorted(channels.items()):
+        if recorded in exclude or (topics and recorded not in topics):
+            continue
+        name = '/' + '/'.join(filter(None, (namespace.strip('/'), recorded.strip('/'))))
+        moves = contract is None or _commands(contract, recorded) or _commands(contract, name)
+        if recorded == _CLOCK:
+            left_out[recorded] = 'the replay has a clock of its own'
+        elif recorded in _OF_EVERY_NODE and recorded not in topics:
+            left_out[recorded] = 'every node writes it; name it with --topic'
+        elif moves and not commands:
+            left_out[recorded] = 'it can move a robot; --commands publishes it'
+        elif problem := _not_installed(channel):
+            left_out[recorded] = problem
+        else:
+            reliability, durability = offers.get(recorded, ('', ''))
+            latched = durability == 'transient_local' if durability else channel.type in _LATCHED
+            chosen.append(
+                _Topic(
+                    recorded=recorded,
+                    name=name,
+                    type=channel.type,
+                    reliable=reliability != 'best_effort',
+                    latched=_LATCHED_BY_MANY.get(channel.type, 1) if latched else 0,
+                    commands=moves,
+                )
+            )
+    if not chosen:
+        reasons = '; '.join(f'{topic}: {why}' for topic, why in left_out.items())
+        raise RecordError(
+            f'{bag.path} has no topic to publish{f" ({reasons})" if reasons else ""}.'
+        )
+    return tuple(chosen), left_out
+
+
+def _commands(contract: Contract, topic: str) -> bool:
+    """
+    Return whether a topic may move the robot of a contract, in whatever namespace.
+
+    The operator's topic does, through a gate.
+    """
+    named = [group.topic for group in contract.action]
+    if contract.safety.operator is not None:
+        named.append(contract.safety.operator.topic)
+    return any(
+        f'/{topic.lstrip("/")}'.endswith(f'/{contract.topic_of(agent, name).lstrip("/")}')
+        for agent in contract.agents
+        for name in named
+    )
+
+
+def _not_installed(channel: Channel) -> str:
+    """Return why the bytes of a topic are no messages of the installed type; empty if they are."""
+    if channel.encoding != 'cdr':
+        return f'its messages are written as {channel.encoding or "nothing known"}, not as CDR'
+    try:
+        message_class(channel.type)
+    except (ContractError, ValueError):
+        return f'its type {channel.type} is not installed'
+    if channel.definition_encoding != 'ros2msg':
+        return ''  # the record does not say
+    try:
+        text, _ = definition_of(channel.type)
+        installed = parse_definition(channel.type, text)
+        recorded = parse_definition(channel.type, channel.definition.decode(errors='replace'))
+    except RecordError:
+        return ''
+    if installed != recorded:
+        return f'its type {channel.type} has other fields here than when it was recorded'
+    return ''
+
+
+def _check_neighbours(node: Node, topics: tuple[_Topic, ...], own: int) -> None:
+    """Refuse other publishers of the same topics; ``own``: how many of each are the replay's."""
+    for name in (_CLOCK, *(topic.name for topic in topics)):
+        others = _others(node, name, own)
+        if others:
+            raise LinkError(
+                f'Another node publishes {name}: {", ".join(others)}. Its subscribers could not '
+                'tell the record from it. Replay in another domain (--domain-id) or namespace, or '
+                'leave the topic out with --exclude.'
+            )
+    if not any(topic.commands for topic in topics):
+        return
+    replayed = {topic.name for topic in topics}
+    for name, types in node.get_topic_names_and_types():
+        gates = _others(node, name, own if name in replayed else 0)
+        if _GATE_STATUS in types and gates:
+            raise LinkError(
+                f'A safety gate runs where commands are replayed: {", ".join(gates)}. Its robot '
+                'would get commands of both. Replay in another domain (--domain-id), or leave out '
+                '--commands.'
+            )
+
+
+def _others(node: Node, topic: str, own: int) -> tuple[str, ...]:
+    """Return the nodes that publish a topic, but for so many publishers of this node."""
+    found = [
+        f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+        for info in node.get_publishers_info_by_topic(topic)
+    ]
+    for _ in range(min(own, found.count(node.get_fully_qualified_name()))):
+        found.remove(node.get_fully_qualified_name())
+    return tuple(sorted(found))
+
+
+def _format(
+    path: Path,
+    contract: Contract | None,
+    topics: tuple[_Topic, ...],
+    left_out: Mapping[str, str],
+    seconds: float,
+) -> str:
+    under = 'no contract' if contract is None else f'{contract.name} {contract.version}'
+    lines = [f'{path}: {seconds:.1f} s under {under}']
+    for topic in topics:
+        renamed = '' if topic.name == topic.recorded else f' as {topic.name}'
+        lines.append(
+            f'  {topic.recorded}{renamed}{"  (CAN MOVE A ROBOT)" if topic.commands else ""}'
+        )
+    return '\n'.join([*lines, *(f'  not {topic}: {why}' for topic, why in left_out.items())])
+
+
+# Time --------------------------------------------------------------------------------------------
+
+
+class _Player:
+    """
+    Publishes messages at their recorded times, and ``/clock``; pauses, resumes and steps.
+
+    Parameters
+    ----------
+    own
+        The node, which spins in a thread of its own from now on.
+    topics
+        What is published.
+    span
+        First and last time, nanoseconds of the record.
+    rate
+        Seconds of the record in one second.
+    paused
+        Whether it begins paused.
+    ending
+        Is set when it should stop.
+    show
+        Prints where it is.
+
     """
 
     def __init__(
         self,
         own: IsolatedNode,
-        player: Player,
-        publishers: Publishers,
-        neighbours: Neighbours,
+        topics: tuple[_Topic, ...],
         span: tuple[int, int],
+        rate: float,
+        paused: bool,
         ending: threading.Event,
         show: Callable[[str], None],
     ) -> None:
-        self._player, self._publishers, self._neighbours = player, publishers, neighbours
+        node = self._node = own.node
+        self._topics = {topic.recorded: topic for topic in topics}
+        self._publishers = {
+            topic.recorded: node.create_publisher(
+                message_class(topic.type),
+                topic.name,
+                names.profile(
+                    topic.latched or _DEPTH, reliable=topic.reliable, latched=topic.latched > 0
+                ),
+            )
+            for topic in topics
+        }
+        self._clock = node.create_publisher(message_class(_CLOCK_TYPE), _CLOCK, names.RECORD)
         self._begin, self._end = span
-        self._ending, self._show = ending, show
-        self._wishes: deque[tuple[Callable[[], None], threading.Event]] = deque()
-        self._woken = threading.Event()
-        self._clock = -1
-        self._told = self._shown = self._looked = -math.inf
-        self._published = 0
-        for name, act in (
-            ('pause', partial(self._set_paused, True)),
-            ('resume', partial(self._set_paused, False)),
-            ('step', self._step),
-        ):
-            own.node.create_service(Trigger, f'~/{name}', self._service(act))
+        self._rate, self._ending, self._show = rate, ending, show
+        # Without transitions a step is one message.
+        self._step_type = _TRANSITION if _TRANSITION in {topic.type for topic in topics} else ''
+        # Services set these, in their thread.
+        self._changed = threading.Condition()
+        self._paused, self._stepping = paused, False
+        self._position, self._since = self._begin, time.monotonic()
+        self._published, self._time, self._told = 0, 0, -math.inf
+        self._looked = time.monotonic()
+        node.create_service(Trigger, '~/pause', lambda _, answer: self._pause(True, answer))
+        node.create_service(Trigger, '~/resume', lambda _, answer: self._pause(False, answer))
+        node.create_service(Trigger, '~/step', lambda _, answer: self._step(answer))
         own.spin_in_thread(NAME)
 
-    def _service(self, act: Callable[[], None]) -> Callable[[Any, Any], Any]:
-        def serve(request: Any, response: Any) -> Any:
-            done = threading.Event()
-            self._wishes.append((act, done))
-            self._woken.set()
-            response.success = done.wait(_ANSWER)
-            response.message = self._state()
-            return response
-
-        return serve
-
-    def _set_paused(self, paused: bool) -> None:
-        self._player.set_paused(paused, time.monotonic_ns())
-
-    def _step(self) -> None:
-        self._publish(self._player.step(time.monotonic_ns()))
-
-    def run(self) -> None:
-        """Publish until the record is over, or somebody stops it."""
-        while not self._ending.is_set():
-            self._woken.clear()
-            while self._wishes:
-                act, done = self._wishes.popleft()
-                act()
-                done.set()
-            self._publish(self._player.due(time.monotonic_ns()))
-            if self._player.over and not self._player.paused:
-                break
-            self._heartbeat(min(self._player.position(time.monotonic_ns()), self._end))
-            self._look_around()
-            wait = min(self._player.wait(time.monotonic_ns()), _LOOK)
-            if wait > 0.0:
-                self._woken.wait(wait)
-        self._publishers.finish(_LAST)
-        self._show(self._state())
-
-    def _publish(self, messages: Iterable[Recorded]) -> None:
-        for message in messages:
-            # Nobody gets a message from the future.
-            self._tell_time(message.time)
-            self._publishers.publish(message.topic, message.data)
-            self._published += 1
+    def play(self, messages: Iterator[tuple[Channel, int, int, bytes]]) -> None:
+        """Publish messages, in their order, until the last one or the end."""
+        early = {t.recorded: deque[bytes](maxlen=t.latched) for t in self._topics.values()}
+        for channel, received, _, data in messages:
             if self._ending.is_set():
                 return
+            if received < self._begin:
+                early[channel.topic].append(data)
+                continue
+            # What was latched before the start is latched again.
+            for topic, some in early.items():
+                while some:
+                    self._publish(topic, some.popleft())
+            if not self._wait(received):
+                return
+            self._tell_time(received)
+            self._publish(channel.topic, data)
+            with self._changed:
+                if self._stepping and self._step_type in ('', channel.type):
+                    self._stepping, self._position = False, received
+                    self._changed.notify_all()
+        for publisher in (*self._publishers.values(), self._clock):
+            publisher.wait_for_all_acked(Duration(seconds=_LAST))
+        self._show(self._state())
+
+    def _publish(self, topic: str, data: bytes) -> None:
+        self._publishers[topic].publish(data)
+        self._published += 1
+
+    def _wait(self, until: int) -> bool:
+        """Wait until a time of the record is reached; return False if the replay is to end."""
+        with self._changed:
+            while not self._ending.is_set():
+                here = self._here()
+                if self._stepping or (not self._paused and here >= until):
+                    return True
+                self._tell_time(min(here, until))
+                self._look_around()
+                left = math.inf if self._paused else (until - here) / self._rate / NANOSECONDS
+                self._changed.wait(min(left, _TELL_TIME))
+        return False
+
+    def _here(self) -> int:
+        """Return the time of the record that is reached."""
+        if self._paused:
+            return self._position
+        passed = (time.monotonic() - self._since) * self._rate
+        return min(self._position + to_nanoseconds(passed), self._end)
 
     def _tell_time(self, nanoseconds: int) -> None:
-        if nanoseconds > self._clock:
-            self._clock = nanoseconds
-            self._told = time.monotonic()
-            self._publishers.tell_time(nanoseconds)
-
-    def _heartbeat(self, position: int) -> None:
         now = time.monotonic()
-        if now - self._told >= _CLOCK:
-            self._tell_time(position)
-        if now - self._told >= _PAUSED_CLOCK:
-            self._told = now
-            self._publishers.tell_time(self._clock)
+        if nanoseconds <= self._time and now - self._told < _TELL_TIME_PAUSED:
+            return
+        self._time, self._told = max(nanoseconds, self._time), now
+        message: Any = message_class(_CLOCK_TYPE)()
+        message.clock.sec, message.clock.nanosec = divmod(self._time, NANOSECONDS)
+        self._clock.publish(message)
 
     def _look_around(self) -> None:
-        now = time.monotonic()
-        if now - self._shown > 0.1:
-            self._shown = now
+        if time.monotonic() - self._looked > _LOOK_AROUND:
+            self._looked = time.monotonic()
             self._show(self._state())
-        if now - self._looked > _LOOK_AROUND:
-            self._looked = now
-            self._neighbours.check(own=1)
+            _check_neighbours(self._node, tuple(self._topics.values()), own=1)
+
+    def _pause(self, paused: bool, answer: Any) -> Any:
+        with self._changed:
+            self._position, self._since = self._here(), time.monotonic()
+            self._paused = paused
+            self._changed.notify_all()
+            answer.success, answer.message = True, self._state()
+        return answer
+
+    def _step(self, answer: Any) -> Any:
+        self._pause(True, answer)
+        with self._changed:
+            self._stepping = True
+            self._changed.notify_all()
+            answer.success = self._changed.wait_for(lambda: not self._stepping, _STEP)
+            answer.message = self._state()
+        return answer
 
     def _state(self) -> str:
-        here = min(self._player.position(time.monotonic_ns()), self._end) - self._begin
-        paused = ', paused' if self._player.paused else ''
         return (
-            f'{here / NANOSECONDS:.2f} of {(self._end - self._begin) / NANOSECONDS:.2f} s'
-            f'{paused}, {self._published} messages'
+            f'{(self._here() - self._begin) / NANOSECONDS:.2f} of '
+            f'{(self._end - self._begin) / NANOSECONDS:.2f} s'
+            f'{", paused" if self._paused else ""}, {self._published} messages'
         )
 
 

@@ -21,7 +21,7 @@ def test_page_has_the_services_that_are_served() -> None:
     assert table is not None
     listed = first_code(table[0])
     source = text_of('boundary_env_ros/ros/replaying.py')
-    served = re.findall(r"^            \('(\w+)', ", source, re.MULTILINE)
+    served = re.findall(r"'~/(\w+)'", source)
     assert set(listed) == {f'replay/{name}' for name in served}
 
 

@@ -27,7 +27,6 @@ from boundary_env_ros.evidence.compare.side import Side
 PLANTED: Mapping[str, str] = {
     'actuator_delay': 'response.delay',
     'payload': 'response.settling',
-    'pose_bias': 'observations.pose.at_reset',
     'scan_noise': 'observations.scan.noise',
     'wheel_friction': 'response.gain',
 }
@@ -50,7 +49,7 @@ def main() -> int:
         return side_of(run, contract.contract, '+'.join(planted) or 'thought')
 
     def held(a: Side, b: Side) -> Comparison:
-        return compare_sides(a, b, agent='cart', open_loop='')
+        return compare_sides(a, b, agent='cart')
 
     thought = [side() for _ in range(2 * options.pairs)]
     alarms: Counter[str] = Counter()

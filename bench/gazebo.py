@@ -199,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             where = ('--world-option', f'domain_id={domain}')
             codes.append(_command(*how, '--contract', contract, *where))
     codes += [int(_command('audit', run) == 1) for run in (mujoco, *gazebo)]
-    _command('compare', mujoco, gazebo[0], '-o', out / 'comparison.html')
+    _command('compare', mujoco, gazebo[0])
     if not any(codes):
         _tell_engines(gazebo[0])
     return int(any(codes))

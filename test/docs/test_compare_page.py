@@ -7,8 +7,8 @@ from __future__ import annotations
 from pages import code, rows, section, text_of
 import pytest
 
-from boundary_env_ros.evidence.compare import open_loop, permutation, response
-from boundary_env_ros.evidence.compare.quantities import families, SECTIONS
+from boundary_env_ros.evidence.compare import permutation, response
+from boundary_env_ros.evidence.compare.features import SECTIONS, units_of
 from boundary_env_ros.storage.contract_file import load
 
 PAGE = text_of('doc/compare.md')
@@ -20,7 +20,6 @@ def test_sections_are_those_that_are_tested() -> None:
 
 
 def test_numbers_are_those_of_the_code() -> None:
-    assert f'the first {open_loop.HORIZON} steps' in PAGE
     assert f'{permutation.DEALS} drawn' in PAGE
     assert f'{response.SETTLED:.0%}'.replace('%', ' %') in PAGE
     assert f'({response.FEWEST_TAPS} to {response.MOST_TAPS} periods)' in PAGE
@@ -36,5 +35,5 @@ def test_reality_is_what_the_page_says_and_what_finds_it_exists() -> None:
         {n: v for n, (v, _) in r.OPTIONS.items()} for r in (CartRobot, RealityCartRobot)
     )
     assert told == {n: [thought[n], built[n]] for n in thought if thought[n] != built[n]}
-    known = families(load('warehouse_cart').contract)
+    known = {*units_of(load('warehouse_cart').contract), 'response.gain'}
     assert all(name in known for cells in table for name in code(cells[3]))

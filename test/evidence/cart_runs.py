@@ -87,5 +87,5 @@ def drive(
 
 
 def side_of(records: Iterable[object], contract: Contract, name: str) -> Side:
-    """Return a side that is not replayed."""
+    """Return a side of a comparison."""
     return read_side(records, contract, name=name, agent='cart')

@@ -11,11 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from boundary_env_ros.evidence.compare.comparison import Finding
 from boundary_env_ros.evidence.compare.permutation import Compared, Deals, enough, holm
-from boundary_env_ros.evidence.compare.quantities import Family
-from boundary_env_ros.evidence.compare.tables import Table
-from boundary_env_ros.evidence.compare.tests_of_difference import finding_of
 
 Array = npt.NDArray[np.float64]
 
@@ -24,8 +20,8 @@ def column(*values: float) -> Array:
     return np.array(values)[:, np.newaxis]
 
 
-def result_of(first: Array, second: Array, *, paired: bool = False) -> Compared:
-    found = Deals(len(first), len(second), paired=paired).test(first, second, alpha=0.05)
+def result_of(first: Array, second: Array) -> Compared:
+    found = Deals(len(first), len(second)).test(first, second, alpha=0.05)
     assert found is not None
     return found
 
@@ -43,51 +39,15 @@ def test_of_proportions_it_is_the_exact_test_of_fisher() -> None:
     assert found.p == pytest.approx(2 / 70)
 
 
-def test_interval_of_success_is_that_of_newcombe_at_the_alpha_that_was_asked_for() -> None:
-    # R. G. Newcombe (1998), table II, method 10: 56/70 and 48/80, 95 %.
-    first, second = column(*[1.0] * 48, *[0.0] * 32), column(*[1.0] * 56, *[0.0] * 14)
-    table = Table(
-        family=Family(name='outcome.success', what=''),
-        labels=('success',),
-        units=('',),
-        spans=(1.0,),
-        first=first,
-        second=second,
-    )
-    intervals = {}
-    for alpha in (0.05, 0.01):
-        found = finding_of(table, Deals(80, 70, paired=False), alpha)
-        assert isinstance(found, Finding)
-        (success,) = found.quantities
-        intervals[alpha] = (success.low, success.high)
-    assert intervals[0.05] == pytest.approx((0.0524, 0.3339), abs=5e-5)
-    assert intervals[0.01][0] < 0.0524
-    assert intervals[0.01][1] > 0.3339
-
-
-def test_of_pairs_of_zeros_and_ones_it_is_that_of_mcnemar() -> None:
-    # Five pairs changed, all one way: two-sided sign test, 2 / 2**5; pairs that agree say nothing.
-    first, second = column(0, 0, 0, 0, 0, 1, 0), column(1, 1, 1, 1, 1, 1, 0)
-    assert result_of(first, second, paired=True).p == pytest.approx(2 / 2**5)
-
-
-def test_pairs_find_a_small_step_in_large_scatter_that_others_do_not() -> None:
-    scatter = np.random.default_rng(1).normal(0.0, 10.0, (12, 1))
-    moved = scatter + np.random.default_rng(2).normal(0.5, 0.1, (12, 1))
-    assert result_of(scatter, moved, paired=True).p < 0.001
-    assert result_of(scatter, moved).p > 0.5
-
-
-@pytest.mark.parametrize('paired', [False, True])
 @pytest.mark.parametrize('count', [7, 30])
-def test_interval_holds_what_the_test_does_not_refuse(count: int, paired: bool) -> None:
+def test_interval_holds_what_the_test_does_not_refuse(count: int) -> None:
     random = np.random.default_rng(count)
     first, second = random.normal(0.0, 1.0, (count, 1)), random.normal(0.8, 1.0, (count, 1))
-    found = result_of(first, second, paired=paired)
+    found = result_of(first, second)
     low, high = float(found.low[0]), float(found.high[0])
     assert low < found.difference[0] < high
     for shift, refused in ((low - 0.01, True), (low + 0.01, False), (high + 0.01, True)):
-        assert (result_of(first, second - shift, paired=paired).p <= 0.05) is refused
+        assert (result_of(first, second - shift).p <= 0.05) is refused
 
 
 def test_with_too_few_episodes_the_interval_has_no_end() -> None:
@@ -95,11 +55,10 @@ def test_with_too_few_episodes_the_interval_has_no_end() -> None:
     assert (found.low[0], found.high[0]) == (-math.inf, math.inf)
 
 
-@pytest.mark.parametrize('paired', [False, True])
-def test_chance_is_called_a_difference_no_more_often_than_alpha(paired: bool) -> None:
+def test_chance_is_called_a_difference_no_more_often_than_alpha() -> None:
     random = np.random.default_rng(7)
-    count = 9 if paired else 6
-    deals = Deals(count, count, paired=paired)
+    count = 6
+    deals = Deals(count, count)
     ps = []
     for _ in range(400):
         # Ten quantities that hang together, as those of one field do.
@@ -132,39 +91,23 @@ def test_what_has_no_value_in_some_episodes_is_tested_with_the_others() -> None:
 
 def test_what_is_the_same_everywhere_is_no_test() -> None:
     same = np.full((5, 2), 3.0)
-    assert Deals(5, 5, paired=False).test(same, same, alpha=0.05) is None
-    assert Deals(5, 5, paired=True).test(same, same, alpha=0.05) is None
-    assert Deals(5, 5, paired=False).test(same * math.nan, same, alpha=0.05) is None
+    assert Deals(5, 5).test(same, same, alpha=0.05) is None
+    assert Deals(5, 5).test(same * math.nan, same, alpha=0.05) is None
 
 
 def test_rounding_does_not_tell_equal_deals_apart() -> None:
     # Sums of these in another order differ in the last bits.
     first, second = column(0.1, 0.2, 0.3, 5.0), column(0.3, 0.2, 0.1, 5.0)
-    assert result_of(first, second, paired=True).p == pytest.approx(1.0)
-    tiny = column(*(5.0 + 1e-8 * np.arange(1, 13)))
-    assert result_of(tiny, tiny + 1e-8, paired=True).p == pytest.approx(2 / 2**12)
-
-
-@pytest.mark.parametrize(('first', 'second'), [(3, 3), (2, 3), (4, 2), (6, 6)])
-@pytest.mark.parametrize('sides', [(6, 6), (4, 7), (7, 4)])
-def test_what_few_episodes_have_reaches_its_least_p_where_it_is_parted_wholly(
-    first: int, second: int, sides: tuple[int, int]
-) -> None:
-    first, second = min(first, sides[0]), min(second, sides[1])
-    a = column(*[float(i) for i in range(first)], *[math.nan] * (sides[0] - first))
-    b = column(*[100.0 + i for i in range(second)], *[math.nan] * (sides[1] - second))
-    least = Deals(*sides, paired=False).least_of(first, second)
-    assert result_of(a, b).p == pytest.approx(least)
+    assert result_of(first, second).p == pytest.approx(1.0)
+    tiny = column(*(5.0 + 1e-8 * np.arange(1, 5)))
+    assert result_of(tiny, tiny + 4e-8).p == pytest.approx(2 / 70)
 
 
 @pytest.mark.parametrize(
-    ('first', 'second', 'paired', 'least'),
-    [(3, 3, False, 2 / 20), (3, 4, False, 1 / 35), (5, 5, True, 2 / 32), (40, 40, False, 2e-4)],
+    ('first', 'second', 'least'), [(3, 3, 2 / 20), (3, 4, 1 / 35), (40, 40, 2e-4)]
 )
-def test_the_smallest_p_that_there_can_be_is_known(
-    first: int, second: int, paired: bool, least: float
-) -> None:
-    deals = Deals(first, second, paired=paired)
+def test_the_smallest_p_that_there_can_be_is_known(first: int, second: int, least: float) -> None:
+    deals = Deals(first, second)
     assert deals.least == pytest.approx(least)
     apart = np.concatenate([np.arange(first), 1000.0 + np.arange(second)])[:, np.newaxis]
     found = deals.test(apart[:first], apart[first:], alpha=0.05)
@@ -173,7 +116,7 @@ def test_the_smallest_p_that_there_can_be_is_known(
 
 
 def test_very_many_episodes_do_not_take_memory_without_end() -> None:
-    deals = Deals(9000, 9000, paired=False)
+    deals = Deals(9000, 9000)
     assert deals.least == pytest.approx(1 / 1112)
     random = np.random.default_rng(9)
     a, b = random.normal(size=(9000, 1)), random.normal(0.1, 1.0, (9000, 1))
@@ -197,6 +140,5 @@ def test_holm_corrects_step_by_step() -> None:
 
 
 def test_it_says_how_many_episodes_it_takes() -> None:
-    assert enough(1, 0.05, paired=False) == 4  # 2 / 70
-    assert enough(1, 0.05, paired=True) == 6  # 2 / 64
-    assert enough(40, 0.05, paired=False) == 7
+    assert enough(1, 0.05) == 4  # 2 / 70
+    assert enough(40, 0.05) == 7

@@ -4,48 +4,34 @@
 Two runs compared with each other: simulation and reality, two policies, before and after.
 
 The unit is the episode: see :mod:`.permutation`. Every family of quantities is one test; over all
-of them the chance of any false alarm is held at alpha.
+of them the chance of any false alarm is held at :data:`ALPHA`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
+from boundary_env_ros.core.contract.change import Meaning
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.compare.comparison import (
-    Comparison,
-    contract_name,
-    Finding,
-    SideSummary,
-)
-from boundary_env_ros.evidence.compare.obstacles import reach_of
-from boundary_env_ros.evidence.compare.open_loop import open_loop, OpenLoop
-from boundary_env_ros.evidence.compare.permutation import Deals, enough, holm
-from boundary_env_ros.evidence.compare.quantities import families
-from boundary_env_ros.evidence.compare.side import Episode, read_side, Side
-from boundary_env_ros.evidence.compare.tables import tables
-from boundary_env_ros.evidence.compare.tests_of_difference import finding_of, with_correction
-from boundary_env_ros.evidence.difference import difference
+from boundary_env_ros.evidence.compare.comparison import Comparison, Finding, SideSummary
+from boundary_env_ros.evidence.compare.features import turns_of, units_of, Values
+from boundary_env_ros.evidence.compare.permutation import Deals, enough
+from boundary_env_ros.evidence.compare.side import read_side, Side
+from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
+from boundary_env_ros.evidence.difference import Difference, difference
 from boundary_env_ros.evidence.run_files import counted, read_all, Run
 from boundary_env_ros.evidence.summary.statistics import Proportion
 
 Told = Callable[[str, int], None]
 
-#: Name of a simulation that stands for none.
-NO_SIMULATION = 'none'
-
-#: Chance of any false alarm, and the least share of a span that counts, if nothing else is said.
-ALPHA, RELEVANCE = 0.05, 1e-4
-
-#: Share of the episodes that must have a partner with their seed and start, to be tested as pairs.
-_PAIRED = 0.8
+#: Chance of any false alarm over all tests.
+ALPHA = 0.05
 
 
 def compare_paths(
@@ -54,9 +40,6 @@ def compare_paths(
     *,
     agent: str = '',
     clients: tuple[str, str] = ('', ''),
-    simulation: str = '',
-    alpha: float = ALPHA,
-    relevance: float = RELEVANCE,
     told: Told | None = None,
 ) -> Comparison:
     """
@@ -65,8 +48,8 @@ def compare_paths(
     Parameters
     ----------
     first, second
-        A and B: run folder, bag, file or data set.
-    agent, clients, simulation, alpha, relevance
+        A and B: run folder, bag or file.
+    agent, clients
         As there.
     told
         Is told which file is read, and how many records of it were.
@@ -88,19 +71,16 @@ def compare_paths(
                 'nobody knows what its numbers mean.'
             )
         telling = partial(told, str(path)) if told else lambda number: None
-        sides.append((str(path), counted(read_all(run), telling), terms.contract))
-    (name_a, records_a, contract_a), (name_b, records_b, contract_b) = sides
+        sides.append((counted(read_all(run), telling), terms.contract))
+    (records_a, contract_a), (records_b, contract_b) = sides
     return compare(
         records_a,
         contract_a,
         records_b,
         contract_b,
-        names=(name_a, name_b),
+        names=(str(first), str(second)),
         agent=agent,
         clients=clients,
-        simulation=simulation,
-        alpha=alpha,
-        relevance=relevance,
     )
 
 
@@ -113,9 +93,6 @@ def compare(
     names: tuple[str, str] = ('A', 'B'),
     agent: str = '',
     clients: tuple[str, str] = ('', ''),
-    simulation: str = '',
-    alpha: float = ALPHA,
-    relevance: float = RELEVANCE,
 ) -> Comparison:
     """
     Compare two records.
@@ -132,103 +109,59 @@ def compare(
         Whose episodes; may be empty if there is one agent only.
     clients
         Of A and of B, whose episodes; empty: those of all clients.
-    simulation
-        Installed robot that commands are replayed in; empty: the one with the name of A's
-        contract, ``none``: in none.
-    alpha
-        Chance of any false alarm over all tests.
-    relevance
-        Share of a quantity's span in the contract that a difference must be greater than to count;
-        what has no span counts if it is beyond chance.
 
     Raises
     ------
     RecordError
-        If there are several agents and none is named, or there is no such agent, or no such
-        simulation.
+        If there are several agents and none is named, or there is no such agent.
 
     """
     who = _agent(contract_a, contract_b, agent)
-    worlds, how = simulations(contract_a, contract_b, simulation)
     a, b = (
-        read_side(records, contract, name=name, agent=who, simulation=world, client=client)
-        for records, contract, name, world, client in zip(
-            (records_a, records_b),
-            (contract_a, contract_b),
-            names,
-            worlds,
-            clients,
-            strict=True,
+        read_side(records, contract, name=name, agent=who, client=client)
+        for records, contract, name, client in zip(
+            (records_a, records_b), (contract_a, contract_b), names, clients, strict=True
         )
     )
-    return compare_sides(a, b, agent=who, open_loop=how, alpha=alpha, relevance=relevance)
+    return compare_sides(a, b, agent=who)
 
 
-def compare_sides(
-    a: Side,
-    b: Side,
-    *,
-    agent: str,
-    open_loop: str,
-    alpha: float = ALPHA,
-    relevance: float = RELEVANCE,
-) -> Comparison:
-    """
-    Compare what was read of two runs; see :func:`compare`.
-
-    Parameters
-    ----------
-    a, b
-        The sides, both with a simulation or both without.
-    agent
-        Whose episodes they hold.
-    open_loop
-        How their divergence was found, in words.
-    alpha, relevance
-        As there.
-
-    """
+def compare_sides(a: Side, b: Side, *, agent: str) -> Comparison:
+    """Compare what was read of two runs; see :func:`compare`."""
     contracts = difference(a.contract, b.contract)
-    reach = reach_of(a.contract, b.contract, contracts)
-    obstacles = [*reach.obstacles, *_too_few(a, b)]
-    notes = list(_notes(a, b))
-    untested = dict(reach.untested)
+    obstacles = [*_breaking(contracts), *_too_few(a, b)]
     findings: list[Finding] = []
-    design = None
-    if len(a.episodes) >= 2 and len(b.episodes) >= 2:
-        known, others = families(a.contract), families(b.contract)
-        kept = [f for name, f in known.items() if name in others and not reach.blocks(name)]
-        design = _design(a, b, alpha / len(kept), notes)
-        for table in tables(kept, design.first, design.second):
-            found = finding_of(table, design.deals, alpha)
-            if isinstance(found, Finding):
-                findings.append(found)
-            elif found:
-                untested[table.family.name] = found
-        findings = with_correction(
-            findings, holm([f.p for f in findings]), alpha=alpha, relevance=relevance
+    untested: dict[str, str] = {}
+    least = 1.0
+    if not obstacles:
+        deals = Deals(len(a.episodes), len(b.episodes))
+        least = deals.least
+        kept = [[episode.values for episode in side.episodes] for side in (a, b)]
+        if a.contract.pacing is not b.contract.pacing:
+            kept = [[_without_latency(values) for values in side] for side in kept]
+            untested['latency'] = 'in lockstep the world waits, as on one of the sides'
+        findings, others = findings_of(
+            kept[0],
+            kept[1],
+            deals,
+            alpha=ALPHA,
+            units=units_of(a.contract),
+            turns=turns_of(a.contract),
         )
-        obstacles += _too_weak(design, len(findings), alpha)
+        untested |= others
+        obstacles += _too_weak(deals, len(findings))
     return Comparison(
         a=_summary(a),
         b=_summary(b),
         agent=agent,
         contracts=contracts,
-        privileged=reach.privileged,
         obstacles=tuple(obstacles),
-        notes=tuple(notes),
+        notes=tuple(_notes(a, b)),
         findings=tuple(findings),
         untested=untested,
-        open_loop=open_loop,
-        paired=design is not None and design.deals.paired,
-        alpha=alpha,
-        relevance=relevance,
-        least=design.deals.least if design else 1.0,
-        needed=enough(len(findings), alpha, paired=design is not None and design.deals.paired),
+        alpha=ALPHA,
+        least=least,
     )
-
-
-# Who and what ------------------------------------------------------------------------------------
 
 
 def _agent(contract_a: Contract, contract_b: Contract, agent: str) -> str:
@@ -249,90 +182,16 @@ def _agent(contract_a: Contract, contract_b: Contract, agent: str) -> str:
     return both[0]
 
 
-def simulations(
-    contract_a: Contract, contract_b: Contract, name: str = ''
-) -> tuple[tuple[OpenLoop | None, OpenLoop | None], str]:
-    """
-    Return a simulation for each side, or none for both, and in words how divergence is found.
+def _without_latency(values: Values) -> Values:
+    return {name: numbers for name, numbers in values.items() if not name.startswith('latency.')}
 
-    Parameters
-    ----------
-    contract_a, contract_b
-        The contracts.
-    name
-        As ``simulation`` of :func:`compare`.
 
-    Raises
-    ------
-    RecordError
-        If one is named that there is not.
-
-    """
-    why = 'as asked for'
-    wanted = name or contract_a.name
-    if wanted != NO_SIMULATION:
-        first, second = (open_loop(contract, wanted) for contract in (contract_a, contract_b))
-        if isinstance(first, OpenLoop) and isinstance(second, OpenLoop):
-            return (first, second), (
-                'The recorded commands of both sides are replayed in the simulation '
-                f'{wanted!r}, made from their contracts.'
+def _breaking(contracts: Difference) -> Iterator[str]:
+    for change in contracts.changes:
+        if change.meaning is Meaning.BREAKING:
+            yield (
+                f'{change.path} differs ({change.before} in A, {change.after} in B). {change.why}'
             )
-        why = next(one for one in (first, second) if isinstance(one, str))
-        if name:
-            raise RecordError(
-                f'The recorded commands cannot be replayed in {name!r}: '
-                f'{why.rstrip(".")}. Name another robot, or {NO_SIMULATION!r}.'
-            )
-    return (None, None), (
-        f'The recorded commands are replayed in no simulation ({why.rstrip(".")}).'
-    )
-
-
-# Testing -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Design:
-    """The episodes that are compared with each other, in their order, and how they are dealt."""
-
-    first: Sequence[Episode]
-    second: Sequence[Episode]
-    deals: Deals
-
-
-def _design(a: Side, b: Side, least: float, notes: list[str]) -> _Design:
-    """Return who is compared with whom; pairs if there are enough for p to become so small."""
-    keys = [Counter(episode.key for episode in side.episodes) for side in (a, b)]
-    shared = keys[0].keys() & keys[1].keys()
-    apart = _Design(
-        first=a.episodes,
-        second=b.episodes,
-        deals=Deals(len(a.episodes), len(b.episodes), paired=False),
-    )
-    if not shared:
-        return apart
-    single = all(count == 1 for key in keys for count in key.values())
-    most = max(len(a.episodes), len(b.episodes))
-    if not single or len(shared) < _PAIRED * most or 2.0 * 0.5 ** len(shared) > least:
-        notes.append(
-            f'{len(shared)} seeds and starts are on both sides, too few to be tested as pairs: '
-            'the episodes are tested as if they had nothing in common, which errs on the side of '
-            'chance.'
-        )
-        return apart
-    order = [episode.key for episode in a.episodes if episode.key in shared]
-    first, second = ({e.key: e for e in side.episodes} for side in (a, b))
-    alone = len(a.episodes) + len(b.episodes) - 2 * len(order)
-    notes.append(
-        f'Both sides have the same {len(order)} seeds and starts: each episode is compared with '
-        'the one with its own'
-        + (f'; {alone} without one are left out of the tests.' if alone else '.')
-    )
-    return _Design(
-        first=[first[key] for key in order],
-        second=[second[key] for key in order],
-        deals=Deals(len(order), len(order), paired=True),
-    )
 
 
 def _too_few(a: Side, b: Side) -> Iterator[str]:
@@ -345,21 +204,18 @@ def _too_few(a: Side, b: Side) -> Iterator[str]:
             )
 
 
-def _too_weak(design: _Design, tests: int, alpha: float) -> Iterator[str]:
-    deals = design.deals
-    if tests and deals.least * tests > alpha:
+def _too_weak(deals: Deals, tests: int) -> Iterator[str]:
+    if tests and deals.least * tests > ALPHA:
         yield (
             f'Too few episodes: with {deals.first} and {deals.second} no p can be smaller than '
             f'{deals.least:.2g}, and of {tests} tests the first has to come to '
-            f'{alpha / tests:.2g} or less. Nothing could be shown, whatever differs; '
-            f'{enough(tests, alpha, paired=False)} episodes of each side are needed.'
+            f'{ALPHA / tests:.2g} or less. Nothing could be shown, whatever differs; '
+            f'{enough(tests, ALPHA)} episodes of each side are needed.'
         )
 
 
-# Telling -----------------------------------------------------------------------------------------
-
-
 def _notes(a: Side, b: Side) -> Iterator[str]:
+    yield from _privileged(a.contract, b.contract)
     same = {e.of.key for e in a.episodes} & {e.of.key for e in b.episodes}
     if same:
         yield (
@@ -372,8 +228,6 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
             yield f'{side.name} has episodes of several clients, taken together ({names}).'
         for why, count in side.left_out.items():
             yield f'{_episodes(count)} left out of {side.name}: {why}.'
-        for why, count in side.not_replayed.items():
-            yield f'{_episodes(count)} not replayed, of {side.name}: {why.rstrip(".")}.'
         imported = sum(episode.imported for episode in side.episodes)
         if imported:
             yield (
@@ -397,6 +251,18 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
         yield f'Episodes were begun with other options: {told[0]} in A, {told[1]} in B.'
 
 
+def _privileged(a: Contract, b: Contract) -> Iterator[str]:
+    """Yield a sentence for each field that one policy sees and the other must not."""
+    for one, name, other, other_name in ((a, 'A', b, 'B'), (b, 'B', a, 'A')):
+        hidden = {spec.name for spec in other.privileged}
+        for spec in one.observation:
+            if spec.name in hidden:
+                yield (
+                    f'The policy of {name} sees {spec.name!r}, which is privileged in '
+                    f'{other_name}: success with it says nothing about success without.'
+                )
+
+
 def _episodes(count: int) -> str:
     return f'{count} episode is' if count == 1 else f'{count} episodes are'
 
@@ -408,7 +274,7 @@ def _summary(side: Side) -> SideSummary:
     successes = sum(e.of.ending == SUCCESS and not e.of.truncated for e in judged)
     return SideSummary(
         name=side.name,
-        contract=contract_name(contract),
+        contract=f'{contract.name} {contract.version}',
         digest=digest_of(contract),
         pacing=contract.pacing.name.lower(),
         episodes=len(episodes),
@@ -420,6 +286,4 @@ def _summary(side: Side) -> SideSummary:
         success_of_terminated=Proportion(count=successes, of=terminated),
         left_out=dict(side.left_out),
         unreadable=side.unreadable,
-        replayed=side.replayed,
-        not_replayed=dict(side.not_replayed),
     )

@@ -59,10 +59,8 @@ class EpisodeRecord:
         The episode.
     imported
         Whether it was made from a bag: no gate decided in it, and nobody knows its seed.
-    closed
-        When each observation was frozen, ns of the ROS clock; the first is that of the reset.
     commands
-        When each command was published, ns likewise, and its values.
+        When each command was published, ns of the ROS clock, and its values.
     measured
         When the robot was measured, ns likewise, and what.
     answers
@@ -74,7 +72,6 @@ class EpisodeRecord:
 
     episode: Episode
     imported: bool = False
-    closed: list[int] = field(default_factory=list)
     commands: list[tuple[int, Vector]] = field(default_factory=list)
     measured: list[tuple[int, Vector]] = field(default_factory=list)
     answers: list[tuple[int, Vector]] = field(default_factory=list)
@@ -94,7 +91,6 @@ class EpisodeRecord:
     def add(self, step: Step) -> None:
         """Take its next step."""
         now = step.transition
-        self.closed.append(now.closed.ros.nanoseconds)
         self.imported = self.imported or is_import(now)
         for found in (*now.after, *now.state):
             self.fields.setdefault(found.name, FieldTrack()).add(found)

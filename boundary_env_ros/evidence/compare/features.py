@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 import math
+from typing import TypeAlias
 import warnings
 
 import numpy as np
@@ -15,19 +16,16 @@ from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.reset import by_name
-from boundary_env_ros.core.latency import STEADY_IN_LOCKSTEP
+from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
-from boundary_env_ros.evidence.compare.quantities import (
-    labels_of,
-    section_of,
-    turning,
-    Values,
-)
 from boundary_env_ros.evidence.compare.response import identify
 from boundary_env_ros.evidence.episodes import LATE_STAGES
 
 Array = npt.NDArray[np.float64]
+
+#: Mean, standard deviation, and what jumps from step to step.
+_FIGURES = ('level', 'spread', 'noise')
 
 #: Of normal noise: its standard deviation, over the median of second differences' size.
 _ROBUST = 1.4826 / math.sqrt(6.0)
@@ -36,8 +34,15 @@ _ROBUST = 1.4826 / math.sqrt(6.0)
 _ROUNDING = 1e-12
 
 
+#: What is compared, in the order in which it is told.
+SECTIONS = ('reset', 'observations', 'privileged', 'latency', 'rates', 'outcome', 'response')
+
+#: By family (``<section>.<what>``) and label, a number of one episode.
+Values: TypeAlias = Mapping[str, Mapping[str, float]]
+
+
 def features(record: EpisodeRecord, contract: Contract) -> Values:
-    """Return the numbers of one episode, but for those that need another world."""
+    """Return the numbers of one episode."""
     return {
         **dict(_reset(record, contract)),
         **dict(_fields(record, contract)),
@@ -48,7 +53,61 @@ def features(record: EpisodeRecord, contract: Contract) -> Values:
     }
 
 
-def matrix(values: Sequence[Vector], size: int) -> Array:
+def units_of(contract: Contract) -> dict[str, Mapping[str, str]]:
+    """Return the unit of each label of a family that has one."""
+    labels = contract.command_dimensions
+    units: dict[str, Mapping[str, str]] = {
+        'reset.duration': {'duration': 's'},
+        'outcome.length': {'length': 's'},
+        'response.delay': dict.fromkeys(labels, 's'),
+        'response.settling': dict.fromkeys(labels, 's'),
+        'response.residual': dict(zip(labels, contract.command_unit, strict=True)),
+        **{f'latency.{stage}': {'median': 's', 'p90': 's'} for stage in STAGES},
+    }
+    for spec in contract.fields:
+        start = _family(contract, spec)
+        units[f'{start}.age'] = {'age': 's'}
+        for name in _FIGURES:
+            units[f'{start}.{name}'] = dict(zip(_labels(spec), spec.unit, strict=False))
+    return units
+
+
+def turns_of(contract: Contract) -> frozenset[tuple[str, str]]:
+    """Return families and labels whose numbers are angles on a full circle."""
+    return frozenset(
+        (f'{_family(contract, spec)}.level', label)
+        for spec in contract.fields
+        for label, turns in zip(_labels(spec), _turning(spec), strict=False)
+        if turns
+    )
+
+
+def _family(contract: Contract, spec: FieldSpec) -> str:
+    """Return how the families of a field begin: what no policy sees is apart."""
+    section = 'privileged' if spec in contract.privileged else 'observations'
+    return f'{section}.{spec.name}'
+
+
+def _labels(spec: FieldSpec) -> tuple[str, ...]:
+    """Return a label for each number of a field; none for an image."""
+    if spec.is_image:
+        return ()
+    if spec.size == 1:
+        return (spec.name,)
+    return tuple(f'{spec.name}[{index}]' for index in range(spec.size))
+
+
+def _turning(spec: FieldSpec) -> tuple[bool, ...]:
+    """Return which numbers of a field are angles on a full circle."""
+    if len(spec.unit) != spec.size or len(spec.low) != spec.size:
+        return (False,) * spec.size
+    return tuple(
+        unit == 'rad' and low <= -3.14 and high >= 3.14 and high - low < 6.5
+        for unit, low, high in zip(spec.unit, spec.low, spec.high, strict=True)
+    )
+
+
+def _matrix(values: Sequence[Vector], size: int) -> Array:
     """Return vectors as rows, shape (n, size); NaN where one is missing or not finite."""
     rows = np.full((len(values), size), np.nan)
     for row, value in zip(rows, values, strict=True):
@@ -61,16 +120,6 @@ def matrix(values: Sequence[Vector], size: int) -> Array:
 def wrapped(angles: Array) -> Array:
     """Return angles in [-pi, pi)."""
     return np.asarray((angles + math.pi) % (2.0 * math.pi) - math.pi)
-
-
-def achieved_of(record: EpisodeRecord) -> dict[str, tuple[float, str]]:
-    """Return each number that the reset achieved, with its unit, by label."""
-    found = {}
-    for item in record.reset.achieved if record.reset else ():
-        for index, value in enumerate(item.values):
-            unit = item.unit[index] if index < len(item.unit) else ''
-            found[f'{item.name}[{index}]'] = (value, unit)
-    return found
 
 
 def _reset(record: EpisodeRecord, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
@@ -103,8 +152,8 @@ def _fields(
         track = record.fields.get(spec.name) or record.truth.get(spec.name)
         if track is None or not track.values:
             continue
-        start = f'{section_of(contract, spec)}.{spec.name}'
-        labels = labels_of(spec)
+        start = _family(contract, spec)
+        labels = _labels(spec)
         if labels:
             for name, numbers in _figures(track, spec).items():
                 yield f'{start}.{name}', dict(zip(labels, map(float, numbers), strict=True))
@@ -123,9 +172,8 @@ def _fields(
 
 
 def _figures(track: FieldTrack, spec: FieldSpec) -> dict[str, Array]:
-    values = matrix(track.values, spec.size)
-    first = values[0]
-    turns = np.array(turning(spec))
+    values = _matrix(track.values, spec.size)
+    turns = np.array(_turning(spec))
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # of columns without any value
         centre = np.nanmean(values, axis=0)
@@ -142,7 +190,7 @@ def _figures(track: FieldTrack, spec: FieldSpec) -> dict[str, Array]:
         # The order of a sum gives what is constant a spread.
         least = _ROUNDING * np.nanmax(np.abs(values), axis=0)
     spread, noise = (np.where(scatter <= least, 0.0, scatter) for scatter in (spread, noise))
-    return {'level': centre, 'spread': spread, 'noise': noise, 'at_reset': first}
+    return dict(zip(_FIGURES, (centre, spread, noise), strict=True))
 
 
 def _latency(
@@ -223,7 +271,7 @@ def _response(record: EpisodeRecord, contract: Contract) -> dict[str, dict[str, 
         for series in (commands, measured)
     )
     commanded, answers = (
-        matrix([values for _, values in series], len(labels)) for series in (commands, measured)
+        _matrix([values for _, values in series], len(labels)) for series in (commands, measured)
     )
     rest = contract.flat('safe')
     threshold = tuple(t for group in contract.action for t in group.feedback.threshold)

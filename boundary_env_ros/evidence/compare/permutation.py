@@ -5,14 +5,14 @@ Tests over whole episodes: what a difference could be if the episodes had been d
 
 Steps of one episode depend on each other, so a step counts for nothing by itself: every quantity
 is one number for each episode, and it is the episodes that change sides. That supposes no
-distribution. Of a proportion it is Fisher's exact test, of pairs McNemar's.
+distribution. Of a proportion it is Fisher's exact test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, product
+from itertools import combinations
 import math
 
 import numpy as np
@@ -42,11 +42,9 @@ class Compared:
 
     Attributes
     ----------
-    p
-        Probability of a greatest difference like this or greater by chance, over all quantities of
-        the family at once.
     each
-        The same for each quantity, corrected for their number, shape (n,).
+        Probability of each quantity, corrected for their number, shape (n,): how often chance
+        makes any of them differ as much. NaN for what does not vary.
     first, second
         Means over the episodes of each side, shape (n,).
     low, high
@@ -57,13 +55,17 @@ class Compared:
 
     """
 
-    p: float
     each: Array
     first: Array
     second: Array
     low: Array
     high: Array
     episodes: tuple[int, int]
+
+    @property
+    def p(self) -> float:
+        """Return the least of the probabilities, which is that of the family."""
+        return float(np.nanmin(self.each))
 
     @property
     def difference(self) -> Array:
@@ -79,70 +81,31 @@ class Deals:
     ----------
     first, second
         Number of episodes of each side.
-    paired
-        Whether episode k of the one belongs to episode k of the other: then only pairs are turned
-        round.
+
+    Attributes
+    ----------
+    least
+        Smallest p that there can be at all with so many episodes.
 
     """
 
-    def __init__(self, first: int, second: int, *, paired: bool) -> None:
-        if paired and first != second:
-            raise ValueError(
-                'The sides differ in size (expected as many episodes on both sides, '
-                f'got {first}, {second}).'
-            )
-        self.first, self.second, self.paired = first, second, paired
-        total = 2**first if paired else math.comb(first + second, second)
-        self._drawn_deals = min(DEALS, max(999, _MOST // max(first + second, 1)))
-        self.exhaustive = total <= DEALS + 1
-        #: Each row a deal: 1 for what is on the second side; of pairs -1 for what is turned round.
-        self._rows = self._all() if self.exhaustive else self._drawn()
-
-    @property
-    def least(self) -> float:
-        """Return the smallest p that there can be at all with so many episodes."""
-        return self.least_of(self.first, self.second)
-
-    def least_of(self, first: int, second: int) -> float:
-        """
-        Return the smallest p of a quantity that only some of the episodes have.
-
-        Parameters
-        ----------
-        first, second
-            How many of each side have it.
-
-        """
-        # The deals that part those that have it as they are parted, or the other way round. Of
-        # whole numbers, since the number of deals may be greater than any float.
-        if self.paired:
-            least = 2 / int(2**first)
+    def __init__(self, first: int, second: int) -> None:
+        self.first, self.second = first, second
+        count, total = first + second, math.comb(first + second, second)
+        drawn = min(DEALS, max(999, _MOST // max(count, 1)))
+        self._exhaustive = total <= DEALS + 1
+        # The deal that was recorded, and the other way round.
+        self.least = min(1.0, (1 + (first == second)) / total)
+        #: Each row a deal: 1 for what is on the second side.
+        if self._exhaustive:
+            self._rows = np.zeros((total, count))
+            for row, chosen in zip(self._rows, combinations(range(count), second), strict=True):
+                row[list(chosen)] = 1.0
         else:
-            count = self.first + self.second
-            rest = count - first - second
-            ways = math.comb(rest, self.second - second)
-            ways += math.comb(rest, self.second - first) if first <= self.second else 0
-            least = ways / math.comb(count, self.second)
-        least = min(1.0, least)
-        return least if self.exhaustive else max(least, 1.0 / (self._drawn_deals + 1))
-
-    def _all(self) -> Array:
-        if self.paired:
-            return np.array(list(product((1.0, -1.0), repeat=self.first)))
-        count = self.first + self.second
-        rows = np.zeros((math.comb(count, self.second), count))
-        for row, chosen in zip(rows, combinations(range(count), self.second), strict=True):
-            row[list(chosen)] = 1.0
-        return rows
-
-    def _drawn(self) -> Array:
-        random = np.random.default_rng(_SEED)
-        if self.paired:
-            return random.choice((-1.0, 1.0), size=(self._drawn_deals, self.first))
-        row = np.repeat([0.0, 1.0], [self.first, self.second])
-        return random.permuted(np.tile(row, (self._drawn_deals, 1)), axis=1)
-
-    # Means ---------------------------------------------------------------------------------------
+            self.least = max(self.least, 1.0 / (drawn + 1))
+            one = np.repeat([0.0, 1.0], [first, second])
+            random = np.random.default_rng(_SEED)
+            self._rows = random.permuted(np.tile(one, (drawn, 1)), axis=1)
 
     def test(self, first: Array, second: Array, *, alpha: float) -> Compared | None:
         """
@@ -163,25 +126,25 @@ class Deals:
         """
         both = np.concatenate([first, second])
         known = np.isfinite(both)
-        if self.paired:
-            pairs = known[: self.first] & known[self.first :]
-            known = np.concatenate([pairs, pairs])
         counts = known[: self.first].sum(axis=0), known[self.first :].sum(axis=0)
         usable = (counts[0] >= 2) & (counts[1] >= 2)
-        if not usable.any():
-            return None
         both = np.where(known, both, 0.0)
-        scale = self._scale(both, known)
-        greatest = np.maximum(np.abs(both).max(axis=0), 1e-300)
+        count = np.maximum(counts[0] + counts[1], 1)
+        # How much values scatter, whoever has them: the deals must not change it.
+        scale = np.sqrt((((both - both.sum(axis=0) / count) * known) ** 2).sum(axis=0) / count)
+        greatest = np.maximum(np.abs(both).max(axis=0, initial=0.0), 1e-300)
         varies = usable & (scale > NO_SPREAD * greatest)
         if not varies.any():
             return None
+        means = [
+            np.where(usable, side.sum(axis=0) / np.maximum(number, 1), np.nan)
+            for side, number in zip((both[: self.first], both[self.first :]), counts, strict=True)
+        ]
+        found = np.where(usable, means[1] - means[0], 0.0)
         dealt, shifted = self._dealt(both, known)
-        found = self._mean(both, known, second=True) - self._mean(both, known, second=False)
         # As standard errors go: else a quantity that few episodes have would outshout the others.
-        unit = np.where(varies, scale / np.sqrt(np.maximum(counts[0] + counts[1], 1)), np.inf)
-        sizes = np.abs(np.where(varies, dealt, 0.0)) / unit
-        most = sizes.max(axis=1)
+        unit = np.where(varies, scale / np.sqrt(count), np.inf)
+        most = (np.abs(np.where(varies, dealt, 0.0)) / unit).max(axis=1)
         # What the order of a sum makes of equal numbers must not tell them apart.
         slack = _TIE + _ROUNDING * greatest / unit
         each = np.array(
@@ -189,31 +152,14 @@ class Deals:
         )
         each[~varies] = np.nan
         low, high = self._intervals(found, dealt, shifted, varies, alpha)
-        nothing = np.where(usable, 0.0, np.nan)
         return Compared(
-            p=float(np.nanmin(each)),
             each=each,
-            first=self._mean(both, known, second=False) + nothing,
-            second=self._mean(both, known, second=True) + nothing,
+            first=means[0],
+            second=means[1],
             low=low,
             high=high,
             episodes=(int(counts[0].max()), int(counts[1].max())),
         )
-
-    def _scale(self, both: Array, known: npt.NDArray[np.bool_]) -> Array:
-        """Return how much values scatter, whoever has them: the deals must not change it."""
-        if self.paired:
-            apart = both[self.first :] - both[: self.first]
-            count = np.maximum(known[: self.first].sum(axis=0), 1)
-            return np.asarray(np.sqrt((apart**2).sum(axis=0) / count))
-        count = np.maximum(known.sum(axis=0), 1)
-        mean = both.sum(axis=0) / count
-        return np.asarray(np.sqrt((((both - mean) * known) ** 2).sum(axis=0) / count))
-
-    def _mean(self, both: Array, known: npt.NDArray[np.bool_], *, second: bool) -> Array:
-        side = slice(self.first, None) if second else slice(self.first)
-        count = np.maximum(known[side].sum(axis=0), 1)
-        return np.asarray(both[side].sum(axis=0) / count)
 
     def _dealt(self, both: Array, known: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
         """
@@ -221,30 +167,25 @@ class Deals:
 
         And by how much it changes where the second side is shifted by one.
         """
-        if self.paired:
-            between = both[self.first :] - both[: self.first]
-            pairs = known[: self.first].astype(float)
-            count = np.maximum(pairs.sum(axis=0), 1.0)
-            return self._rows @ between / count, self._rows @ pairs / count
         there = known.astype(float)
-        on_second = self._rows
-        second, rest = on_second @ there, there.sum(axis=0) - on_second @ there
+        second = self._rows @ there
+        rest = there.sum(axis=0) - second
         # A deal that leaves a side without any value has no difference.
         empty = (second == 0.0) | (rest == 0.0)
         second, rest = np.maximum(second, 1.0), np.maximum(rest, 1.0)
 
         def apart(values: Array) -> Array:
-            there_second = on_second @ values
-            difference: Array = there_second / second - (values.sum(axis=0) - there_second) / rest
-            return difference
+            on_second = self._rows @ values
+            difference = on_second / second - (values.sum(axis=0) - on_second) / rest
+            return np.where(empty, 0.0, difference)
 
         shift = there.copy()
         shift[: self.first] = 0.0
-        return np.where(empty, 0.0, apart(both)), np.where(empty, 0.0, apart(shift))
+        return apart(both), apart(shift)
 
     def _share(self, dealt: Array, found: float) -> float:
         count = int((dealt >= found).sum())
-        return count / len(dealt) if self.exhaustive else (1 + count) / (1 + len(dealt))
+        return count / len(dealt) if self._exhaustive else (1 + count) / (1 + len(dealt))
 
     def _intervals(
         self,
@@ -264,9 +205,9 @@ class Deals:
             always = np.abs(np.abs(c) - 1.0) < _TIE
             lows = np.where(always, -np.inf, ends.min(axis=0))
             highs = np.where(always, np.inf, ends.max(axis=0))
-            total = len(t) + (0 if self.exhaustive else 1)
+            total = len(t) + (not self._exhaustive)
             # So many deals may speak for a shift that is refused nevertheless.
-            few = math.floor(alpha * total + _TIE) - (0 if self.exhaustive else 1)
+            few = math.floor(alpha * total + _TIE) - (not self._exhaustive)
             if 0 <= few < len(t):
                 low[i] = min(float(np.partition(lows, few)[few]), d)
                 high[i] = max(float(-np.partition(-highs, few)[few]), d)
@@ -289,14 +230,6 @@ def holm(ps: Sequence[float]) -> tuple[float, ...]:
     return tuple(corrected)
 
 
-def enough(tests: int, alpha: float, *, paired: bool) -> int:
+def enough(tests: int, alpha: float) -> int:
     """Return how many episodes of each side the smallest of so many tests needs to be passed."""
-    return next(n for n in _counts() if 2 / _total(n, paired=paired) <= alpha / max(tests, 1))
-
-
-def _counts() -> Iterator[int]:
-    return iter(range(2, 10_000))
-
-
-def _total(n: int, *, paired: bool) -> int:
-    return int(2**n) if paired else math.comb(2 * n, n)
+    return next(n for n in range(2, 1000) if 2 / math.comb(2 * n, n) <= alpha / max(tests, 1))

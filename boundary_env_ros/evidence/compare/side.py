@@ -7,21 +7,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-import json
-
-import numpy as np
-import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord
-from boundary_env_ros.evidence.compare.features import achieved_of, features
-from boundary_env_ros.evidence.compare.open_loop import OpenLoop
-from boundary_env_ros.evidence.compare.quantities import Values
+from boundary_env_ros.evidence.compare.features import features, Values
 from boundary_env_ros.evidence.episodes import Episodes
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,24 +25,19 @@ class Episode:
     ----------
     of
         The episode that was read.
-    key
-        Seed, options and sampled state: what two episodes have in common that are a pair. Nobody
-        knows those of an imported episode, which is no pair with any.
+    options
+        Of its reset, as JSON.
     imported
         Whether it was made from a bag.
     values
         What it is compared in.
-    achieved
-        Each number that the reset achieved, with its unit.
 
     """
 
     of: read.Episode
     options: str
-    key: str
     imported: bool
     values: Values
-    achieved: dict[str, tuple[float, str]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,8 +51,6 @@ class Side:
         What it is called.
     contract
         Its contract.
-    not_replayed
-        Why episodes were not replayed, and how many.
     left_out
         Why episodes are not compared, and how many.
 
@@ -74,8 +59,6 @@ class Side:
     name: str
     contract: Contract
     episodes: list[Episode] = field(default_factory=list)
-    replayed: int = 0
-    not_replayed: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     software: Counter[str] = field(default_factory=Counter)
@@ -97,7 +80,6 @@ def read_side(
     *,
     name: str,
     agent: str,
-    simulation: OpenLoop | None = None,
     client: str = '',
 ) -> Side:
     """
@@ -113,8 +95,6 @@ def read_side(
         What it is to be called.
     agent
         Whose episodes.
-    simulation
-        What every episode is replayed in; None: in nothing.
     client
         Whose episodes, if not those of all clients.
 
@@ -133,7 +113,7 @@ def read_side(
             if why:
                 side.left_out[why] += 1
             else:
-                side.episodes.append(_episode(record, side, simulation))
+                side.episodes.append(_episode(record, contract))
     side.unreadable = steps.not_read
     return side
 
@@ -148,27 +128,10 @@ def _why_not(episode: read.Episode, client: str) -> str:
     return '' if episode.steps else 'it has no step'
 
 
-def _episode(record: EpisodeRecord, side: Side, simulation: OpenLoop | None) -> Episode:
-    values = dict(features(record, side.contract))
-    if simulation is not None:
-        values.update(_replayed(record, side, simulation))
-    reset, of = record.reset, record.episode
-    options = reset.options if reset else ''
-    start = [[s.name, list(s.values)] for s in (reset.sampled if reset else ())]
+def _episode(record: EpisodeRecord, contract: Contract) -> Episode:
     return Episode(
-        of=of,
-        options=options,
-        key=of.key[1] if record.imported else json.dumps([of.first.seed, options, start]),
+        of=record.episode,
+        options=record.reset.options if record.reset else '',
         imported=record.imported,
-        values=values,
-        achieved=achieved_of(record),
+        values=features(record, contract),
     )
-
-
-def _replayed(record: EpisodeRecord, side: Side, simulation: OpenLoop) -> Values:
-    found = simulation.replay(record)
-    if isinstance(found, str):
-        side.not_replayed[found] += 1
-        return {}
-    side.replayed += 1
-    return found

@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a table to a finding."""
+"""From the numbers of the episodes to findings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import math
 
@@ -12,83 +12,134 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.evidence.compare.comparison import Finding, Quantity
-from boundary_env_ros.evidence.compare.permutation import Deals, NO_SPREAD
-from boundary_env_ros.evidence.compare.tables import Table
-from boundary_env_ros.evidence.summary.statistics import Proportion
+from boundary_env_ros.evidence.compare.features import Values, wrapped
+from boundary_env_ros.evidence.compare.permutation import Deals, holm, NO_SPREAD
 
 Array = npt.NDArray[np.float64]
 
+#: What an episode that says nothing of a label has none of.
+_ABSENT = ('rates.reasons', 'outcome.endings', 'outcome.reward_terms')
 
-def finding_of(table: Table, deals: Deals, alpha: float) -> Finding | str:
-    """Return what a test of one table gives; if it cannot be tested, why, or empty."""
-    counts = [int(np.isfinite(side).any(axis=1).sum()) for side in (table.first, table.second)]
-    if min(counts) < 2 <= max(counts):
+
+def findings_of(
+    first: Sequence[Values],
+    second: Sequence[Values],
+    deals: Deals,
+    *,
+    alpha: float,
+    units: Mapping[str, Mapping[str, str]],
+    turns: frozenset[tuple[str, str]],
+) -> tuple[list[Finding], dict[str, str]]:
+    """
+    Test every family of numbers that any episode has.
+
+    Parameters
+    ----------
+    first, second
+        Numbers of each episode of A and of B.
+    deals
+        How the episodes are dealt.
+    alpha
+        Chance of any false alarm over all tests.
+    units
+        Units of the labels of a family.
+    turns
+        Families and labels whose numbers are angles on a full circle.
+
+    Returns
+    -------
+    list of Finding
+        What was tested.
+    dict
+        Families that were not, and why.
+
+    """
+    findings: list[Finding] = []
+    untested: dict[str, str] = {}
+    for family in dict.fromkeys(name for values in (*first, *second) for name in values):
+        some = [values[family] for values in (*first, *second) if family in values]
+        labels = tuple(dict.fromkeys(label for numbers in some for label in numbers))
+        one, other = (_rows(family, labels, side) for side in (first, second))
+        turning = [(family, label) in turns for label in labels]
+        if any(turning):
+            one, other = _turned(one, other, np.array(turning))
+        names = units.get(family, {})
+        found = _finding(family, labels, names, one, other, deals, alpha)
+        if isinstance(found, Finding):
+            findings.append(found)
+        elif found:
+            untested[family] = found
+    corrected = holm([finding.p for finding in findings])
+    return [_corrected(f, p, alpha) for f, p in zip(findings, corrected, strict=True)], untested
+
+
+def _rows(family: str, labels: Sequence[str], side: Sequence[Values]) -> Array:
+    absent = 0.0 if family in _ABSENT else math.nan
+    rows = [
+        [values[family].get(label, absent) if family in values else math.nan for label in labels]
+        for values in side
+    ]
+    return np.array(rows, dtype=float).reshape(len(side), len(labels))
+
+
+def _turned(one: Array, other: Array, turning: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Return angles next to their common mean, whatever the number of turns."""
+    both = np.concatenate([one, other])
+    sines, cosines = np.nansum(np.sin(both), axis=0), np.nansum(np.cos(both), axis=0)
+    centre = np.arctan2(sines, cosines)
+    both = np.where(turning, centre + wrapped(both - centre), both)
+    return both[: len(one)], both[len(one) :]
+
+
+def _finding(
+    family: str,
+    labels: Sequence[str],
+    units: Mapping[str, str],
+    first: Array,
+    second: Array,
+    deals: Deals,
+    alpha: float,
+) -> Finding | str:
+    """Return what the test of one family gives; if it cannot be tested, why, or empty."""
+    counts = [int(np.isfinite(side).any(axis=1).sum()) for side in (first, second)]
+    sides = (len(first), len(second))
+    # With so few of them nothing could be shown, which is not the same as no difference.
+    few = counts != [*sides] and math.comb(sum(counts), counts[0]) < 2.0 / alpha
+    if max(counts) > 1 and (few or min(counts) < 2):
         return f'only {counts[0]} episodes of A and {counts[1]} of B have a value'
-    tested = deals.test(table.first, table.second, alpha=alpha)
+    tested = deals.test(first, second, alpha=alpha)
     if tested is None:
         return '' if max(counts) < 2 else 'it is the same in all episodes'
-    sizes = [_size(table.first[:, i], table.second[:, i]) for i in range(len(table.labels))]
-    order = sorted(
-        range(len(table.labels)),
-        key=lambda i: (math.isnan(tested.each[i]), tested.each[i], -abs(np.nan_to_num(sizes[i]))),
-    )
-    quantities = []
-    for i in order:
-        low, high = float(tested.low[i]), float(tested.high[i])
-        if table.family.name.startswith('outcome.success') and not deals.paired:
-            low, high = _newcombe(table.first[:, i], table.second[:, i], alpha)
-        quantities.append(
-            Quantity(
-                label=table.labels[i],
-                unit=table.units[i],
-                first=float(tested.first[i]),
-                second=float(tested.second[i]),
-                difference=float(tested.difference[i]),
-                low=low,
-                high=high,
-                p=float(tested.each[i]),
-                span=table.spans[i],
-                size=sizes[i],
-            )
+    quantities = [
+        Quantity(
+            label=label,
+            unit=units.get(label, ''),
+            first=float(tested.first[i]),
+            second=float(tested.second[i]),
+            difference=float(tested.difference[i]),
+            low=float(tested.low[i]),
+            high=float(tested.high[i]),
+            p=float(tested.each[i]),
+            size=_size(first[:, i], second[:, i]),
         )
+        for i, label in enumerate(labels)
+    ]
+    quantities.sort(key=lambda q: (math.isnan(q.p), q.p, -abs(np.nan_to_num(q.size))))
     return Finding(
-        family=table.family,
+        name=family,
         p=tested.p,
         corrected=tested.p,
         quantities=tuple(quantities),
         episodes=tested.episodes,
-        least=deals.least_of(*tested.episodes),
-        beyond_chance=False,
-        shown=(),
-        values=(table.first[:, order], table.second[:, order]),
     )
 
 
-def with_correction(
-    findings: Sequence[Finding], corrected: Sequence[float], *, alpha: float, relevance: float
-) -> list[Finding]:
-    """Return findings that know how many they are."""
-    return [
-        _corrected(finding, p, alpha, relevance)
-        for finding, p in zip(findings, corrected, strict=True)
-    ]
-
-
-def _corrected(finding: Finding, corrected: float, alpha: float, relevance: float) -> Finding:
+def _corrected(finding: Finding, corrected: float, alpha: float) -> Finding:
+    """Return a finding that knows how many there are."""
     factor = corrected / finding.p if finding.p > 0.0 else 1.0
-    quantities = tuple(replace(q, p=min(1.0, q.p * factor)) for q in finding.quantities)
-    return replace(
-        finding,
-        corrected=corrected,
-        quantities=quantities,
-        beyond_chance=corrected <= alpha,
-        shown=tuple(
-            q
-            for q in quantities
-            if q.p <= alpha
-            and not abs(q.difference) <= relevance * q.span  # without a span: NaN, which is false
-        ),
-    )
+    quantities = tuple(replace(q, p=min(q.p * factor, 1.0)) for q in finding.quantities)
+    shown = tuple(q for q in quantities if q.p <= alpha)
+    return replace(finding, corrected=corrected, quantities=quantities, shown=shown)
 
 
 def _size(first: Array, second: Array) -> float:
@@ -103,23 +154,3 @@ def _size(first: Array, second: Array) -> float:
     if scatter > NO_SPREAD * float(np.abs(np.concatenate(sides)).max()):
         return difference / scatter
     return math.copysign(math.inf, difference) if difference else 0.0
-
-
-def _newcombe(first: Array, second: Array, alpha: float) -> tuple[float, float]:
-    """
-    Return the interval of a difference of proportions, of a confidence of ``1 - alpha``.
-
-    R. G. Newcombe (1998), Interval estimation for the difference between independent proportions,
-    Statistics in Medicine 17(8), 873-890, method 10: of the score intervals of the two.
-    """
-    sides = [values[np.isfinite(values)] for values in (first, second)]
-    one, other = (Proportion(count=int(v.sum()), of=len(v)) for v in sides)
-    around, about = one.interval_at(alpha), other.interval_at(alpha)
-    if around is None or about is None or one.value is None or other.value is None:
-        return -math.inf, math.inf
-    (l1, u1), (l2, u2) = around, about
-    d = other.value - one.value
-    return (
-        d - math.hypot(other.value - l2, u1 - one.value),
-        d + math.hypot(u2 - other.value, one.value - l1),
-    )

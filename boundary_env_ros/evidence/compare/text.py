@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison is called in words, on the terminal and on its page."""
+"""A comparison as text for a terminal."""
 
 from __future__ import annotations
 
@@ -23,15 +23,13 @@ _TOLD, _QUANTITIES = 15, 3
 #: Columns that sentences are wrapped to.
 _WIDTH = 100
 
-_UNIT_OF_TEST = 'an episode is one observation, however many steps it has'
-
 
 def format_comparison(comparison: Comparison) -> str:
     """Return a comparison as text for a terminal."""
     return '\n'.join(_wrapped(line) for line in _lines(comparison))
 
 
-def verdict(comparison: Comparison) -> str:
+def _verdict(comparison: Comparison) -> str:
     """Return what came out, as a sentence."""
     if not comparison.comparable:
         return 'Not comparable.'
@@ -43,22 +41,20 @@ def verdict(comparison: Comparison) -> str:
     return f'{count} difference{"s" if count > 1 else ""} beyond chance.{also}'
 
 
-def method(comparison: Comparison) -> str:
+def _method(comparison: Comparison) -> str:
     """Return how it was tested, as a sentence."""
     if not comparison.findings:
         return 'Nothing was tested.'
-    how = 'pairs of episodes turned round' if comparison.paired else 'episodes dealt again'
     return (
-        f'{len(comparison.findings)} tests by permutation ({how}), corrected for their number '
-        f'(Holm): the chance of any false alarm is at most {comparison.alpha:g}. '
-        f'The unit is the episode: {_UNIT_OF_TEST}. With so many episodes the smallest p that one '
-        f'test can reach is {comparison.least:.2g}; the first needs '
-        f'{comparison.alpha / len(comparison.findings):.2g}. What differs by less than '
-        f'{comparison.relevance:g} of what the contract lets it reach does not count.'
+        f'{len(comparison.findings)} tests by permutation, corrected for their number (Holm): the '
+        f'chance of any false alarm is at most {comparison.alpha:g}. The unit is the episode: an '
+        'episode is one observation, however many steps it has. With so many episodes the '
+        f'smallest p that one test can reach is {comparison.least:.2g}; the first needs '
+        f'{comparison.alpha / len(comparison.findings):.2g}.'
     )
 
 
-def identity(side: SideSummary) -> str:
+def _identity(side: SideSummary) -> str:
     """Return what a side is, without its name."""
     clients = ', '.join(name or '(unnamed)' for name in side.clients)
     return f'{side.contract}, {side.pacing}, {side.episodes} episodes, {side.steps} steps' + (
@@ -66,7 +62,7 @@ def identity(side: SideSummary) -> str:
     )
 
 
-def contract_line(comparison: Comparison) -> str:
+def _contract_line(comparison: Comparison) -> str:
     """Return what the contracts have to do with each other, as a sentence."""
     changes = comparison.contracts.changes
     if comparison.contracts.before == comparison.contracts.after:
@@ -81,43 +77,41 @@ def numbers(quantity: Quantity) -> tuple[str, str, str, str, str]:
     """Return A, B, difference with interval, size and p of a quantity."""
     interval = ''
     if math.isfinite(quantity.low) and math.isfinite(quantity.high):
-        interval = f' [{short(quantity.low)}, {short(quantity.high)}]'
+        interval = f' [{_short(quantity.low)}, {_short(quantity.high)}]'
     unit = f' {quantity.unit}' if quantity.unit else ''
     size = '' if math.isnan(quantity.size) else f'{quantity.size:+.1f}'
     if math.isinf(quantity.size):
         size = 'no spread'
     return (
-        short(quantity.first),
-        short(quantity.second) + unit,
+        _short(quantity.first),
+        _short(quantity.second) + unit,
         f'{quantity.difference:+.3g}{interval}',
         size,
-        probability(quantity.p),
+        _probability(quantity.p),
     )
 
 
-def probability(p: float) -> str:
+def _probability(p: float) -> str:
     """Return a probability."""
     if math.isnan(p):
         return '-'
     return '< 0.001' if p < 0.001 else f'{p:.3f}'
 
 
-def short(value: float) -> str:
+def _short(value: float) -> str:
     """Return a number in few digits."""
     return '-' if not math.isfinite(value) else f'{value:.4g}'
 
 
 def _lines(comparison: Comparison) -> Iterator[str]:
     for letter, side in (('A', comparison.a), ('B', comparison.b)):
-        yield f'{letter}  {side.name}: {identity(side)}'
+        yield f'{letter}  {side.name}: {_identity(side)}'
     yield ''
-    yield f'Contracts: {contract_line(comparison)}'
+    yield f'Contracts: {_contract_line(comparison)}'
     for change in comparison.contracts.changes:
         meaning = change.meaning.name.lower()
         yield f'  {meaning:<12} {change.path}: {change.before} -> {change.after}'
         yield f'  {"":<12} {change.why}'
-    for sentence in comparison.privileged:
-        yield f'  PRIVILEGED   {sentence}'
     for obstacle in comparison.obstacles:
         yield f'NOT COMPARABLE: {obstacle}'
     yield ''
@@ -131,30 +125,20 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         endings = ', '.join(f'{ending} {count}' for ending, count in side.endings.items())
         yield f'Endings of {letter}: {endings or "none"}'
     yield ''
-    yield verdict(comparison)
+    yield _verdict(comparison)
     yield from _differences(comparison)
     yield ''
-    yield method(comparison)
-    yield f'Open loop: {comparison.open_loop}'
-    same = [f.name for f in comparison.findings if not f.beyond_chance]
-    same = [name for name in same if name not in {f.name for f in comparison.too_weak}]
+    yield _method(comparison)
+    same = [finding.name for finding in comparison.findings if not finding.shown]
     if same:
         sure = 'No difference beyond chance' if comparison.comparable else 'Not shown to differ'
         yield f'{sure}: {", ".join(same)}'
-    yield from remarks(comparison)
+    yield from _untested(comparison)
     for note in comparison.notes:
         yield f'Note: {note}'
 
 
-def remarks(comparison: Comparison) -> Iterator[str]:
-    """Yield what could not be shown, or not be tested."""
-    small = tuple(f for f in comparison.findings if f.beyond_chance and not f.differs)
-    for what, few in (
-        ('Beyond chance, but too small to count', small),
-        ('Too few episodes have a value to show a difference', comparison.too_weak),
-    ):
-        if few:
-            yield f'{what}: {", ".join(f.name for f in few)}'
+def _untested(comparison: Comparison) -> Iterator[str]:
     untested: defaultdict[str, list[str]] = defaultdict(list)
     for name, why in comparison.untested.items():
         untested[why.rstrip('.')].append(name)
@@ -187,4 +171,4 @@ def _differences(comparison: Comparison) -> Iterator[str]:
     yield from table(rows, indent=2)
     hidden = len(comparison.differences) - _TOLD
     if hidden > 0:
-        yield f'  and {hidden} more, on the page (-o) and in --json'
+        yield f'  and {hidden} more, in --json'

@@ -4,16 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.errors import ResetNeeded
 from boundary_env_ros.facade.world import agent_of, World
 from boundary_env_ros.simulation.plugin_wire import to_reading
+
+#: What is called with each event.
+Callback = Callable[[EnvironmentEvent], None]
 
 #: In place of an image field: what a plugin itself draws.
 WORLD = 'world'
@@ -28,6 +32,54 @@ class AsksWorld:
     """
 
     _world: World | None
+    _callbacks: tuple[tuple[EventKind | str | None, Callback], ...] = ()
+
+    def on(self, kind: EventKind | str | None, callback: Callback) -> Callable[[], None]:
+        """
+        Call back with every event of a kind, of any agent.
+
+        It is called within the ``reset`` or ``step`` in which the event came, before that returns.
+        What a plugin pushes in between comes with the next.
+
+        Parameters
+        ----------
+        kind
+            A kind, the ``event_type`` of what a plugin pushes, or None: every event.
+        callback
+            Is called with the event.
+
+        Returns
+        -------
+        Callable
+            Ends that.
+
+        """
+        entry = (kind, callback)
+        self._callbacks = (*self._callbacks, entry)
+        self._listen()
+
+        def stop() -> None:
+            self._callbacks = tuple(each for each in self._callbacks if each is not entry)
+
+        return stop
+
+    def _listen(self) -> None:
+        """Have the world tell its events, once there is one and somebody who listens."""
+        if self._world is None or not self._callbacks:
+            return
+        listen = getattr(self._world, 'listen', None)
+        if listen is None:
+            raise RequestRejected(
+                f'{type(self._world).__name__} tells no events to an environment. '
+                'Over ROS use boundary_env_ros.ros.client.BoundaryClient.on.',
+                ResultCode.UNSUPPORTED,
+            )
+        listen(self._tell)
+
+    def _tell(self, event: EnvironmentEvent) -> None:
+        for kind, callback in self._callbacks:
+            if is_of(event, kind):
+                callback(event)
 
     def affordances(self, agent: str = '') -> list[dict[str, Any]]:
         """

@@ -25,6 +25,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.environment.shared_world import SharedWorld
@@ -123,6 +124,8 @@ class EmbeddedWorld:
         self._owner = {topic: b for b in self._boundaries.values() for topic in b.topics}
         self._failed = ''
         self._closed = False
+        self._listener: Callable[[EnvironmentEvent], None] | None = None
+        self._events: dict[str, Events] = {}
         self._file = None if record is None else TransitionJsonl(Path(record))
 
     @property
@@ -224,6 +227,7 @@ class EmbeddedWorld:
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return nothing of each agent that runs: the world waits for them."""
         self._check_open()
+        self._tell_pushed()
         check_running(self.running)
         return dict.fromkeys(self.running, ())
 
@@ -259,11 +263,38 @@ class EmbeddedWorld:
         if self._closed:
             raise LinkError('The world is closed. Create a new one.')
 
+    def listen(self, listener: Callable[[EnvironmentEvent], None]) -> None:
+        """
+        Call back with every event of every agent, in the thread of the caller, within its call.
+
+        What a plugin pushes between two calls is told with the next.
+        """
+        self._listener = listener
+        if not self._events:
+            self._events = {
+                agent: Events(self._contract, self._digest) for agent in self._contract.agents
+            }
+
+    def _tell(self, events: Happenings) -> None:
+        if self._listener is not None:
+            for event in events:
+                self._listener(event)
+
+    def _tell_pushed(self) -> None:
+        if self._events and isinstance(self._robot, AskableRobot):
+            for push in self._robot.pushed():
+                self._tell(self._events[push.agent].pushed(push))
+
     def _sink(self, record: Effect | ActionRequest | GateDecision) -> None:
         if self._file is not None and isinstance(record, Transition):
             self._file.append(record)
         if self._to is not None:
             self._to(record)
+        if self._events:
+            if isinstance(record, Transition):
+                self._tell(self._events[record.id.agent].transition(record))
+            elif isinstance(record, EpisodeStatus):
+                self._tell(self._events[record.id.agent].status(record))
 
     # One agent -----------------------------------------------------------------------------------
 
@@ -332,6 +363,8 @@ class EmbeddedWorld:
             if whole.published:
                 self._command(boundary, whole.command)
             self._sink(whole)
+            if self._events:
+                self._tell(self._events[boundary.agent].decision(whole))
             self._carry(boundary, boundary.environment.decision(whole, now))
 
     def _command(self, boundary: Boundary, command: Vector) -> None:
@@ -382,6 +415,7 @@ class EmbeddedWorld:
 
     def _reset(self, request: ResetWorld) -> None:
         answer = self._robot.reset(request, self._now)
+        self._tell_pushed()
         for boundary in self._boundaries.values():
             self._carry(boundary, boundary.environment.world_reset(answer, self._instant()))
 
@@ -397,6 +431,7 @@ class EmbeddedWorld:
             self._failed = ''
         except SimulationFailed as error:
             self._failed = str(error)
+        self._tell_pushed()
         now = self._instant()
         for emission in emissions:
             owner = self._owner.get(emission.topic)
@@ -410,7 +445,10 @@ class EmbeddedWorld:
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
-            report = Advanced(report=report_of(advance.id, own, self._failed), now=self._now)
+            said = self._robot.info(agent) if isinstance(self._robot, AskableRobot) else ''
+            report = Advanced(
+                report=report_of(advance.id, own, self._failed, info=said), now=self._now
+            )
             self._decided(boundary, boundary.gate.apply(WorldMoved(report=report, now=now)))
             # However long the world took: what records is this process, and it is here.
             self._carry(boundary, boundary.environment.recorder_status(now))

@@ -190,6 +190,7 @@ class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
             wanted = str(self._world_arguments.get('agent', ''))
             self._agent = agent_of(self.contract.agents, wanted)
             self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
+            self._listen()
         self._running, self._ended, self._broken = False, False, ''
         self._images.clear()
         options = options or {}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+import json
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -127,6 +128,8 @@ def step_info(
         Image fields that show an older image because theirs did not come in time.
     reset
         For a reset: what was sampled and achieved.
+    world
+        What a plugin says of the step or the reset; missing if it says nothing.
 
     Keys of the full info
     ---------------------
@@ -172,6 +175,8 @@ def step_info(
             'sampled': {v.name: list(v.values) for v in reset.sampled},
             'achieved': {v.name: list(v.values) for v in reset.achieved},
         }
+    if transition.info:
+        info['world'] = json.loads(transition.info)
     if delivery.replayed is not None:
         info['replay'] = asdict(delivery.replayed)
     return info

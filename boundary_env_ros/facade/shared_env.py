@@ -172,6 +172,7 @@ class SharedEnv(AsksWorld):
             self._generator = np.random.default_rng(seed)
         if self._world is None:
             self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
+            self._listen()
         self.agents = []
         self._broken = ''
         self._images.clear()

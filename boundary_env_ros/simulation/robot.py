@@ -238,6 +238,8 @@ def report_of(
     emissions: Sequence[Emission],
     error: str,
     resolved: Mapping[str, str] | None = None,
+    *,
+    info: str = '',
 ) -> SimStepResponse:
     """
     Return the report of an advance.
@@ -252,6 +254,8 @@ def report_of(
         What failed; empty if nothing did.
     resolved
         Fully qualified name of each relative topic; None: the topics stand for themselves.
+    info
+        What the robot has to say to the policy of that agent.
 
     """
     published: dict[str, int] = {}
@@ -272,4 +276,5 @@ def report_of(
         published=tuple(published.get(topic, 0) for topic in topics),
         last_stamp=tuple(RosTime(last.get(topic, 0)) for topic in topics),
         dropped=tuple(dropped.get(topic, 0) for topic in topics),
+        info=info,
     )

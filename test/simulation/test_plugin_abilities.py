@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+import json
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,14 @@ import pytest
 
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, Events, Push
 from boundary_env_ros.errors import InvalidAction, RequestRejected, ResultCode
 from boundary_env_ros.facade.multi_agent import env
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.storage.contract_file import load
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
+SQUARES = ('a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', 'c2', 'c3')
 CONTRACT = EXAMPLES / 'tic_tac_toe.yaml'
 
 
@@ -100,6 +103,50 @@ def test_state_that_was_saved_is_restored_by_an_option_of_the_reset(game: Any) -
     assert game.observe('x')['board'].tolist() == [-1, 0, 0, 0, 1, 0, 0, 0, 0]
     with pytest.raises(RequestRejected, match='Unknown reset options .*got stat'):
         game.reset(seed=2, options={'stat': saved})
+
+
+def test_push_tells_episode_step_action_type_and_delta(game: Any) -> None:
+    every: list[EnvironmentEvent] = []
+    moved: list[EnvironmentEvent] = []
+    game.on(None, every.append)
+    stop = game.on('moved', moved.append)
+    game.reset(seed=1)
+    play(game, 4, 0)
+    first, second = [event for event in moved if event.reason == f'{event.id.agent} moved']
+    episode = game.last_results['x'].transition.id.episode_id
+    assert (first.id.episode_id, first.id.step, first.action_sequence) == (episode, 1, 1)
+    assert (first.kind, first.event_type) == (EventKind.PLUGIN, 'moved')
+    assert (first.payload, first.reason) == ('{"square": "b2"}', 'x moved')
+    assert (second.id.step, second.action_sequence) == (2, 1)
+    assert (second.payload, len(moved)) == ('{"square": "a1"}', 4)
+    own = [event for event in every if event.id.episode_id == episode and event.id.agent == 'x']
+    assert {event.kind for event in own} == {
+        EventKind.OBSERVATION, EventKind.REWARD, EventKind.PLUGIN,
+    }  # fmt: skip
+    assert [event.sequence for event in own] == list(range(1, len(own) + 1)), 'a gap is a loss'
+    stop()
+    play(game, 1)
+    assert len(moved) == 4
+
+
+def test_push_is_ignored_while_no_episode_is_active(game: Any) -> None:
+    contract = load(CONTRACT).contract
+    events = Events(contract, game.digest)
+    push = Push(agent='x', event_type='moved', payload='{}')
+    assert events.pushed(push) == ()
+    ended: list[EnvironmentEvent] = []
+    game.on('moved', ended.append)
+    play(game, 4, 0, 1, 3, 7)
+    assert len(ended) == 10
+    events.transition(game.last_results['x'].transition)
+    assert events.pushed(push) == (), 'the episode is over'
+
+
+def test_info_and_static_model_of_a_plugin_reach_the_client(game: Any) -> None:
+    assert game.infos['x']['world'] == {'free': list(SQUARES)}
+    play(game, 4)
+    assert game.infos['o']['world'] == {'free': [s for s in SQUARES if s != 'b2']}
+    assert game.last_results['x'].transition.info == json.dumps(game.infos['x']['world'])
 
 
 def test_what_a_plugin_cannot_do_is_unsupported(tmp_path: Path) -> None:

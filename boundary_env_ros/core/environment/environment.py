@@ -164,6 +164,7 @@ class Environment:
         self._supplied = False
         self._started: ClockReading | None = None
         self._held_back = ''
+        self._info = ''
 
     @property
     def state(self) -> EpisodeState:
@@ -247,6 +248,7 @@ class Environment:
         self._decisions.clear()
         self._supplied = False
         self._held_back = ''
+        self._info = ''
         self._advance = None
         self._advanced = None
         effects += [self.status(now), *self.go_on(now)]
@@ -272,6 +274,7 @@ class Environment:
             return ()  # the answer to a reset that was given up
         if answer.error:
             return self._reset_failed(answer.error, now)
+        self._info = answer.info if len(self._contract.agents) == 1 else ''
         effects = reset.world(answer, now)
         procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
@@ -450,6 +453,7 @@ class Environment:
                 return self._reset_failed(message, now)
             return self.end(endings.SIMULATION_FAILED, self._name, message, now)
         self._advanced = report
+        self._info = report.report.info
         return self.go_on(now)
 
     # Going on ------------------------------------------------------------------------------------
@@ -584,9 +588,10 @@ class Environment:
         self._gaps = 0
         view = self._sight.view(self._id(0), at)
         self._keep(view)
+        transition, self._info = self._reset_transition(view), ''
         return (
             self.status(at),
-            self._reset_transition(view),
+            transition,
             view.observation,
             self._sight.privileged(self._id(0), at),
         )
@@ -629,6 +634,7 @@ class Environment:
             reset=self._record,
             after=observation.fields,
             state=view.state,
+            info=self._info,
             closed=observation.observed,
         )
 
@@ -749,6 +755,7 @@ class Environment:
                 client_version=self._begin.client_version,
                 wrappers=self._begin.wrappers,
                 seed=self._episode.seed,
+                info=self._info,
             ),
             task=self._task,
             actuation=self._actuation,
@@ -760,6 +767,7 @@ class Environment:
         )
         self._decisions.clear()
         self._gaps = 0
+        self._info = ''
         self._episode = self._episode.stepped()
         self._keep(view)
         self._heard.own = now.steady

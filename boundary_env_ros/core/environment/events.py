@@ -11,7 +11,7 @@ no episode is active.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
@@ -84,6 +84,11 @@ class EnvironmentEvent:
     payload: str = ''
 
 
+def is_of(event: EnvironmentEvent, kind: EventKind | str | None) -> bool:
+    """Return whether an event is of a kind, or pushed under that word; None: any is."""
+    return kind in (None, event.kind) or (isinstance(kind, str) and kind == event.event_type)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
     """
@@ -145,6 +150,7 @@ class Events:
         self._episode_id = episode_id
         self._sequence = 0
         self._step = StepId(digest=self._digest, agent='', episode_id=episode_id)
+        self._acting, self._action = 0, 0
         self._fields: dict[str, ObservationField] = {}
         self._told_through = 0
         self._told: set[int] = set()
@@ -218,6 +224,16 @@ class Events:
         if over:
             found.append(self._termination(transition))
         return tuple(found)
+
+    def pushed(self, push: Push) -> Happenings:
+        """Take what a plugin tells: it belongs to the last step and action that were heard of."""
+        if not self._active:
+            return ()
+        step = replace(self._step, step=max(self._acting, self._step.step))
+        event = self._event(
+            EventKind.PLUGIN, step, reason=push.reason, action_sequence=self._action
+        )
+        return (replace(event, event_type=push.event_type, payload=push.payload),)
 
     # Which episode -------------------------------------------------------------------------------
 
@@ -329,6 +345,9 @@ class Events:
         )
         what = (decision.verdict, tuple(sorted({(r.rule, r.reason) for r in intervened})))
         asked = decision.trigger in (Trigger.REQUEST, Trigger.CHUNK)
+        if decision.verdict is not Verdict.REJECTED:
+            self._acting = decision.id.step
+            self._action = _request(decision) or self._action
         # The gate's timer repeats itself many times a step: what it goes on with is told once.
         if intervened and (asked or what != self._intervention):
             yield self._safety(decision, intervened)

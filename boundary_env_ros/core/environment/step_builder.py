@@ -63,6 +63,8 @@ class Step:
         Decisions that are known to be lost.
     source
         Topics of the feedback.
+    info
+        What the world says of itself, a JSON object or empty.
 
     """
 
@@ -81,6 +83,7 @@ class Step:
     client_version: str
     wrappers: tuple[str, ...]
     seed: int
+    info: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,6 +199,7 @@ def close(
         truncated=kind == 'TRUNCATED',
         ending=ending or '',
         declared_by=declared_by,
+        info=step.info,
         captured=captured,
         observed=observed,
         delivered=delivered,

@@ -310,6 +310,7 @@ class ImportedAgent:
                 client_version='',
                 wrappers=(),
                 seed=0,
+                info='',
             ),
             task=self._task,
             actuation=self._actuation,

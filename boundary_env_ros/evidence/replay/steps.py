@@ -199,6 +199,7 @@ class StepsAgain:
                 client_version=then.client_version,
                 wrappers=then.wrappers,
                 seed=then.seed,
+                info=then.info,
             ),
             task=self._task,
             actuation=actuation,

@@ -271,9 +271,9 @@ class EmbeddedWorld:
         """
         self._listener = listener
         if not self._events:
-            self._events = {
-                agent: Events(self._contract, self._digest) for agent in self._contract.agents
-            }
+            for agent, boundary in self._boundaries.items():
+                self._events[agent] = Events(self._contract, self._digest)
+                self._events[agent].status(boundary.environment.status(self._instant()))
 
     def _tell(self, events: Happenings) -> None:
         if self._listener is not None:

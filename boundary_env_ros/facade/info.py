@@ -126,10 +126,10 @@ def step_info(
         which sensor was lost; a stop of the gate is told by ``reasons``.
     unresolved_images
         Image fields that show an older image because theirs did not come in time.
+    world
+        What a plugin says of the step or the reset; empty if it says nothing.
     reset
         For a reset: what was sampled and achieved.
-    world
-        What a plugin says of the step or the reset; missing if it says nothing.
 
     Keys of the full info
     ---------------------
@@ -165,6 +165,7 @@ def step_info(
         'declared_by': transition.declared_by,
         'message': _message(transition),
         'unresolved_images': list(delivery.unresolved),
+        'world': json.loads(transition.info or '{}'),
     }
     if full:
         info.update(_details(transition))
@@ -175,8 +176,6 @@ def step_info(
             'sampled': {v.name: list(v.values) for v in reset.sampled},
             'achieved': {v.name: list(v.values) for v in reset.achieved},
         }
-    if transition.info:
-        info['world'] = json.loads(transition.info)
     if delivery.replayed is not None:
         info['replay'] = asdict(delivery.replayed)
     return info

@@ -90,6 +90,55 @@ def watch(namespace: str, domain_id: int | None) -> int:
 
 
 @click.command(cls=Command)
+@option('--host', default='127.0.0.1', metavar='ADDRESS', help='address to listen on')
+@option(
+    '--port', type=click.IntRange(0, 65535), default=8480, metavar='N', help='port; 0: a free one'
+)
+@option('--origin', multiple=True, metavar='URL', help='a web page of this origin may call it')
+@option(
+    '--timeout',
+    type=click.FloatRange(0.0, 3600.0, min_open=True),
+    default=30.0,
+    metavar='S',
+    help='seconds that a call waits for its answer',
+)
+@ros_options
+def serve(
+    host: str,
+    port: int,
+    origin: tuple[str, ...],
+    timeout: float,
+    namespace: str,
+    domain_id: int | None,
+) -> int:
+    """
+    Offer the services of an environment over HTTP and WebSocket, to clients without ROS.
+
+    Start the nodes with --services beside it. POST /env/reset, /env/step and the others take the
+    fields of the request as JSON; /ws carries the same, and pushes the events; /schemas has a JSON
+    Schema of each. Whoever reaches the port can drive the robot: it listens on this machine alone
+    unless --host says otherwise, and it knows no passwords. Needs ROS 2 and aiohttp.
+
+      boundary-env serve
+      curl -H 'Content-Type: application/json' -d '{"client": "me"}' localhost:8480/env/reset
+
+    Exit codes:
+      0  ended by Ctrl-C or SIGTERM
+      2  wrong arguments, no ROS, or the port is taken
+    """
+    code: int = ros_command('serve')(
+        host=host,
+        port=port,
+        origins=origin,
+        timeout=timeout,
+        namespace=namespace,
+        domain_id=domain_id,
+        say=lambda line: print(line, flush=True),
+    )
+    return code
+
+
+@click.command(cls=Command)
 @option('--episodes', type=COUNT, default=5, metavar='N', help='episodes of the scripted policy')
 @option(
     '--baseline',

@@ -90,7 +90,7 @@ def watch(namespace: str, domain_id: int | None) -> int:
 
 
 @click.command(cls=Command)
-@option('--host', default='127.0.0.1', metavar='ADDRESS', help='address to listen on')
+@option('--bind', 'host', default='127.0.0.1', metavar='ADDRESS', help='address to listen on')
 @option(
     '--port', type=click.IntRange(0, 65535), default=8480, metavar='N', help='port; 0: a free one'
 )
@@ -112,12 +112,12 @@ def serve(
     domain_id: int | None,
 ) -> int:
     """
-    Offer the services of an environment over HTTP and WebSocket, to clients without ROS.
+    Offer the services to clients without ROS, over HTTP.
 
     Start the nodes with --services beside it. POST /env/reset, /env/step and the others take the
-    fields of the request as JSON; /ws carries the same, and pushes the events; /schemas has a JSON
-    Schema of each. Whoever reaches the port can drive the robot: it listens on this machine alone
-    unless --host says otherwise, and it knows no passwords. Needs ROS 2 and aiohttp.
+    fields of the request as JSON; the WebSocket /ws carries the same, and the events; /schemas has
+    a JSON Schema of each. Whoever reaches the port can drive the robot: it listens on this machine
+    alone unless --bind says otherwise, and it knows no passwords. Needs ROS 2 and aiohttp.
 
       boundary-env serve
       curl -H 'Content-Type: application/json' -d '{"client": "me"}' localhost:8480/env/reset

@@ -34,7 +34,7 @@ MISSING = 4
 @argument(
     'path',
     'RUN',
-    'run folder, bag, .mcap, .db3, .jsonl, or folder of an exported data set',
+    'run folder, bag, .mcap, .db3 or .jsonl',
     required=False,
     type=PathType(),
 )

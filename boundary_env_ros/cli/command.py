@@ -169,7 +169,7 @@ def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
 
 def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
     """Return a decorator that adds the record to read."""
-    text = 'run folder, bag, .mcap, .db3, .jsonl, or folder of an exported data set'
+    text = 'run folder, bag, .mcap, .db3 or .jsonl'
     return argument(name, metavar, text, type=PathType())
 
 

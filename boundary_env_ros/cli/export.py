@@ -37,14 +37,14 @@ def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
     Export a run as a data set.
 
       parquet   one file for each kind of record; every field is a column, nested as in the record
-      jsonl     the same as lines of strict JSON
+      jsonl     each record as a line of strict JSON
       lerobot   LeRobotDataset v3.0; images as PNG in its Parquet files
       minari    Minari (HDF5); -o $MINARI_DATASETS_PATH/NAME-v0 for load_dataset('NAME-v0')
 
     In the last two, which their own libraries write, `action` is what was applied; requested,
     admitted, commanded and measured actions stand beside it, with instants, interventions and
-    endings. `boundary-env audit` reads the first two. Raw messages stay in the bag. Long runs are
-    streamed. doc/export.md says what each format carries.
+    endings. Raw messages stay in the bag. Long runs are streamed. doc/export.md says what each
+    format carries.
 
       boundary-env export runs/demo-20261122-024000 -o dataset
       boundary-env export bag/ --format lerobot -o cart

@@ -14,7 +14,6 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import ContractError, DigestMismatch, RecordError
-from boundary_env_ros.evidence.export.dataset import Dataset, open_dataset
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -28,7 +27,6 @@ from boundary_env_ros.storage.records import (
     Piece,
     Record,
     RECORDS,
-    RecordSource,
     Unreadable,
 )
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -59,7 +57,7 @@ class Terms:
 
 class Run:
     """
-    What a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
+    What a run left: its folder, its bag, an MCAP file, or JSON lines.
 
     Parameters
     ----------
@@ -78,29 +76,23 @@ class Run:
     def __init__(self, path: Path, contract: str = '') -> None:
         self.path = path
         self._given = contract
-        self._dataset: Dataset | None = open_dataset(path)
-        self._source: RecordSource | None = None if self._dataset else open_records(path)
-
-    @property
-    def source(self) -> RecordSource | None:
-        """Return where the records stand as they were recorded; None for a data set."""
-        return self._source
+        #: Where the records stand as they were recorded.
+        self.source = open_records(path)
 
     @property
     def is_lines(self) -> bool:
         """Return whether it is a file of JSON lines."""
-        source = self._source
-        return source is not None and source.path.is_file() and source.path.suffix in LINES
+        return self.source.path.is_file() and self.source.path.suffix in LINES
 
     @property
     def is_alone(self) -> bool:
         """Return whether it is a file of one transition."""
-        return self.is_lines and self._source is not None and self._source.path.suffix == '.json'
+        return self.is_lines and self.source.path.suffix == '.json'
 
     @property
     def is_bag_folder(self) -> bool:
         """Return whether it is a folder with a bag, in a run or alone."""
-        return self._source is not None and self.path.is_dir() and not self.is_lines
+        return self.path.is_dir() and not self.is_lines
 
     @property
     def tear(self) -> str:
@@ -109,14 +101,12 @@ class Run:
 
         Exact once the records were read through.
         """
-        if self._source is not None:
-            return self._source.tear
-        return '' if self._dataset is None else self._dataset.tear
+        return self.source.tear
 
     @property
     def holes(self) -> tuple[tuple[int, int], ...]:
         """Return the log times between which messages were damaged, nanoseconds."""
-        return () if self._source is None else self._source.holes
+        return self.source.holes
 
     @property
     def topics(self) -> Mapping[str, str]:
@@ -125,33 +115,28 @@ class Run:
 
         A topic of switches that nobody moved is there too: silence says something on it.
         """
-        if self._source is None or self.is_lines:
+        if self.is_lines:
             return {}
         return {
             topic.name: topic.type
-            for topic in self._source.overview().topics
+            for topic in self.source.overview().topics
             if topic.messages or topic.type == STOP_TYPE
         }
 
     @property
     def records(self) -> int | None:
         """Return the number of records, where that is known without reading them."""
-        if self._dataset is not None:
-            return sum(self._dataset.counts.values())
-        if self._source is None or self.is_lines:
+        if self.is_lines:
             return None
-        return sum(t.messages for t in self._source.overview().topics if t.type in RECORDS)
+        return sum(t.messages for t in self.source.overview().topics if t.type in RECORDS)
 
     # Records -------------------------------------------------------------------------------------
 
     def entries(self) -> Iterator[Entry | Unreadable]:
         """Yield every record in its order, with its place, and for each bad one, why."""
-        if self._dataset is not None:
-            yield from _read_dataset(self._dataset)
-        elif self._source is not None:
-            for piece in self._source.pieces():
-                if not isinstance(piece, Message):
-                    yield piece
+        for piece in self.source.pieces():
+            if not isinstance(piece, Message):
+                yield piece
 
     def pieces(self, topics: frozenset[str], follow: Follow | None = None) -> Iterator[Piece]:
         """
@@ -159,13 +144,13 @@ class Run:
 
         ``follow`` gets every message of a bag.
         """
-        return self.entries() if self._source is None else self._source.pieces(topics, follow)
+        return self.source.pieces(topics, follow)
 
     # Contract ------------------------------------------------------------------------------------
 
     def terms(self) -> Terms:
         """
-        Return the contract: the copy in the folder, or the one that bag or data set carry.
+        Return the contract: the copy in the folder, or the one in the bag.
 
         Raises
         ------
@@ -195,8 +180,6 @@ class Run:
         """
         if self._given:
             return self._given
-        if self._dataset is not None:
-            return self._dataset.contract
         run = folder_of(self.path)
         if run is not None:
             try:
@@ -205,10 +188,8 @@ class Run:
                 raise RecordError(
                     f'{run.contract} cannot be read: {error.strerror or error}.'
                 ) from error
-        if self._source is None:
-            return ''
         try:
-            described = next(self._source.records(ContractDescription), None)
+            described = next(self.source.records(ContractDescription), None)
         except RecordError:
             return ''
         return '' if described is None else described.text
@@ -302,10 +283,3 @@ def folder_of(path: Path) -> RunFolder | None:
         if run.contract.is_file() and (run.has_records or path == run.first_transition):
             return run
     return None
-
-
-def _read_dataset(dataset: Dataset) -> Iterator[Entry | Unreadable]:
-    try:
-        yield from dataset.entries()
-    except RecordError as error:
-        yield Unreadable(place=dataset.path.name, why=str(error))

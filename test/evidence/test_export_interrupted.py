@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 import gc
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,33 +17,14 @@ import pytest
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
 pytest.importorskip('minari', reason='needs Minari, which the extra minari brings')
+from bag_maker import write_records
 import pyarrow as pa
 from record_maker import Piece
 
-from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export import parquet_records
-from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.export.export import ALL_FORMATS, export_run
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.records import ContractDescription, Entry
-
-
-def entries_of(record: list[Piece], times: int = 1) -> Iterator[Entry]:
-    """Yield the record, and again with other episodes."""
-    number = 0
-    for turn in range(times):
-        for piece in record:
-            what = piece
-            if turn and not isinstance(piece, ContractDescription):
-                episode = f'{piece.id.episode_id[:-4]}{turn:04d}'
-                what = replace(piece, id=_with(piece.id, episode))
-            number += 1
-            yield Entry(what, '/t', number, Path('bag'), number)
-
-
-def _with(step: StepId, episode: str) -> StepId:
-    return replace(step, episode_id=episode)
 
 
 @pytest.fixture(scope='module')
@@ -53,9 +32,7 @@ def run(
     record: list[Piece], loaded: LoadedContract, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """Return a run of five episodes."""
-    path = tmp_path_factory.mktemp('run') / 'records'
-    write_dataset(path, 'jsonl', entries_of(record), contract=loaded.text)
-    return path
+    return write_records(tmp_path_factory.mktemp('run') / 'records', record, loaded.text)
 
 
 INSTALLED = tuple(f for f in ALL_FORMATS if f != 'lerobot' or find_spec('lerobot'))

@@ -20,7 +20,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
 pytest.importorskip('minari', reason='needs Minari, which the extra minari brings')
-from bag_maker import write_bag
+from bag_maker import write_bag, write_records
 from export_runs import bagged, driven_by_hand, episodes_in, ExportRun, front_of, values_of
 import h5py
 import minari
@@ -38,7 +38,6 @@ from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head, Origin, Step
 from boundary_env_ros.evidence.export.export import export_run, Exported, LAYOUTS
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
@@ -96,7 +95,7 @@ def test_every_step_of_the_run_is_in_it(
 def test_audit_of_it_names_what_is_missing(
     sets: dict[str, tuple[Path, Exported]], layout: str
 ) -> None:
-    with pytest.raises(RecordError, match=f'holds steps for {layout} and no records'):
+    with pytest.raises(RecordError, match='holds no record'):
         audit_path(sets[layout][0])
 
 
@@ -129,9 +128,7 @@ def test_run_that_a_layout_cannot_hold_is_refused(
     where: str, layout: str, record: list[Piece], loaded: LoadedContract, tmp_path: Path
 ) -> None:
     kept = [p for p in record if where == 'contract' or not _is_step(p)]
-    entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(kept))
-    text = '' if where == 'contract' else loaded.text
-    write_dataset(tmp_path / 'records', 'jsonl', entries, contract=text)
+    write_records(tmp_path / 'records', kept, '' if where == 'contract' else loaded.text)
     expected = 'has no contract' if where == 'contract' else 'has no step'
     with pytest.raises(RecordError, match=expected):
         export_run(tmp_path / 'records', tmp_path / 'set', layout)
@@ -253,8 +250,7 @@ def test_what_people_made_of_an_episode_goes_with_it(
     last = next(i for i, p in enumerate(record) if isinstance(p, Transition) and p.ending)
     label = EpisodeLabel(id=record[last].id, label=Label.FAILURE, user='anna')
     pieces = [*record[: last + 1], label]
-    entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(pieces))
-    write_dataset(tmp_path / 'records', 'jsonl', entries, contract=loaded.text)
+    write_records(tmp_path / 'records', pieces, loaded.text)
     export_run(tmp_path / 'records', tmp_path / 'set', 'minari')
     with h5py.File(tmp_path / 'set/data/main_data.hdf5') as file:
         episode = file['episode_0']
@@ -314,8 +310,7 @@ def test_reward_that_nobody_knows_stays_unknown_in_every_layout(
     record: list[Piece], loaded: LoadedContract, layout: str, tmp_path: Path
 ) -> None:
     pieces = imported(record)
-    entries = (Entry(p, '/t', i, Path('bag'), i) for i, p in enumerate(pieces))
-    write_dataset(tmp_path / 'records', 'jsonl', entries, contract=loaded.text)
+    write_records(tmp_path / 'records', pieces, loaded.text)
     exported = export_run(tmp_path / 'records', tmp_path / 'set', layout)
     assert exported.steps == len(pieces) - 1
     if layout == 'lerobot':

@@ -8,6 +8,7 @@ from dataclasses import replace
 import json
 from pathlib import Path
 
+from bag_maker import write_records
 import pytest
 from record_maker import Piece
 
@@ -24,11 +25,9 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules.base import same
-from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.report.one_step import find_step, OneStep
 from boundary_env_ros.evidence.report.step_text import tell_step
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.records import Entry
 
 
 @pytest.fixture(scope='module')
@@ -39,11 +38,7 @@ def run(
     path = tmp_path_factory.mktemp('inspect') / 'run'
     first = next(p for p in record if isinstance(p, Transition))
     label = EpisodeLabel(id=first.id, user='ada', label=Label.FAILURE, note='it scratched')
-    entries = (
-        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, label])
-    )
-    write_dataset(path, 'jsonl', entries, contract=loaded.text)
-    return path
+    return write_records(path, [*record, label], loaded.text)
 
 
 @pytest.fixture(scope='module')

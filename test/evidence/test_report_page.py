@@ -18,7 +18,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from bag_maker import make_tape, Tape, write_bag
+from bag_maker import make_tape, Tape, write_bag, write_records
 import pytest
 from record_maker import Bench, Piece
 
@@ -33,7 +33,6 @@ from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord as ComparedEpisode
 from boundary_env_ros.evidence.episodes import Episodes
-from boundary_env_ros.evidence.export.dataset import write_dataset
 from boundary_env_ros.evidence.report.frames import FrameBudget
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.labels import Labels
@@ -45,7 +44,6 @@ from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
 from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
-from boundary_env_ros.storage.records import Entry
 from boundary_env_ros.storage.run_folder import RunFolder
 
 HOSTILE = '<!--</script><img src=x onerror="alert(1)"><svg onload=alert(2)>\u2028&amp;"\''
@@ -94,11 +92,9 @@ def write_run(path: Path, steps: list[Transition], contract: str = '') -> Path:
 def whole(
     tmp_path_factory: pytest.TempPathFactory, record: list[Piece], loaded: LoadedContract
 ) -> Path:
-    """Return a record of five episodes with everything that was published, as a data set."""
+    """Return a record of five episodes with everything that was published, as a run."""
     path = tmp_path_factory.mktemp('report') / 'whole'
-    entries = (Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate(record))
-    write_dataset(path, 'jsonl', entries, contract=loaded.text)
-    return path
+    return write_records(path, record, loaded.text)
 
 
 @pytest.fixture(scope='module')
@@ -312,10 +308,7 @@ def test_marks_and_statements_of_people_are_told(
     label = EpisodeLabel(
         id=won.id, user='ada', label=Label.FAILURE, note='it scratched', stamp=won.closed
     )
-    entries = (
-        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate([*record, label])
-    )
-    write_dataset(tmp_path / 'set', 'jsonl', entries, contract=loaded.text)
+    write_records(tmp_path / 'set', [*record, label], loaded.text)
     found = gather(tmp_path / 'set')
     row = next(row for row in found.rows if row.labels)
     assert (row.episode_id, row.labels) == (won.id.episode_id, ['failure by ada: it scratched'])
@@ -505,12 +498,7 @@ def test_hostile_texts_stay_texts(
         hostile.append(piece)
     end = next(p for p in hostile if isinstance(p, Transition) and p.ending)
     label = EpisodeLabel(id=end.id, user=HOSTILE, label=Label.UNCLEAR, note=HOSTILE)
-    entries = (
-        Entry(p, f'/{type(p).__name__}', i, Path('bag'), i)
-        for i, p in enumerate([*hostile, label])
-    )
-    path = tmp_path / '<b onclick=alert(3)>'
-    write_dataset(path, 'jsonl', entries, contract=loaded.text)
+    path = write_records(tmp_path / '<b onclick=alert(3)>', [*hostile, label], loaded.text)
     found = gather(path)
     elements = Elements(''.join(render(found)))
     allowed = {

@@ -71,7 +71,7 @@ def audit_path(
     path: Path, contract: Contract | None = None, *, key: bytes = b'', head: str = ''
 ) -> AuditReport:
     """
-    Audit what a run left: its folder, its bag, an MCAP file, JSON lines, or an exported data set.
+    Audit what a run left: its folder, its bag, an MCAP file, or JSON lines.
 
     What cannot be read becomes a finding. In a run folder the bag is audited, and the index and
     the first step that are kept beside it are compared with it.
@@ -79,8 +79,7 @@ def audit_path(
     Parameters
     ----------
     path
-        The run folder, bag, ``.mcap`` or ``.jsonl`` file, ``.json`` file of one transition, or
-        folder of a data set.
+        The run folder, bag, ``.mcap`` or ``.jsonl`` file, or ``.json`` file of one transition.
     contract
         Contract to hold the record against, under the pacing of the record, instead of the one in
         the run folder or the bag.

@@ -100,7 +100,7 @@ def export_run(
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file, or another data set.
+        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
     out
         A place where nothing is.
     format
@@ -128,10 +128,10 @@ def export_run(
         _check_contract(run, contract)
     reading = _Reading(run, progress)
     if format in FORMATS:
-        dataset = write_dataset(
+        counts = write_dataset(
             out, format, reading.entries(), contract=run.contract_text(), tear=lambda: run.tear
         )
-        return Exported(counts=dataset.counts, unreadable=reading.unreadable)
+        return Exported(counts=counts, unreadable=reading.unreadable)
     return _export_layout(run, out, format, reading)
 
 
@@ -258,7 +258,7 @@ def _images_of(run: Run, contract: Contract) -> tuple[tuple[FieldSpec, ...], lis
 
 
 def _pictures(run: Run, images: tuple[FieldSpec, ...]) -> RecordedImages | None:
-    return RecordedImages(run.source, images) if images and run.source is not None else None
+    return RecordedImages(run.source, images) if images else None
 
 
 def _said(gaps: Gaps) -> list[str]:

@@ -9,7 +9,7 @@ schema follows from the type hints of the record classes. pyarrow is imported wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -143,38 +143,6 @@ class ParquetWriter:
         self.close()
 
 
-def read_parquet(path: Path, cls: type[Record]) -> Iterator[tuple[int, Entry]]:
-    """
-    Yield the records of a file with their places among all, a few rows at a time.
-
-    Raises
-    ------
-    MissingDependency
-        If pyarrow is not installed.
-    RecordError
-        If the file cannot be read, or holds no records of the class.
-
-    """
-    arrow = arrow_library()
-    make = _from_plain(cls)
-    number = 0
-    try:
-        with arrow.parquet.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=_ROWS):
-                for row in batch.to_pylist():
-                    number += 1
-                    order, log_time, topic = (row.pop(n) for n in (ORDER, LOG_TIME, TOPIC))
-                    record: Record = make(row)
-                    yield order, Entry(record, topic, log_time, path, number)
-    except (arrow.ArrowException, OSError) as error:
-        raise RecordError(f'{path} is not a Parquet file: {error}.') from error
-    except (KeyError, TypeError, ValueError) as error:
-        raise RecordError(
-            f'{path.name}, row {number}: not a record of {cls.__name__}: '
-            f'{type(error).__name__}: {error}. Was it written by another version of this package?'
-        ) from error
-
-
 def schema_of(cls: type[Record]) -> Any:
     """Return the columns of a kind of record."""
     arrow = arrow_library()
@@ -238,22 +206,3 @@ def _to_plain(hint: Any) -> Callable[[Any], Any]:
     if isinstance(hint, type) and issubclass(hint, IntEnum):
         return lambda value: value.name
     return lambda value: value
-
-
-def _from_plain(hint: Any) -> Callable[[Any], Any]:
-    inner = optional_of(hint)
-    if inner is not None:
-        read = _from_plain(inner)
-        return lambda data: None if data is None else read(data)
-    element = element_of(hint)
-    if element is not None:
-        read = _from_plain(element)
-        return lambda data: tuple(read(item) for item in data)
-    if is_dataclass(hint):
-        cls: Any = hint
-        readers = [(name, _from_plain(h)) for name, h in hints_of(cls)]
-        return lambda data: cls(**{name: read(data[name]) for name, read in readers})
-    if isinstance(hint, type) and issubclass(hint, IntEnum):
-        names = {member.name: member for member in hint}
-        return lambda data: names[data]
-    return lambda data: data

@@ -14,7 +14,6 @@ from boundary_env_ros.evidence.replay.report import VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Propose, Rerun
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import RecordSource, Unreadable
 
 #: Records that cannot be read and are named.
@@ -28,7 +27,7 @@ class Question:
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap``, ``.jsonl`` or folder of an exported data set.
+        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
     contract
         Another contract to judge it under; the one that it was made under may be given for a
         record that has none.
@@ -50,7 +49,6 @@ class Question:
     """
 
     def __init__(self, path: Path, contract: Path | None = None) -> None:
-        self._path = path
         self._run = Run(path)
         first = self._run.first_transition()
         if first is None:
@@ -89,7 +87,7 @@ class Question:
     @property
     def source(self) -> RecordSource | None:
         """The bag, with its raw messages; None for what has none."""
-        return open_records(self._path) if self._run.topics else None
+        return self._run.source if self._run.topics else None
 
     @property
     def loaded(self) -> LoadedContract:

@@ -36,7 +36,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file, or folder of an exported data set.
+        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
     limits
         How much of it is shown.
     told

@@ -82,7 +82,7 @@ def find_step(
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file, or folder of an exported data set.
+        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
     episode
         Number in the order of the record, from 1; the first digits of its id, at least four; or
         ``last``.

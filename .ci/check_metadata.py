@@ -46,6 +46,7 @@ def versions() -> dict[str, str]:
         'package.xml': first(r'<version>(.*?)</version>', 'package.xml'),
         'pyproject.toml': first(r'^version = "(.*?)"', 'pyproject.toml'),
         'CHANGELOG.rst (top entry)': first(r'^(\d+\.\d+\.\d+) \(', 'CHANGELOG.rst'),
+        'CITATION.cff': first(r'^version: (\S+)$', 'CITATION.cff'),
         f'{NAME}.__version__': str(importlib.import_module(NAME).__version__),
         'installed metadata': importlib.metadata.version(NAME),
     }

@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.safety import OF_PLACE
 from boundary_env_ros.core.contract.sources import OF_VALUE, Trajectory
 from boundary_env_ros.storage.contract_words import meanings_of, words_of
 
-_HEAD = '| Key | Type, unit | Default | Meaning, and what follows from it |\n|---|---|---|---|\n'
+_HEAD = '| Key | Value | Meaning, and what follows from it |\n|---|---|---|\n'
 #: A table of keys, and the heading above it.
 _TABLE = re.compile(
     rf'(?<=\n)(### [^\n]+\n(?:(?!\n#)[^|])*){re.escape(_HEAD)}((?:\|[^\n]*\n)*)', re.DOTALL
@@ -54,11 +54,11 @@ def _rows(model: type, prefix: str, seen: set[Any]) -> Iterator[tuple[str, str]]
             seen.add(path)
             shown = path if inner or not part.key.item else f'{path}.<{part.key.item}>'
             meaning = meanings_of(model)[part.attribute]
-            yield path, f'| `{shown}` | {_type(part)} | {_default(part)} | {meaning} |\n'
+            yield path, f'| `{shown}` | {_type(part)}{_default(part)} | {meaning} |\n'
         if part.type == Mapping[str, float]:
             kind = f'number{_range(part.key)}, {part.key.unit}'
             for word in part.key.choices:
-                yield f'{path}.{word}', f'| `{path}.{word}` | {kind} | — | |\n'
+                yield f'{path}.{word}', f'| `{path}.{word}` | {kind} | |\n'
         below = f'{path}.<{part.key.item}>.' if part.key.item else f'{path}.'
         for one in inner:
             if one not in seen and not (one is Trajectory and model is FieldSpec):
@@ -114,12 +114,19 @@ def _range(key: Key) -> str:
 
 
 def _default(part: Part) -> str:
+    default = _shown_default(part)
+    if default in ('', 'required'):
+        return default and f'; {default}'
+    return f'; default {default}'
+
+
+def _shown_default(part: Part) -> str:
     key, default = part.key, part.default
     assert key is not None
     if key.same_as:
         return f'`{key.same_as}`' if key.same_as.isidentifier() else key.same_as
     if key.one_of:
-        return '—'
+        return ''
     if default is REQUIRED:
         return 'required'
     if isinstance(default, bool):
@@ -132,4 +139,4 @@ def _default(part: Part) -> str:
         return f'`{default}`'
     if isinstance(default, tuple) and default:
         return f'`{", ".join(default)}`'
-    return '—'
+    return ''

@@ -34,7 +34,7 @@ MISSING = 4
 @argument(
     'path',
     'RUN',
-    'run folder, bag, .mcap, .db3 or .jsonl',
+    'run folder, bag or .jsonl file',
     required=False,
     type=PathType(),
 )

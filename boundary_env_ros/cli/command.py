@@ -169,13 +169,13 @@ def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
 
 def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
     """Return a decorator that adds the record to read."""
-    text = 'run folder, bag, .mcap, .db3 or .jsonl'
+    text = 'run folder, bag or .jsonl file'
     return argument(name, metavar, text, type=PathType())
 
 
 def contract_argument(name: str = 'contract', **settings: Any) -> _Decorator:
     """Return a decorator that adds a contract."""
-    text = 'contract file, or name of a shipped contract, for example warehouse_cart'
+    text = 'contract file, or name of a shipped one'
     return argument(name, name.removesuffix('s').upper(), text, **settings)
 
 

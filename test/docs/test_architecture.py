@@ -20,6 +20,7 @@ from boundary_env_ros.storage.contract_file import load
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 PAGE = text_of('doc/architecture.md')
+CONTRIBUTING = text_of('CONTRIBUTING.md')
 
 
 def test_page_has_the_stages_and_their_drawing_as_they_are_computed() -> None:
@@ -37,7 +38,7 @@ def test_page_names_the_floors_of_the_import_rules() -> None:
     found = re.search(r'name = "Floors".*?layers = \[(.*?)\]', rules, re.DOTALL)
     assert found is not None
     layers = [set(re.findall(r'\w+', layer)) for layer in re.findall(r'"(.*?)"', found[1])]
-    (line,) = re.findall(r'^`errors` <.*?\.', section(PAGE, 'Floors'), re.MULTILINE)
+    (line,) = re.findall(r'^`errors` <.*?\.', section(CONTRIBUTING, 'Floors'), re.MULTILINE)
     floors = [set(re.findall(r'\w+', floor)) for floor in line.split('<')]
     assert floors == list(reversed(layers))
 
@@ -47,7 +48,7 @@ def test_page_names_every_room_and_no_other() -> None:
     rooms = {file.parent.relative_to(package).as_posix() for file in package.rglob('__init__.py')}
     # Interfaces are generated, and may have been built here.
     rooms -= {'.', 'msg', 'srv'}
-    assert set(first_code(section(PAGE, 'Floors'))) == rooms
+    assert set(first_code(section(CONTRIBUTING, 'Floors'))) == rooms
 
 
 def _episodes() -> list[tuple[str, Json]]:

@@ -1,10 +1,11 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The tutorial `doc/own_robot.md`, followed as a new user does: driver, nodes, policy, record."""
+"""The tutorials on robots, followed as a new user does: driver, nodes, policy, record."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager, ExitStack
 import os
 from pathlib import Path
 import shutil
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import Any
 
 import pytest
 
@@ -24,65 +26,116 @@ from boundary_env_ros.ros.processes import isolated_environment
 
 pytestmark = pytest.mark.ros
 
-ROVER = Path(__file__).parents[2] / 'examples/rover'
+REPOSITORY = Path(__file__).parents[2]
+ROVER = REPOSITORY / 'examples/rover'
+STAND_INS = REPOSITORY / 'examples/stand_ins/driver.py'
 BOUNDARY_ENV = (sys.executable, '-m', 'boundary_env_ros.cli.main')
 
 
-def test_a_robot_of_ones_own_is_driven_and_its_record_is_believed(tmp_path: Path) -> None:
-    folder = tmp_path / 'rover'
-    shutil.copytree(ROVER, folder)
-    contract = yaml.safe_load((folder / 'rover.yaml').read_text())
-    contract['episode']['time_limit'] = 2.0
-    # This machine is busy otherwise; the tutorial's own contract is checked below.
-    names = ('pose', 'speed')
-    contract['observation'] = {
-        name: contract['observation'][name] | {'max_age': 3.0} for name in names
-    }
-    contract['safety'] = {k: v for k, v in PATIENT['safety'].items() if k != 'recorder_timeout'}
-    (folder / 'patient.yaml').write_text(yaml.safe_dump(contract, sort_keys=False))
-    with reserved_domain() as domain, ExitStack() as stack:
-        environment = {**os.environ, **isolated_environment(domain)}
+class Cell:
+    """A folder and a ROS domain of one robot, and terminals in them."""
 
-        def start(*words: str) -> subprocess.Popen[bytes]:
-            output = stack.enter_context((folder / f'{words[-1]}.log').open('wb'))
-            process = subprocess.Popen(
-                words, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            return process
+    def __init__(self, folder: Path, domain: int, stack: ExitStack) -> None:
+        self.folder = folder
+        self._environment = {**os.environ, **isolated_environment(domain)}
+        self._stack = stack
 
-        def call(*words: str) -> tuple[int, str]:
-            done = subprocess.run(
-                [*BOUNDARY_ENV, *words],
-                cwd=folder,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            return done.returncode, done.stdout + done.stderr
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        """Start a command; its output is in a file with the name of its last word."""
+        output = self._stack.enter_context((self.folder / f'{words[-1]}.log').open('wb'))
+        process = subprocess.Popen(
+            words, cwd=self.folder, env=self._environment, stdout=output, stderr=subprocess.STDOUT
+        )
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return process
 
-        start(sys.executable, 'driver.py')
-        code, told = call('contract', 'init', 'draft.yaml', '--seconds', '3')
-        assert code == 0, told
-        assert 'nav_msgs/msg/Odometry' in (folder / 'draft.yaml').read_text()
-        assert call('contract', 'check', 'rover.yaml')[0] == 0
-        up = start(*BOUNDARY_ENV, 'up', 'patient.yaml', '--run', 'run1')
-        log = folder / 'run1.log'
+    def call(self, *words: str) -> tuple[int, str]:
+        """Return exit code and output of a command of `boundary-env`."""
+        done = subprocess.run(
+            [*BOUNDARY_ENV, *words],
+            cwd=self.folder,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    @contextmanager
+    def up(self, contract: str, run: str) -> Iterator[None]:
+        """Keep the nodes up that record into a folder; they end cleanly."""
+        process = self.start(*BOUNDARY_ENV, 'up', contract, '--run', run)
+        log = self.folder / f'{run}.log'
         deadline = time.monotonic() + 60.0
         while b'All nodes are active' not in log.read_bytes():
-            assert up.poll() is None, log.read_text()
+            assert process.poll() is None, log.read_text()
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.1)
-        for policy in ('random', 'policy.py:make'):
-            code, told = call('run', '--policy', policy, '--contract', 'patient.yaml')
-            assert code == 0, told
-            assert 'time_limit' in told
-        up.send_signal(signal.SIGINT)
-        assert up.wait(60) == 0, log.read_text()
-        code, told = call('audit', 'run1')
+        yield
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0, log.read_text()
+
+    def drive(self, policy: str) -> None:
+        """Let a policy drive an episode to its time limit."""
+        code, told = self.call('run', '--policy', policy, '--contract', 'patient.yaml')
+        assert code == 0, told
+        assert 'time_limit' in told
+
+    def judge(self, run: str) -> None:
+        """Check that the record is believed, computed again and shown."""
+        code, told = self.call('audit', run)
         assert code in (0, 3), told
-        assert call('replay', '--check', 'run1')[0] == 0
-        assert call('report', 'run1', '-o', 'report.html')[0] == 0
+        assert self.call('replay', '--check', run)[0] == 0
+        assert self.call('report', run, '-o', 'report.html')[0] == 0
+
+
+def patient(path: Path) -> dict[str, Any]:
+    """Return a contract for a machine that is busy otherwise, whose episodes are short."""
+    contract: dict[str, Any] = yaml.safe_load(path.read_text())
+    contract['episode']['time_limit'] = 2.0
+    for field in contract['observation'].values():
+        field['max_age'] = 3.0
+    contract['safety'] = {k: v for k, v in PATIENT['safety'].items() if k != 'recorder_timeout'}
+    return contract
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Iterator[Cell]:
+    with reserved_domain() as domain, ExitStack() as stack:
+        yield Cell(tmp_path, domain, stack)
+
+
+def test_a_robot_of_ones_own_is_driven_and_its_record_is_believed(cell: Cell) -> None:
+    shutil.copytree(ROVER, cell.folder, dirs_exist_ok=True)
+    contract = patient(ROVER / 'rover.yaml')
+    (cell.folder / 'patient.yaml').write_text(yaml.safe_dump(contract, sort_keys=False))
+    cell.start(sys.executable, 'driver.py')
+    code, told = cell.call('contract', 'init', 'draft.yaml', '--seconds', '3')
+    assert code == 0, told
+    assert 'nav_msgs/msg/Odometry' in (cell.folder / 'draft.yaml').read_text()
+    assert cell.call('contract', 'check', 'rover.yaml')[0] == 0
+    with cell.up('patient.yaml', 'run1'):
+        cell.drive('random')
+        cell.drive('policy.py:make')
+    cell.judge('run1')
+
+
+@pytest.mark.parametrize('name', ['quadruped', 'turtlebot4', 'ur5e'])
+def test_the_contract_of_a_real_robot_drives_the_stand_in_of_its_driver(
+    cell: Cell, name: str
+) -> None:
+    contract = patient(REPOSITORY / f'config/{name}.yaml')
+    if name == 'quadruped':
+        contract['period'] = 0.1  # a busy machine does not hold 50 Hz
+        contract['action']['legs']['driver_timeout'] = 0.5
+    if name == 'ur5e':  # as doc/ur5e.md says
+        home = {'call': 'move_to_start', 'type': 'std_srvs/srv/Trigger'}
+        contract['episode']['reset']['procedure'].insert(0, home)
+    (cell.folder / 'patient.yaml').write_text(yaml.safe_dump(contract, sort_keys=False))
+    cell.start(sys.executable, str(STAND_INS), name)
+    with cell.up('patient.yaml', 'run1'):
+        cell.drive('random')
+        cell.drive('random')
+    cell.judge('run1')

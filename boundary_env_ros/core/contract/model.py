@@ -155,15 +155,14 @@ class FieldSpec:
     source
         Where in the message its values are; None for one of the task and a derived one.
     shape
-        Of an array, in place of ``length``: its sides, row-major; one of another length is
-        refused. Of an image: height, width, channels; one of another size is refused and logged.
+        Of an array, in place of ``length``: its sides, row-major. Of an image: height, width,
+        channels. A message of another size is refused.
     unit
-        One for each value, for each of a row, or one for all; ``''`` if dimensionless. A ready
-        adapter knows it. Of an image only with ``16UC1`` and ``32FC1``, one for the pixel.
+        One for each value, for each of a row, or one for all; ``''`` if dimensionless. Of an image
+        only with ``16UC1`` and ``32FC1``.
     frame
-        Coordinate frame of the values; it is recorded, nothing is transformed. It is not compared
-        with the header, which may be of another: the speeds of an ``Odometry`` are in its
-        ``child_frame_id``.
+        Coordinate frame of the values. It is recorded; nothing is transformed or compared with the
+        header.
     low
         Lower bound, part of the space; one for each value, for each of a row, or one for all.
         Images without a unit have those of their type.
@@ -172,34 +171,32 @@ class FieldSpec:
     dtype
         Element type in the Gymnasium space. That of an image follows from its encoding.
     out_of_bounds
-        ``clip``: a value outside its bounds is brought inside, and the field says ``clipped``, so
-        that all that is delivered is in the space. ``truncate``: so it is, and the episode ends
-        as ``sensor_lost``. A sample with a NaN measured nothing: it is passed over, and the field
-        ages. Not for images, whose pixels are brought inside.
+        ``clip``: a value outside its bounds is brought inside, and the field says ``clipped``.
+        ``truncate``: the episode ends as ``sensor_lost`` as well. A sample with a NaN is passed
+        over, and the field ages. Pixels are always brought inside.
     max_age
-        Up to this age *since capture* a field is FRESH, beyond it STALE. A capture that is unknown
-        (no header, stamp 0) is STALE. Without the key a field does not age.
+        Up to this age *since capture* a field is FRESH, then STALE, as is one without a stamp.
+        Without the key a field does not age.
     on_stale
-        ``mark``: the field says STALE and keeps its last values. ``stop``: the gate, which listens
-        to the topic itself, stops the robot for as long as it lasts. ``truncate``: the episode
-        ends, as ``sensor_lost``, or as ``robot_lost`` if every sensor is silent. The last two need
-        ``max_age``; privileged fields only mark.
+        ``mark``: the field says STALE and keeps its last values. ``stop``: the gate stops the
+        robot for as long as it lasts. ``truncate``: the episode ends as ``sensor_lost``, or as
+        ``robot_lost`` if every sensor is silent. The last two need ``max_age``; privileged fields
+        only mark.
     skew
-        All fields that declare one belong together: a field captured more than this before the
-        newest of them is STALE. For several cameras.
+        For several cameras: of the fields that declare one, those captured more than this before
+        the newest are STALE.
     qos
         How the topic is listened to, in realtime; in lockstep always reliably.
     confidence
-        Where the confidence of the field comes from. A scan and a point cloud need none: theirs is
-        the fraction that was measured. Not for images.
+        Where the confidence of the field comes from. That of a scan or point cloud is the fraction
+        that was measured. Not for images.
     task
-        The field comes from the task, under this name, sampled at the reset; then only ``unit``
-        (one for each value), ``low``, ``high``, ``frame`` and ``dtype`` go with it. It does not
-        age.
+        The field comes from the task, under this name, sampled at the reset; then only ``unit``,
+        ``low``, ``high``, ``frame`` and ``dtype`` go with it. It does not age.
     derived
         The field is a pure function of fields of observation and state; shape, unit, frame and
-        bounds follow from them. Besides only ``dtype``. It is as stale as the stalest of them, and
-        captured when the oldest was.
+        bounds follow from them. It is as stale as the stalest of them, and captured when the
+        oldest was.
 
     """
 
@@ -365,26 +362,25 @@ class ActionSpec:
     source
         Command topic, its ROS type, and where in the message the dimensions of the command go.
     kind
-        What the policy chooses. ``continuous``: the command itself. ``delta``: by how much it
-        shall differ from the last command. ``discrete``: one of ``choices``. ``multi_discrete``:
-        for each dimension one of its ``levels``. The rules work on commands, whatever was
-        chosen.
+        What the policy chooses. ``continuous``: the command itself. ``delta``: a difference to the
+        last command. ``discrete``: one of ``choices``. ``multi_discrete``: one of its ``levels``
+        for each dimension. The gate's rules work on the resulting command.
     max_delta
         For ``delta``: the most that one action may ask for, either way.
     choices
         For ``discrete``: at least two commands by name, within the bounds; the action is an index
-        into them, in their order.
+        into them.
     levels
-        For ``multi_discrete``: for each dimension at least two values; the action is an index into
+        For ``multi_discrete``: at least two values for each dimension; the action is an index into
         each.
     interface
-        What the command does to the robot, for all dimensions or for each; the text of a unit
-        decides nothing. A stop holds a position where it is, and takes a velocity or an effort to
-        ``safe``. Left out where the type says it: a ``Twist`` is a velocity, a ``Wrench`` an
-        effort, a ``Pose``, ``Point``, ``Quaternion``, ``Transform`` or ``JointTrajectory`` a
-        position, and a ``JointState`` what its ``quantity`` says.
+        What the command does to the robot, for all dimensions or for each. A stop holds a
+        position, and takes a velocity or an effort to ``safe``. Left out where the type says it: a
+        ``Twist`` is a velocity, a ``Wrench`` an effort, a ``Pose``, ``Point``, ``Quaternion``,
+        ``Transform`` or ``JointTrajectory`` a position, a ``JointState`` what its ``quantity``
+        says.
     unit
-        One for each dimension of the command, or one for all. A ready adapter knows it.
+        One for each dimension of the command, or one for all.
     frame
         Frame of the command, written to its header.
     low
@@ -392,36 +388,31 @@ class ActionSpec:
     high
         Upper bound, not below ``low``.
     out_of_bounds
-        ``clip``: an action outside the bounds is limited, with a reason. ``reject``: such an
-        action is rejected whole, and nothing is published because of it. An index that names
-        nothing is always rejected.
+        ``clip``: an action outside the bounds is limited, with a reason. ``reject``: it is
+        rejected whole, and nothing is published. An index that names nothing is always rejected.
     safe
-        The command that is always right, within the bounds; every stop ends there. Of a velocity
-        or an effort it is a number. Of a position it is
-        ``hold_position``, for all or for one dimension: it
-        stays where it is, the last command is repeated, and nothing is published while it is not
-        known where that is. No stop sends a robot to a place: a pose to begin in belongs to the
-        reset.
+        The command that every stop ends at, within the bounds: a number of a velocity or an
+        effort; of a position ``hold_position`` only, for all or for one dimension: the last
+        command is repeated. A pose to begin in belongs to the reset.
     max_velocity
-        Greatest velocity of the commands that are sent, from the measured state on, whatever is
-        asked for; a position needs it. Of a velocity it is short for ``low`` and ``high``. In a
-        group of several interfaces, ``none`` stands for a dimension that a limit is not of.
+        Greatest velocity of the commands; required of a position. Of a velocity it is short for
+        ``low`` and ``high``. In a group of several interfaces, ``none`` stands for a dimension
+        without that limit.
     max_acceleration
-        Greatest acceleration of the commands that are sent; a velocity needs it. With it on a
-        position, or with ``max_jerk``, the command follows a
-        [profile](nodes/safety_gate.md#velocity-acceleration-jerk) that can come to rest within the
-        bounds at any time; it needs the extra ``motion``.
+        Greatest acceleration of the commands; required of a velocity. With it on a position, or
+        with ``max_jerk``, the command follows a
+        [profile](nodes/safety_gate.md#velocity-acceleration-jerk), which needs the extra
+        ``motion``.
     max_jerk
-        Greatest jerk of the commands that are sent.
+        Greatest jerk of the commands.
     max_deceleration
-        Greatest deceleration of a stop, of a velocity: on its way to ``safe``.
+        Greatest deceleration of a velocity in a stop.
     max_effort_rate
-        Most that an effort may change, in a stop too; an effort needs it.
+        Most that an effort may change, in a stop too; required of an effort.
     max_tracking_error
-        Where the last command and what the robot did differ by more than this, the limits [begin
-        anew](nodes/safety_gate.md#where-the-limits-begin) from what it did; of a speed from no
-        more than was commanded. The feedback is a sensor that the gate needs then: silence stops
-        the robot. Well above what the robot lags behind when all is well.
+        Where the last command and the measured state differ by more than this, the limits [start
+        from the measured state](nodes/safety_gate.md#where-the-limits-begin). The gate then needs
+        the feedback: silence stops the robot. Choose it well above the normal lag.
     rotation
         The four dimensions of the group that are x, y, z and w of one unit quaternion: turned as a
         whole, at most ``max_velocity`` (rad/s, the same for the four); bounds -1 to 1. Only
@@ -430,28 +421,23 @@ class ActionSpec:
         Dimensions of the group that are scaled together when one is limited: a twist keeps its
         curvature.
     wrap
-        Dimensions of the group that are angles of a joint that turns on and on: positions in rad,
-        with at least two turns (12.5) from ``low`` to ``high``. What is asked for within the
-        bounds is taken to mean the same angle by the number nearest to the last command: from 3.1
-        to -3.1 goes by 3.18, the short way, as far as the bounds allow; bounds that are
-        tightened limit it afterwards. What is published goes on where a turn ends and never
-        jumps by one, so bounds, rates and profiles hold for the numbers as they are sent, also of
-        a driver that does not wrap; feedback may be wrapped. Only ``continuous``, which asks for
-        places, and ``delta``, whose sign says the way.
+        Dimensions of the group that are angles of a joint without end stops: positions in rad,
+        with at least two turns (12.5) from ``low`` to ``high``. An action means the same angle by
+        the number nearest to the last command (from 3.1 to -3.1 goes by 3.18); what is published
+        never jumps by a turn. Feedback may be wrapped. Only ``continuous`` and ``delta``.
     driver_timeout_probe
         A small command by which the gate [measures
-        ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming;
-        not before that is it armed. Realtime only.
+        ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming.
+        Realtime only.
     driver_timeout
-        After so long without a command the driver stops by itself. It is what stops the robot when
-        the gate dies; a gate that hung for longer begins again from the measured state. A claim
-        about your driver, which ``driver_timeout_probe`` checks; without one it is taken on
-        trust, and ``boundary-env contract check`` says so. ``none``: the driver NEVER STOPS BY
-        ITSELF, and the robot keeps moving when the gate dies.
+        After so long without a command the driver stops by itself: what stops the robot when the
+        gate dies. Without ``driver_timeout_probe`` it is taken on trust, and ``boundary-env
+        contract check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and the robot keeps
+        moving when the gate dies.
     driver_timeout_acknowledged
-        Must be true for ``driver_timeout: none``: such a robot keeps moving when the gate dies.
+        Must be true for ``driver_timeout: none``.
     feedback
-        What tells what the robot did: the measured action, the seed of the rate limits, the
+        What measures what the robot did: the measured action, the start of the limits, the
         evidence of execution. Where the measured value of each dimension is, in the unit of the
         command, is said as for a field.
 
@@ -684,7 +670,7 @@ class WaitStep:
     ----------
     field
         Until this field of observation, state or privileged is within ``tolerance`` of ``target``
-        or ``sampled``. In lockstep the world advances by a period at a time meanwhile.
+        or ``sampled``. In lockstep the world advances meanwhile.
     target
         The value that it is to have.
     sampled
@@ -692,8 +678,8 @@ class WaitStep:
     tolerance
         One for each value of the field, or one for all.
     wrap
-        Which values of the field are angles (rad), so that 3.14 is near -3.14; those of
-        ``roll(...)``, ``pitch(...)`` and ``yaw(...)`` are known to be.
+        Which values of the field are angles (rad), so that 3.14 is near -3.14; ``roll(...)``,
+        ``pitch(...)`` and ``yaw(...)`` need not be listed.
     deadline
         Of every step but ``publish``; not more than that of the reset.
 
@@ -719,8 +705,9 @@ class ConfirmStep:
     Attributes
     ----------
     prompt
-        What a person is to do. It stands in ``EpisodeStatus.message`` until somebody confirms it
-        by the service ``environment/confirm_reset``; who did is recorded.
+        What a person is to do. It stands in ``EpisodeStatus.message`` until the service
+        ``environment/confirm_reset`` is called (``boundary-env operator``); the record has the
+        name.
     deadline
         Of every step but ``publish``; not more than that of the reset.
 
@@ -755,9 +742,8 @@ class ResetProcedure:
         of one step, ``world``.
     steps
         Instead of ``service``: what is done, one after the other. Each step has one of ``world``,
-        ``call``, ``publish``, ``wait``, ``confirm``. Where all of them only ``wait``, the robot
-        is taken to follow the gate's last command still; if somebody moves it, let him
-        ``confirm``.
+        ``call``, ``publish``, ``wait``, ``confirm``. Where all of them only ``wait``, the robot is
+        assumed not to have moved; if somebody moves it, add a ``confirm``.
     settle
         Time for the world to come to rest before the first observation; in lockstep at least one
         period.
@@ -766,10 +752,10 @@ class ResetProcedure:
         says what was still missing.
     tolerance
         Greatest difference between sampled and achieved state, by name of the sampled value. One
-        that is not listed is not judged.
+        that is not listed is not compared.
     wrap
-        By name of a sampled value with a tolerance for each place, which places are angles (rad),
-        so that 3.14 is near -3.14: ``{start: [2]}``.
+        By name of a sampled value with a tolerance: which places are angles (rad), so that 3.14 is
+        near -3.14: ``{start: [2]}``.
 
     """
 
@@ -893,65 +879,61 @@ class Contract:
         advances by one.
     sim_time
         ``ros``: the system clock. ``sim``: ``/clock``; the nodes then set ``use_sim_time``
-        themselves. A node with ``use_sim_time`` under ``clock: ros`` refuses to be configured.
+        themselves.
     pacing
         ``realtime``: nobody waits for the policy. ``lockstep``: the world stands still until the
-        gate has decided. Nodes and facade can choose another one than the file; that changes the
-        digest.
+        gate has decided. Nodes and facade can choose another one; that changes the digest.
     agents
-        Who acts. [Several](agents.md) share one world: every topic is there once for each, in the
-        namespace of its name.
+        Who acts. [Several](agents.md) share one world; each has its topics in the namespace of its
+        name.
     agent_order
-        All agents, in the order in which they [act one after the other](agents.md#in-turn): one in
-        each step, while the gates of the others hold. Without it all act at once. A round must be
-        over before ``safety.hold_timeout``, and there are no chunks.
+        All agents, in the order in which they [act one after the other](agents.md#in-turn), one in
+        each step. Without it all act at once. A round must be over before ``safety.hold_timeout``,
+        and there are no chunks.
     observation
         What the policy sees: one key a field, in the order of the observation.
     state
-        What environment and task know besides, and other fields are derived from: fields as in
-        ``observation``. They are recorded (``Transition.state``) and sent to no policy.
+        What environment and task know besides: fields as in ``observation``. They are recorded
+        (``Transition.state``) and sent to no policy.
     privileged
-        What is recorded and judged on and known to neither policy nor task: fields as in
-        ``observation``, from topics and tf only.
+        What is recorded and known to neither policy nor task: fields as in ``observation``, from
+        topics and tf only.
     action
         What the policy may ask for: one key a group, in the order of the action. A group is one
-        command topic. Where in its message the dimensions of the command go is said as for a
-        field: ``fields`` (names only, no index), ``parts``, ``joints``, or ``array`` with its
-        ``length`` or ``shape``. Messages, records and reports call a dimension by group and name:
-        ``base/linear.x``, ``legs/FL_hip``; an array without ``joints`` takes the names of those
-        that it is measured by.
+        command topic. Where in its message the dimensions go is said as for a field: ``fields``
+        (names only, no index), ``parts``, ``joints``, or ``array`` with its ``length`` or
+        ``shape``. A dimension is named by group and name: ``base/linear.x``, ``legs/FL_hip``; an
+        array without ``joints`` takes the names of its feedback.
     safety
         What the gate enforces beyond the bounds of the action. Every timeout has a default.
     latency_budget
         What each stage of a step may take.
     task
-        Reward, endings and resets. Without it the reward is 0, nothing is sampled, and an episode
-        ends by its time limit, by a stop of the gate or the operator, or by the loss of a part.
+        Reward, endings and resets. Without it the reward is 0, and an episode ends by its time
+        limit, a stop of the gate, the operator, or the loss of a part.
     episode
         How episodes begin and end.
     chunk
         Whether one request may cover several steps.
     lockstep
-        How long anybody is waited for.
+        How long lockstep waits.
     recorder
-        Whether there must be one.
+        Whether a recorder is required.
     robot
         Whose clock stamps the sensors.
     reaction_of
         The field of the observation whose capture is ``captured`` of a step.
     horizon
-        Most steps that one request covers. The gate admits its actions one by one as their turn
-        comes, a period apart, each by all the rules; a newer request, a stop and the end of the
-        episode drop the rest. How old the answered observation is is judged when the chunk comes.
-        Not with ``discrete`` or ``multi_discrete`` groups.
+        Most steps that one request covers: [chunks](nodes/safety_gate.md#chunks). Not with
+        ``discrete`` or ``multi_discrete`` groups.
     lockstep_deadline
-        Longest that anybody waits in lockstep, on the steady clock. Then the episode ends
-        (``robot_lost``, ``policy_lost``); the world is never advanced instead.
+        Longest wait in lockstep, on the steady clock. Then the episode ends (``robot_lost``,
+        ``policy_lost``).
     recorder_required
         Whether an episode waits for a recorder before it runs, and ends when it is lost.
     robot_host
-        Host whose clock stamps the sensor messages, if not the one of the nodes. Durations across
-        hosts are then marked as of unknown uncertainty.
+        Host whose clock stamps the sensor messages, if not that of the nodes. Durations across
+        hosts are of unknown uncertainty.
 
     """
 
@@ -998,7 +980,7 @@ class Contract:
         change.behavioural('Records hold more to judge by.'),
     ] = ()
     action: Annotated[tuple[ActionSpec, ...], Key(item='group'), change.SPACE]
-    safety: Annotated[Safety, Key(same_as='as follows from `period`'), change.SAFETY]
+    safety: Annotated[Safety, Key(same_as='from `period`'), change.SAFETY]
     latency_budget: Annotated[
         Mapping[str, float],
         Key(choices=STAGES, unit='s', above=0.0),

@@ -37,7 +37,7 @@ class Sector:
     Attributes
     ----------
     half_angle
-        Of a scan: half the width of the sector that is looked at, ahead and behind; at most pi/2.
+        Of a scan: half the width of the sector ahead, and of the one behind; at most pi/2.
 
     """
 
@@ -82,18 +82,16 @@ class Obstacle:
     name
         Of the rule, where there are several; empty for the only one.
     topic
-        The sensor, which the gate subscribes itself. Its x axis must be the direction of forward
-        motion.
+        The sensor. Its x axis must be the direction of forward motion.
     type
         What it is.
     frame
-        Frame of the sensor. A message whose header names another is [not
+        Frame of the sensor. A message of another frame is [not
         usable](nodes/safety_gate.md#frames); empty: any may come.
     zone
         What of its message is in the way.
     direction
-        Of a ``Range``: the side that it looks at. Nothing is known of the other, and nothing
-        limited there.
+        Of a ``Range``: the side that it looks at. Nothing is limited on the other.
     dimension
         The dimension of the command that is the forward speed: ``base/linear.x``.
     slow_distance
@@ -104,8 +102,7 @@ class Obstacle:
         Nearer than this, measured from the sensor, the robot stops (STOPPED) if it moves, or is
         asked to move, towards it.
     time_to_collision
-        The speed is limited to what would take so long to the stop distance (LIMITED), as if the
-        world stood still.
+        The speed is limited so that the stop distance is at least so long away (LIMITED).
     min_valid
         Least fraction of usable beams or points; with fewer the robot stops.
 
@@ -162,16 +159,16 @@ class Workspace:
     name
         Of the rule.
     topic
-        Where it is measured; the gate subscribes it itself.
+        Where it is measured.
     type
         Of its messages; for ``body`` the values are x, y and the heading (rad).
     source
         Where the place is measured: values in the unit and frame of ``unit``, ``frame``. For
         ``BODY`` x, y and the heading (rad).
     unit
-        Of the place; a ready adapter knows it.
+        Of the place.
     frame
-        Frame of the place and of all that bounds it. A message whose header names another is [not
+        Frame of the place and of all that bounds it. A message of another frame is [not
         usable](nodes/safety_gate.md#frames); ``''``: any may come.
     moves
         ``axes``: each dimension of the command is the speed along one coordinate. ``body``: speed
@@ -279,9 +276,9 @@ class Overruns:
     Attributes
     ----------
     exceeded
-        More than so many of the last ``of`` requests, over both budgets together, stop the robot.
+        More than so many of the last ``of`` requests over both budgets stop the robot.
     of
-        How many requests are counted, each when the gate has it.
+        How many requests are counted.
 
     """
 
@@ -352,49 +349,45 @@ class Safety:
         Without a status of a recording recorder for this long the environment ends the episode:
         ``recorder_lost``, if ``recorder.required``.
     sensor_timeout
-        A sensor that a rule of the gate needs stops the robot if its last message came, or was
-        captured, longer ago.
+        A sensor that a rule needs stops the robot if its last message came, or was captured,
+        longer ago.
     max_action_age
-        An action that answers an observation frozen longer ago, counted when the gate has it, is
-        rejected; so is one from as far in the future.
+        An action is rejected if the observation that it answers was frozen longer ago.
     emergency_stop
         ``std_msgs/msg/Bool``, relative; true is pressed. It latches. In realtime the gate is not
-        armed while nobody publishes there. ``none``: there is no such topic; the gate's services
-        remain. Empty is the same.
+        armed while nothing publishes there. ``none`` (or empty): there is no such topic; the
+        gate's services remain.
     emergency_stop_heartbeat
-        For a publisher that repeats itself: silence of it for so long stops the robot, and so does
-        a second publisher. Realtime only.
+        For a publisher that repeats its state: silence for so long stops the robot, and so does a
+        second publisher. Realtime only.
     gate_lateness
-        If the gate's own timer ran last longer ago than this, the gate does not trust itself, and
-        stops the robot until it has run again.
+        If the gate's own timer last ran longer ago than this, the gate stops the robot until it
+        has run again.
     clock_jump
-        If ROS time has moved further than steady time, or less far, by more than this between two
-        runs of that timer, the robot stops. Of simulated time only its way back is looked at.
+        If ROS time and steady time differ by more than this between two runs of that timer, the
+        robot stops. Of simulated time only a jump back counts.
     republish_period
-        Period at which the command in force is sent again between two actions (HELD), on its way
-        to what was asked for. For drivers that want commands faster than the policy decides. With
-        a profile (``max_jerk``, or ``max_acceleration`` of a position) it is required, at most
-        ``period - gate_period``.
+        Period at which the command in force is sent again between two actions (HELD), for drivers
+        that want commands faster than the policy decides. With a profile (``max_jerk``, or
+        ``max_acceleration`` of a position) it is required, at most ``period - gate_period``.
     on_timeout
         What is sent after ``hold_timeout``. ``hold``: the last command again. ``ramp``: the way to
         ``safe`` within the limits of the group. ``safe``: the stop profile.
     overruns
         When a slow policy stops the robot. Needs the budgets of transport and inference.
     foreign_publisher
-        What a second publisher on a command topic does. ``stop``: it stops the robot, for as long
-        as it is there. ``report``: it is reported alone.
+        What a second publisher on a command topic does. ``stop``: it stops the robot for as long
+        as it is there. ``report``: it is only reported.
     obstacle
         The only rule about obstacles.
     obstacles
         Instead: several by name, each with the keys of ``safety.obstacle``.
     workspaces
-        Places by name that commands move, and where each may be:
-        [the formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a
+        Places by name that commands move, and where each may be: [the
+        formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a
         field.
     operator
-        A human command source that goes before the policy:
-        [takeover](nodes/safety_gate.md#takeover). Where in its message the command is is said as
-        for a field, one value for each dimension of the command.
+        A human command source that overrides the policy: [takeover](people.md#takeover).
 
     """
 

@@ -90,9 +90,9 @@ class Paths:
     Attributes
     ----------
     paths
-        Any message: one path for each value; see [field paths](#field-paths). At most one of
-        ``fields``, ``parts``, ``joints``, ``beams``, ``points``, ``array`` says where the values
-        are; without any, a type with a [ready adapter](#ready-adapters) gives all it has.
+        One [path](#field-paths) for each value. At most one of ``fields``, ``parts``, ``joints``,
+        ``beams``, ``points``, ``array`` says where the values are; without any, a type with a
+        [ready adapter](#ready-adapters) gives all it has.
     parts
         Parts of a message with a ready adapter, which knows their paths and units.
 
@@ -114,16 +114,16 @@ class Joints:
     Attributes
     ----------
     names
-        Of a ``sensor_msgs/msg/JointState``: found by name, whatever the order in the message. Of
-        an array of numbers (``std_msgs/msg/Float64MultiArray``): the name of each, in its order,
-        and then no ``length``.
+        Of a ``sensor_msgs/msg/JointState``: found by name. Of an array of numbers
+        (``std_msgs/msg/Float64MultiArray``): the name of each, in its order, and then no
+        ``length``.
     quantities
-        Of each joint: all joints of the first quantity, then of the next. Without it
-        ``position``; of ``feedback`` without ``joints`` what ``interface`` says.
+        Of each joint: all joints of the first quantity, then of the next. Of ``feedback`` without
+        ``joints`` what ``interface`` says.
     publishers
-        How many nodes publish that ``JointState``, each its own joints:
-        [several drivers](nodes/safety_gate.md#several-drivers-on-one-topic). The same wherever the
-        topic is read; never of a command.
+        How many nodes publish that ``JointState``: [several
+        drivers](nodes/safety_gate.md#several-drivers-on-one-topic). The same wherever the topic is
+        read; never of a command.
 
     """
 
@@ -150,8 +150,7 @@ class Trajectory:
     names
         Of a trajectory: its joints, in the order of the dimensions.
     duration
-        Of a trajectory: from its start to its one point. Where it is shorter than the time since
-        the last command, ``max_velocity`` holds over it. With ``max_acceleration`` or ``max_jerk``
+        Of a trajectory: from its start to its one point. With ``max_acceleration`` or ``max_jerk``
         it is at least ``period``.
 
     """
@@ -172,9 +171,8 @@ class Array:
     Attributes
     ----------
     path
-        A sequence of numbers; at most 16,384 values, as in any field but an image (a costmap of
-        128 x 128). ``data`` of the ``std_msgs`` multi-arrays and ``axes`` of a ``Joy`` are found
-        without it.
+        A sequence of numbers, at most 16,384. ``data`` of the ``std_msgs`` multi-arrays and
+        ``axes`` of a ``Joy`` are found without it.
     length
         Of the array, in place of ``shape``.
     names
@@ -197,7 +195,7 @@ class Beams:
     count
         For ``sensor_msgs/msg/LaserScan``: so many equal sectors from ``angle_min`` on; each value
         is the nearest return of its sector. No return counts as ``range_max``, an unusable beam as
-        0: it must never look like free space.
+        0.
 
     """
 
@@ -215,10 +213,9 @@ class Points:
         For ``sensor_msgs/msg/PointCloud2``: so many points, taken evenly over those that are
         finite. Shape ``[points, channels]``.
     channels
-        Of the point cloud's fields. Without it ``x, y, z``.
+        Of the point cloud's fields.
     pad
-        One for each channel, within the bounds: what stands for points that the cloud has too few
-        of.
+        One for each channel, within the bounds: what stands for missing points.
 
     """
 
@@ -245,11 +242,10 @@ class Picture:
     encoding
         Of an image. It must fit the channels of ``shape``.
     compressed
-        Of a ``CompressedImage``; ``encoding`` is then what it is decompressed to. Needs Pillow
-        (extra ``images``) in the policy's process.
+        Of a ``CompressedImage``; ``encoding`` is then what it is decompressed to. Needs the extra
+        ``images`` in the policy's process.
     invalid
-        For ``32FC1``: what stands for a pixel that measured nothing (NaN, infinite), within the
-        bounds.
+        For ``32FC1``: what stands for a pixel that measured nothing, within the bounds.
 
     """
 
@@ -283,7 +279,7 @@ class Lookup:
         Instead of ``topic`` and ``type``: the field is looked up in tf, in realtime, where
         ``tf2_ros`` is installed. ``fields`` or ``parts`` are those of a
         ``geometry_msgs/msg/Transform``. It is as old as the oldest of its moving links; a chain of
-        static links alone holds at any time, so that it is captured at its look-up and never ages.
+        static links alone never ages.
     target
         Frame that the transform is the pose in.
     source

@@ -72,7 +72,7 @@ KINDS: Mapping[str, AnomalyKind] = {
         ('silence', 75, 'the gate stopped because somebody was silent, late or blind'),
         ('stopped', 70, 'the gate stopped the robot'),
         ('rejected', 65, 'the gate rejected an action'),
-        ('judged_otherwise', 60, 'people say otherwise than the environment'),
+        ('judged_otherwise', 60, "a person's label contradicts the environment"),
         ('takeover', 50, 'a person had the robot'),
         ('missing', 45, 'a field of the observation had never come'),
         ('overrun', 40, 'the tick came before an action'),

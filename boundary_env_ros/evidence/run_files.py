@@ -5,17 +5,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.model import Contract, Pacing, TaskSpec
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import ContractError, DigestMismatch, RecordError
+from boundary_env_ros.errors import (
+    ContractError,
+    DigestMismatch,
+    MissingDependency,
+    RecordError,
+)
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
+from boundary_env_ros.storage.contract_file import (
+    installed_tasks,
+    LoadedContract,
+    loads,
+    make_task,
+)
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import LINES
 from boundary_env_ros.storage.reader import open_records
@@ -47,12 +58,15 @@ class Terms:
         The contract, and its task; None if they are not known.
     problem
         Why not, where that is the fault of the record.
+    missing
+        Why not, where that is for what is installed here.
 
     """
 
     contract: Contract | None = None
     task: Task | None = None
     problem: str = ''
+    missing: str = ''
 
 
 class Run:
@@ -161,12 +175,35 @@ class Run:
         text = self.contract_text()
         if not text:
             return Terms()
+        where, task_from = f'the contract of {self.path}', self._task_from()
         try:
-            where = f'the contract of {self.path}'
-            contract = loads(text, source=where, pacing=self._pacing()).contract
+            contract = loads(
+                text, source=where, pacing=self._pacing(), task_from=task_from or ('', '')
+            ).contract
         except ContractError as error:
             return Terms(problem=str(error))
+        if task_from is None and contract.task.name:
+            # Nothing says it: it is taken to be the version that is installed.
+            installed = installed_tasks().get(contract.task.name)
+            contract = _with_task_from(contract, installed)
+            first = self.first_transition()
+            is_other = first is not None and digest_of(contract) != first.id.digest
+            if installed is None or (self.is_lines and is_other):
+                return Terms(missing=_undecided(contract.task))
         return with_task(contract)
+
+    def _task_from(self) -> tuple[str, str] | None:
+        """Return the distribution and version that the task had, by the nodes of the record."""
+        first = self.first_transition()
+        if first is None or self.is_lines:
+            return None
+        try:
+            for node in self.source.records(ContractDescription):
+                if node.digest == first.id.digest:
+                    return node.task_distribution, node.task_version
+        except RecordError:
+            pass
+        return None
 
     def contract_text(self) -> str:
         """
@@ -199,10 +236,12 @@ class Run:
         first = self.first_transition()
         return None if first is None else first.pacing
 
-    def paced(self, contract: Contract) -> Contract:
-        """Return a contract under the pacing of this run."""
+    def recorded(self, contract: Contract) -> Contract:
+        """Return a contract under the pacing, and with the version of the task, of this run."""
         pacing = self._pacing()
-        return contract if pacing is None else contract.paced(pacing)
+        contract = contract if pacing is None else contract.paced(pacing)
+        first, then = self.first_transition(), _with_task_from(contract, self._task_from())
+        return then if first is not None and digest_of(then) == first.id.digest else contract
 
     def first_transition(self) -> Transition | None:
         """Return the first transition that can be read; None if there is none."""
@@ -242,13 +281,41 @@ def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:
 
 
 def with_task(contract: Contract | None) -> Terms:
-    """Return a contract with its task, if that is installed."""
+    """Return a contract with its task, if that is installed in the version of the contract."""
     if contract is None:
         return Terms()
+    task = contract.task
+    installed = installed_tasks().get(task.name)
+    if task.name and installed != (task.distribution, task.version):
+        return Terms(contract=contract, missing=_missing(task, installed))
     try:
         return Terms(contract=contract, task=make_task(contract))
-    except ContractError:
-        return Terms(contract=contract)
+    except (ContractError, MissingDependency) as error:
+        return Terms(contract=contract, missing=str(error))
+
+
+def _missing(task: TaskSpec, installed: tuple[str, str] | None) -> str:
+    got = f'got {" ".join(installed)} here' if installed else 'which is not installed here'
+    origin = f'{task.distribution} {task.version}'
+    return f'the task {task.name!r} of {origin} made this record, {got}: install {origin}'
+
+
+def _undecided(task: TaskSpec) -> str:
+    got = f'{task.distribution} {task.version} is' if task.version else 'none is'
+    return (
+        f'the steps have another digest than the contract: it is another file, or its task '
+        f'{task.name!r} had another version ({got} installed here); audit the bag, which tells it'
+    )
+
+
+def _with_task_from(contract: Contract, origin: tuple[str, str] | None) -> Contract:
+    """Return a contract whose task comes from a distribution and version; None: as it is."""
+    if origin is None:
+        return contract
+    distribution, version = origin
+    return replace(
+        contract, task=replace(contract.task, distribution=distribution, version=version)
+    )
 
 
 def contract_of(description: ContractDescription) -> LoadedContract:

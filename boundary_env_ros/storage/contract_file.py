@@ -149,8 +149,19 @@ def find(place: str | Path) -> Path:
     raise ContractError([problem], f'{name:.80}')
 
 
-def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) -> LoadedContract:
-    """Load a contract from the text of a file; see :func:`load`."""
+def loads(
+    text: str,
+    *,
+    source: str = 'contract',
+    pacing: Pacing | None = None,
+    task_from: tuple[str, str] | None = None,
+) -> LoadedContract:
+    """
+    Load a contract from the text of a file; see :func:`load`.
+
+    ``task_from`` is the distribution and version that its task had when a record was made: both
+    are in the digest. None: the installed ones.
+    """
     read = YamlText(text, source)
     if not isinstance(read.data, dict):
         told = _KINDS.get(type(read.data), 'a number')
@@ -161,7 +172,8 @@ def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) 
     contract: Contract | None = None
     problems: list[Problem] = []
     try:
-        contract = parse(read.data, lines=read.lines, source=source, tasks=installed_tasks())
+        tasks = installed_tasks() if task_from is None else None
+        contract = parse(read.data, lines=read.lines, source=source, tasks=tasks)
     except ContractError as error:
         # What stands where YAML was misread is said already.
         misread = [problem.path for problem in read.problems]
@@ -173,6 +185,10 @@ def loads(text: str, *, source: str = 'contract', pacing: Pacing | None = None) 
     if contract is None or read.problems:
         found = sorted([*read.problems, *problems], key=lambda problem: problem.line or math.inf)
         raise ContractError(found, source)
+    if task_from is not None and contract.task.name:
+        distribution, version = task_from
+        task = replace(contract.task, distribution=distribution, version=version)
+        contract = replace(contract, task=task)
     if pacing is not None:
         contract = contract.paced(pacing)
     return LoadedContract(

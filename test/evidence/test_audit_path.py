@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 import shutil
 import sqlite3
+from types import SimpleNamespace
 
 import pytest
 from record_maker import FROM_TOPICS, Piece, transitions_of
@@ -20,9 +21,10 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.audit.findings import AuditReport
+from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.summary.runs import summarise_path
+from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_index import status_of
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -30,6 +32,7 @@ from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.tasks.go_to_goal import GoToGoal
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from storage_wire import cdr, definition, message_cdr, type_of
@@ -253,6 +256,55 @@ def test_contract_that_was_changed_afterwards_is_named(run: RunFolder) -> None:
     report = audit_path(run.path)
     assert {'one-contract', 'command-in-bounds', 'ruling-recomputed'} <= rules_of(report)
     assert not report.ok
+
+
+def install_task(monkeypatch: pytest.MonkeyPatch, version: str = '') -> None:
+    """Pretend that the tasks are installed in another version; without one, not at all."""
+    origin = SimpleNamespace(name='boundary_env_ros', version=version)
+    there = SimpleNamespace(name='go_to_goal', dist=origin, load=lambda: GoToGoal)
+    monkeypatch.setattr(contract_file, 'entry_points', lambda **_: [there] if version else [])
+
+
+@pytest.mark.parametrize(
+    ('version', 'got'),
+    [('', 'which is not installed here'), ('0.0.9', 'got boundary-env-ros 0.0.9 here')],
+)
+@pytest.mark.parametrize('place', ['', 'bag'])
+def test_record_whose_task_is_not_installed_in_its_version_is_held_against_the_rest(
+    honest: Path,
+    loaded: LoadedContract,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    got: str,
+    place: str,
+) -> None:
+    install_task(monkeypatch, version)
+    report = audit_path(honest / place)
+    assert report.outcome is Outcome.CONSISTENT, f'\n{report}'
+    assert report.digest == loaded.digest
+    origin = f'{loaded.contract.task.distribution} {loaded.contract.task.version}'
+    why = f"the task 'go_to_goal' of {origin} made this record, {got}: install {origin}"
+    assert {item.rule for item in report.not_checked if item.why == why} >= {'task-recomputed'}
+    assert 'command-in-bounds' not in report.not_applied
+
+
+@pytest.mark.parametrize('version', ['', '0.0.9'])
+def test_lines_that_may_be_of_another_version_of_the_task_are_no_contradiction(
+    run: RunFolder, monkeypatch: pytest.MonkeyPatch, version: str
+) -> None:
+    install_task(monkeypatch, version)
+    report = audit_path(run.first_transition)
+    assert report.outcome is Outcome.CONSISTENT, f'\n{report}'
+    assert "its task 'go_to_goal' had another version" in str(report)
+
+
+def test_contract_given_under_another_version_of_the_task_is_that_of_the_record(
+    honest: Path, loaded: LoadedContract, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install_task(monkeypatch, '0.0.9')
+    given = contract_file.loads(loaded.text).contract
+    assert given.task.version == '0.0.9'
+    assert audit_path(honest, given).outcome is Outcome.CONSISTENT
 
 
 def test_contract_that_cannot_be_read_is_named(run: RunFolder) -> None:

@@ -116,8 +116,15 @@ def _seldom_collecting() -> Iterator[None]:
 
 def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> AuditReport:
     run = Run(path)
-    terms = run.terms() if contract is None else with_task(run.paced(contract))
-    auditor = Auditor(terms.contract, terms.task, run.topics, holes=run.holes, alone=run.is_alone)
+    terms = run.terms() if contract is None else with_task(run.recorded(contract))
+    auditor = Auditor(
+        terms.contract,
+        terms.task,
+        run.topics,
+        holes=run.holes,
+        alone=run.is_alone,
+        missing=terms.missing,
+    )
     if terms.problem:
         auditor.find(
             catalogue.RECORD_COMPLETE,

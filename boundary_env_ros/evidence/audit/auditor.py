@@ -52,6 +52,9 @@ LABELS = 1024
 DESCRIBED = 64
 
 
+#: Why there is no contract to hold the record against.
+NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
+
 #: Why it is not known whether a wrapper hides something.
 WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are UNKNOWN'
 
@@ -80,6 +83,8 @@ class Auditor:
         The log times between which messages were damaged, nanoseconds.
     alone
         Whether the record is one transition, without its neighbours.
+    missing
+        Why there is no contract or task; empty if nobody gave one.
 
     """
 
@@ -91,9 +96,12 @@ class Auditor:
         *,
         holes: Sequence[tuple[int, int]] = (),
         alone: bool = False,
+        missing: str = '',
     ) -> None:
         self._task = task
         self._alone = alone
+        self._missing = missing
+        self._has_topics = bool(topics)
         # The raw auditor looks at the same list: a hole that is filled is none for it either.
         self._holes = list(holes)
         self._raw: RawAuditor | None = None
@@ -120,10 +128,12 @@ class Auditor:
     def _lacking(self, of: Check | Rule) -> str:
         """Return what is missing to make a check, or to look at the raw messages for a rule."""
         if isinstance(of, Check) and of.contract and self._terms is None:
-            return 'the contract is not known: give the run folder, or the contract file'
+            return self._missing or NO_CONTRACT
         if of.task and self._task is None:
-            return 'the task is not installed, or not in the version of the contract'
+            return self._missing or 'the task of the contract is not known'
         if isinstance(of, Rule) and of.raw and self._raw is None:
+            if self._has_topics:
+                return self._missing or NO_CONTRACT
             return 'the record has no raw messages: audit the bag'
         if self._alone and (of.near or of is catalogue.RECORD_ENDED):
             return 'the record is one transition, without its neighbours: audit the run'

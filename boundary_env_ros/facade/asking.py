@@ -7,14 +7,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from gymnasium import spaces
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
+from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.errors import ResetNeeded
 from boundary_env_ros.facade.world import agent_of, World
 from boundary_env_ros.simulation.plugin_wire import to_reading
+from boundary_env_ros.storage.contract_file import make_task
 
 #: What is called with each event.
 Callback = Callable[[EnvironmentEvent], None]
@@ -33,6 +37,19 @@ class AsksWorld:
 
     _world: World | None
     _callbacks: tuple[tuple[EventKind | str | None, Callback], ...] = ()
+
+    @property
+    def contract(self) -> Contract:
+        """The contract that this environment keeps."""
+        raise NotImplementedError
+
+    @property
+    def reward_space(self) -> spaces.Dict:
+        """The space of each term of the reward of a step, by name."""
+        bounds = reward_space(make_task(self.contract))
+        return spaces.Dict(
+            {name: spaces.Box(low, high, (), np.float64) for name, (low, high) in bounds.items()}
+        )
 
     def on(self, kind: EventKind | str | None, callback: Callback) -> Callable[[], None]:
         """

@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 import json
 import threading
 from typing import Any
 
+import numpy as np
 from rclpy.callback_groups import CallbackGroup
 from sensor_msgs.msg import Image
 
@@ -19,12 +21,14 @@ from boundary_env_ros.core.contract.space_fields import (
     action_schema,
     fields_of,
     observation_schema,
+    reward_fields,
 )
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import Events, Happenings
+from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings, Push
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.session import Session
+from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
 from boundary_env_ros.core.service_requests import (
     action_of,
@@ -41,14 +45,16 @@ from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
+    LinkError,
     MissingDependency,
     PeerLost,
     RequestRejected,
     ResetNeeded,
     ResultCode,
 )
+from boundary_env_ros.facade.asking import WORLD
 from boundary_env_ros.facade.drawing import Drawing
-from boundary_env_ros.facade.rendering import VIEW
+from boundary_env_ros.facade.rendering import as_text, VIEW
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
@@ -56,10 +62,17 @@ from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
 from boundary_env_ros.ros.initial_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
+from boundary_env_ros.simulation.plugin_wire import to_reading
+from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.pixels import pixels_of
 
 # For the last answers, s.
 _LAST_WORD = 2.0
+
+# Episodes whose last step may be observed.
+_REMEMBERED = 64
+
+_MODES = ('rgb_array', 'ansi')
 
 
 class AgentServices:
@@ -90,8 +103,10 @@ class AgentServices:
         self._world: RosWorld | None = None
         self._session = Session()
         self._last: Transition | None = None
+        self._seen: OrderedDict[str, Transition] = OrderedDict()
         self._events = Events(contract, node.loaded.digest)
         self._first = FirstReadings(node, agent)
+        self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
         self._drawing: Drawing | MissingDependency
         try:
             self._drawing = Drawing(contract)
@@ -105,6 +120,7 @@ class AgentServices:
             (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
             (msg.Transition, names.TRANSITION, self._on_transition, names.RECORD),
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status, names.LATCHED_MANY),
+            (msg.EnvironmentEvent, names.PUSHED, self._on_pushed, names.RECORD),
         ):
             place = contract.topic_of(agent, topic)
             node.add_subscription(message, place, callback, qos, raw=True, rate=RATE)
@@ -115,6 +131,7 @@ class AgentServices:
             (srv.Observe, 'observe', self._observe),
             (srv.Spaces, 'spaces', self._spaces),
             (srv.Render, 'render', self._render),
+            (srv.Plan, 'plan', self._plan),
             (srv.Close, 'close', self._close),
         ):
             place = contract.topic_of(agent, f'{node.get_name()}/{name}')
@@ -168,6 +185,16 @@ class AgentServices:
             self._session.heard(status)
         self._say(self._events.status(status), status.stamp)
 
+    def _on_pushed(self, data: bytes) -> None:
+        told = from_bytes(EnvironmentEvent, data)
+        push = Push(
+            agent=self.agent,
+            event_type=told.event_type,
+            payload=told.payload,
+            reason=told.reason,
+        )
+        self._say(self._events.pushed(push), None)
+
     def _say(self, events: Happenings, at: ClockReading | None) -> None:
         for event in events:
             self._event.publish(to_msg(event, at or self._node.clock.now()))
@@ -183,6 +210,10 @@ class AgentServices:
             if not begins and last is not None and transition.closed.steady <= last.closed.steady:
                 return
             self._last = transition
+            self._seen[transition.id.episode_id] = transition
+            self._seen.move_to_end(transition.id.episode_id)
+            while len(self._seen) > _REMEMBERED:
+                self._seen.popitem(last=False)
             if isinstance(self._drawing, Drawing):
                 if transition.kind is Kind.RESET:
                     self._drawing.restart()
@@ -236,6 +267,8 @@ class AgentServices:
             episode_id=episode_id,
             observation=_observation(transition),
             transition=[to_msg(transition, transition.closed)],
+            info=transition.info,
+            baseline=[to_msg(field) for field in (*transition.after, *self._first.measured())],
         )
 
     def _begin(self, world: RosWorld, request: Any, options: Any) -> Transition:
@@ -286,9 +319,7 @@ class AgentServices:
             )
             closed = self._step_once(world, request.episode_id, wanted)
         return srv.Step.Response(
-            observation=_observation(closed[-1]),
-            transitions=[to_msg(each, each.closed) for each in closed],
-            done=bool(closed[-1].ending),
+            **_snapshot(closed), transitions=[to_msg(each, each.closed) for each in closed]
         )
 
     def _batch_step(self, request: Any) -> Any:
@@ -312,14 +343,14 @@ class AgentServices:
         return srv.BatchStep.Response(
             result=result,
             completed=completed,
-            observation=_observation(closed[-1]),
+            **_snapshot(closed),
             transitions=[to_msg(each, each.closed) for each in closed],
-            done=bool(closed[-1].ending),
         )
 
     def _observe(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
-        return srv.Observe.Response(observation=_observation(self._newest()))
+        last = self._newest(request.episode_id)
+        return srv.Observe.Response(**_snapshot((last,)), transition=[to_msg(last, last.closed)])
 
     def _spaces(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
@@ -336,20 +367,70 @@ class AgentServices:
             privileged=[to_msg(field) for field in fields_of(contract.privileged)],
             observation_schema=json.dumps(observation_schema(contract), allow_nan=False),
             action_schema=json.dumps(action_schema(contract), allow_nan=False),
+            reward=[to_msg(field) for field in self._rewards],
+            static_model=json.dumps(self._static_model()),
             baseline=[to_msg(field) for field in baseline],
         )
 
     def _render(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
+        if request.mode not in ('', *_MODES):
+            raise RequestRejected(
+                f'Unknown mode (expected {", ".join(_MODES)}, got {request.mode!r}).'
+            )
         cameras = {spec.name: spec for spec in image_fields(self.contract)}
         source = request.source or next(iter(cameras), VIEW)
-        if source == VIEW and VIEW not in cameras:
-            return srv.Render.Response(image=self._view())
-        if source not in cameras:
+        if source not in (*cameras, VIEW, WORLD):
             raise RequestRejected(
-                f'Unknown source (expected {", ".join((*cameras, VIEW))}, got {source!r}).'
+                f'Unknown source (expected {", ".join((*cameras, VIEW, WORLD))}, got {source!r}).'
             )
-        return srv.Render.Response(image=self._picture(cameras[source]))
+        if source == WORLD:
+            return self._by_world(request.mode or _MODES[0])
+        if request.mode == 'ansi':
+            return srv.Render.Response(text=as_text(self.contract, self._newest()))
+        if source in cameras:
+            return srv.Render.Response(image=self._picture(cameras[source]))
+        return srv.Render.Response(image=self._view())
+
+    def _by_world(self, mode: str) -> Any:
+        answer = self._ask('render', mode=mode)
+        if 'text' in answer:
+            return srv.Render.Response(text=answer['text'])
+        return srv.Render.Response(image=_image(np.asarray(to_reading(answer['pixels']))))
+
+    def _plan(self, request: Any) -> Any:
+        self._refuse_inactive(request.agent)
+        if request.episode_id:
+            newest = self._newest().id.episode_id
+            if request.episode_id != newest:
+                raise self._unknown(request.episode_id)
+        plan = ''
+        if request.goal:
+            plan = json.dumps(self._ask('plan', query=options_of(request.goal))['plan'])
+        try:
+            affordances = self._ask('affordances')['affordances']
+        except RequestRejected:
+            if not plan:
+                raise
+            affordances = []
+        return srv.Plan.Response(
+            plan=plan,
+            affordances=[
+                msg.Affordance(**{**each, 'parameters': json.dumps(each['parameters'])})
+                for each in affordances
+            ],
+        )
+
+    def _ask(self, method: str, **arguments: Any) -> dict[str, Any]:
+        return self.world.ask(method, {'agent': self.agent, **arguments})
+
+    def _static_model(self) -> dict[str, Any]:
+        """Return what of the world never changes; nothing, if nobody tells."""
+        try:
+            model: dict[str, Any] = self._ask('describe')['static_model']
+        except LinkError:
+            return {}
+        return model
 
     def _picture(self, spec: FieldSpec) -> Image:
         message = self.world.newest_image(self.agent, spec.name)
@@ -386,9 +467,19 @@ class AgentServices:
         _ = self.world
         refuse_another_agent(agent, self.agent)
 
-    def _newest(self) -> Transition:
+    def _unknown(self, episode_id: str) -> RequestRejected:
+        return RequestRejected(
+            f'Unknown episode (expected one of the last {_REMEMBERED}, got {episode_id}). '
+            'Name the episode that the answer to your reset named.',
+            ResultCode.UNKNOWN_EPISODE,
+        )
+
+    def _newest(self, episode_id: str = '') -> Transition:
+        """Return the last transition, of an episode or of all."""
         with self._lock:
-            last = self._last
+            last = self._seen.get(episode_id) if episode_id else self._last
+        if last is None and episode_id:
+            raise self._unknown(episode_id)
         if last is None:
             raise ResetNeeded(
                 'No episode was observed yet. '
@@ -399,6 +490,19 @@ class AgentServices:
 
 def _result(error: BoundaryError) -> Any:
     return msg.Result(code=int(code_of(error)), message=str(error))
+
+
+def _snapshot(closed: Sequence[Transition]) -> dict[str, Any]:
+    """Return what every answer says of what was closed: observation, reward, flags and info."""
+    last = closed[-1]
+    return {
+        'observation': _observation(last),
+        'reward': sum(each.reward for each in closed),
+        'terminated': last.terminated,
+        'truncated': last.truncated,
+        'info': last.info,
+        'done': bool(last.ending),
+    }
 
 
 def _observation(transition: Transition) -> Any:

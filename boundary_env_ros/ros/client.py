@@ -22,7 +22,7 @@ import uuid
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
+from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
 from boundary_env_ros.core.service_requests import (
     metadata_pairs,
     numbers_of,
@@ -105,7 +105,7 @@ class BoundaryClient:
         self._terminated = ''  # the last episode that ended, of any client
         self._done = True
         self._closed = self._met = False
-        self._callbacks: list[tuple[EventKind | None, Callback]] = []
+        self._callbacks: list[tuple[EventKind | str | None, Callback]] = []
         self._lock = threading.Lock()  # of what a call and an event both change
         self._events: SimpleQueue[EnvironmentEvent | None] = SimpleQueue()
         # A callback that never returns must not keep the process.
@@ -123,6 +123,7 @@ class BoundaryClient:
                 (srv.BatchStep, names.BATCH_STEP),
                 (srv.Observe, names.OBSERVE),
                 (srv.Render, names.RENDER),
+                (srv.Plan, names.PLAN),
                 (srv.EvaluateActions, names.EVALUATE_ACTIONS),
                 (srv.Close, names.CLOSE),
                 (srv.Spaces, names.SPACES),
@@ -282,25 +283,56 @@ class BoundaryClient:
             self._done = self._done or (answer.done and episode_id == self.episode_id)
         return answer
 
-    def observe(self, *, timeout: float | None = None) -> Any:
-        """Return the answer of ``Observe``, the latest observation; ResetNeeded before any."""
-        return self._call(names.OBSERVE, timeout, agent=self._agent)
+    def observe(self, episode_id: str = '', *, timeout: float | None = None) -> Any:
+        """
+        Return the answer of ``Observe``, which is like that of a step; ResetNeeded before any.
+
+        Parameters
+        ----------
+        episode_id
+            The episode; empty: the latest, whoever's it is.
+
+        """
+        return self._call(names.OBSERVE, timeout, agent=self._agent, episode_id=episode_id)
 
     def spaces(self, *, timeout: float | None = None) -> Any:
         """Return the answer of ``Spaces``: the spaces, and the first readings of the sensors."""
         return self._call(names.SPACES, timeout, agent=self._agent)
 
-    def render(self, source: str = '', *, timeout: float | None = None) -> npt.NDArray[np.uint8]:
+    def plan(
+        self, goal: Mapping[str, object] | None = None, *, timeout: float | None = None
+    ) -> Any:
         """
-        Return a picture of the present state, shape (height, width, 3), RGB, uint8.
+        Return the answer of ``Plan``: what can be done now, and a plan if a goal is given.
+
+        Raises
+        ------
+        RequestRejected
+            If the world is no plugin that can tell.
+
+        """
+        text = options_text(goal) if goal else ''
+        return self._call(names.PLAN, timeout, agent=self._agent, goal=text)
+
+    def render(
+        self, source: str = '', mode: str = 'rgb_array', *, timeout: float | None = None
+    ) -> npt.NDArray[np.uint8] | str:
+        """
+        Return a picture of the present state, shape (height, width, 3), RGB, uint8, or a text.
 
         Parameters
         ----------
         source
-            An image field, or ``view`` for a drawn one; default: the first camera, else the view.
+            An image field, ``view`` for a drawn one, or ``world`` for what a plugin draws;
+            default: the first camera, else the view.
+        mode
+            ``'rgb_array'``, or ``'ansi'`` for a text.
 
         """
-        image = self._call(names.RENDER, timeout, agent=self._agent, source=source).image
+        answer = self._call(names.RENDER, timeout, agent=self._agent, source=source, mode=mode)
+        if mode == 'ansi':
+            return str(answer.text)
+        image = answer.image
         pixels: npt.NDArray[np.uint8] = np.frombuffer(image.data, np.uint8).copy()
         return pixels.reshape(image.height, image.width, 3)
 
@@ -337,9 +369,11 @@ class BoundaryClient:
 
     # Events --------------------------------------------------------------------------------------
 
-    def on(self, kind: EventKind | None, callback: Callback) -> Callable[[], None]:
+    def on(self, kind: EventKind | str | None, callback: Callback) -> Callable[[], None]:
         """
         Call back with every event of a kind (None: of any), whoever's episode it is of.
+
+        A word is the ``event_type`` of what a plugin pushes.
 
         One event after the other, on a thread of their own: a callback may call the client. What a
         callback raises is logged, and the next event is told all the same.
@@ -371,7 +405,7 @@ class BoundaryClient:
     def _tell(self) -> None:
         while (event := self._events.get()) is not None:
             for kind, callback in self._callbacks:
-                if kind not in (None, event.kind):
+                if not is_of(event, kind):
                     continue
                 try:
                     callback(event)

@@ -119,5 +119,9 @@ class FirstReadings:
         if not self._sight.latest and not self._measured:
             return ()
         view = self._sight.view(StepId(digest='', agent=''), now)
-        measured = (replace(f, age=age_of(f.captured, now)) for f in self._measured.values())
-        return (*view.observation.fields, *measured)
+        return (*view.observation.fields, *self.measured())
+
+    def measured(self) -> tuple[ObservationField, ...]:
+        """Return the first measured state of every group of the action that has come."""
+        now = self._node.clock.now()
+        return tuple(replace(f, age=age_of(f.captured, now)) for f in self._measured.values())

@@ -94,7 +94,9 @@ class ResetClient:
         match effect:
             case ResetWorld():
                 target = [to_msg(values) for values in effect.target]
-                request = srv.ResetWorld.Request(seed=effect.seed, target=target)
+                request = srv.ResetWorld.Request(
+                    seed=effect.seed, target=target, options=effect.options
+                )
                 self._ask(self._world, request, self._world_answered)
             case CallService(service=service):
                 kind, client = self._services[service]
@@ -134,6 +136,7 @@ class ResetClient:
                 achieved=tuple(from_msg(NamedValues, values) for values in response.achieved),
                 completed=response.completed.sec * NANOSECONDS + response.completed.nanosec,
                 confirmed_by=self._node.contract.episode.reset.service,
+                info=response.info,
             )
         )
 

@@ -5,10 +5,12 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+import json
 import os
+import time
 from typing import Any
 import uuid
 
@@ -19,13 +21,35 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import BoundaryError, LinkError
+from boundary_env_ros.errors import (
+    BoundaryError,
+    error_of,
+    LinkError,
+    LinkTimeout,
+    RequestRejected,
+    ResultCode,
+)
 from boundary_env_ros.facade.steps import as_request, closed_by, StepRequest, StepResult
-from boundary_env_ros.facade.world import check_actions, check_running, due, stepped_agents
+from boundary_env_ros.facade.world import (
+    check_actions,
+    check_legal,
+    check_running,
+    due,
+    stepped_agents,
+)
+from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
+from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_for
 from boundary_env_ros.ros.executors import fastest_executor
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.storage.contract_file import LoadedContract
+
+# For a simulated robot that is there to be found, and for what it is asked, s.
+_FOUND, _ANSWERED = 2.0, 10.0
+
+# Between two looks for an answer, s.
+_SLICE = 0.05
 
 #: How long one agent of several is looked at before the next, s.
 _TURN = 0.02
@@ -101,6 +125,8 @@ class RosWorld:
                 )
                 for each in agents
             }
+            self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
+            self._can: frozenset[str] | None = None
             made.pop_all()
         # After, so before, the closing of the node: a script that ends without close() must not
         # leave its episode to a timeout.
@@ -140,7 +166,9 @@ class RosWorld:
                 each.ask_begin(seed=seed, options=options, wrappers=wrappers, client=client)
             for each in clients:
                 each.arm()
-            return {agent: each.finish_begin() for agent, each in self._clients.items()}
+            begun = {agent: each.finish_begin() for agent, each in self._clients.items()}
+            self._look_what_it_can()
+            return begun
         except BoundaryError:
             # What was begun halfway must not keep the next one out.
             self.abandon()
@@ -159,6 +187,9 @@ class RosWorld:
             if passed and not self.running:
                 return dict.fromkeys(running, passed)
         check_actions(self._contract, self._last(running), wanted)
+        if self._can and 'check' in self._can:
+            for agent, each in wanted.items():
+                check_legal(self._contract, agent, each.action, self.ask)
         requests = {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
         for agent in running:
             if agent not in requests:
@@ -262,6 +293,38 @@ class RosWorld:
         check_running(self.running)
         return {agent: self._clients[agent].observe() for agent in self.running}
 
+    def ask(self, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+        """
+        Ask the plugin of a simulated robot; see :meth:`.plugin_robot.PluginRobot.ask`.
+
+        Raises
+        ------
+        RequestRejected
+            If nobody answers that.
+        LinkTimeout
+            If no answer comes.
+
+        """
+        self._check_open()
+        return ask_world(
+            self._asked, method, arguments, wait=spinning(lambda: self._own.spin(_SLICE))
+        )
+
+    def _look_what_it_can(self) -> None:
+        """Ask a simulated robot, once, whether it tells what is not legal."""
+        if self._can is not None:
+            return
+        until = time.monotonic() + _FOUND
+        place = self._own.node.get_namespace()
+        while (
+            (SIMULATED, place) in self._own.node.get_node_names_and_namespaces()
+            and not self._asked.service_is_ready()
+            and time.monotonic() < until
+        ):
+            self._own.spin(_SLICE)
+        if self._asked.service_is_ready():
+            self._can = frozenset(self.ask('describe', {})['can'])
+
     def newest_image(self, agent: str, name: str) -> Any | None:
         """Return the newest message of an image field since the episode began; None: none came."""
         return self._clients[agent].newest_image(name)
@@ -285,6 +348,54 @@ class RosWorld:
     def _check_open(self) -> None:
         if self._own.closed:
             raise LinkError('The world is closed. Create a new one.')
+
+
+#: The node that may be asked.
+SIMULATED = 'simulated_robot'
+
+
+def ask_world(
+    client: Any,
+    method: str,
+    arguments: Mapping[str, object],
+    *,
+    wait: Callable[[Any, float], bool] = wait_for,
+) -> dict[str, Any]:
+    """
+    Ask a simulated robot for what its topics do not tell.
+
+    Parameters
+    ----------
+    client
+        Client of ``AskWorld``.
+    method, arguments
+        See :meth:`.plugin_robot.PluginRobot.ask`.
+    wait
+        See :func:`.call_with_retry.ask`.
+
+    Raises
+    ------
+    RequestRejected
+        If nobody answers that.
+    LinkTimeout
+        If no answer comes.
+
+    """
+    if not client.service_is_ready():
+        raise RequestRejected(
+            f'Nobody can be asked for {method!r} (expected the node {SIMULATED}, with a plugin, '
+            f'got no service {client.srv_name}).',
+            ResultCode.UNSUPPORTED,
+        )
+    request = srv.AskWorld.Request(method=method, arguments=json.dumps(arguments))
+    until = time.monotonic() + _ANSWERED
+    answer = ask(client, request, until=until, patience=_FOUND, wait=wait)
+    if answer is None:
+        raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
+    if answer.result.code:
+        raise error_of(answer.result.code, answer.result.message)
+    found: dict[str, Any] = json.loads(answer.answer)
+    return found
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

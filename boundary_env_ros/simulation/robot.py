@@ -122,12 +122,26 @@ def ask(robot: SimulatedRobot, method: str, arguments: Mapping[str, object]) -> 
     """
     Ask a robot; see :meth:`AskableRobot.ask`.
 
+    Parameters
+    ----------
+    robot
+        Any robot.
+    method
+        What is asked for; ``'describe'`` is answered for every robot: what it ``can``, and its
+        ``static_model``.
+    arguments
+        By name.
+
     Raises
     ------
     RequestRejected
         If it does not answer that.
 
     """
+    if method == 'describe':
+        if not isinstance(robot, AskableRobot):
+            return {'can': [], 'static_model': {}}
+        return {'can': sorted(robot.can), 'static_model': dict(robot.static_model)}
     if not isinstance(robot, AskableRobot):
         raise RequestRejected(
             f'The robot has no {method!r} (expected a robot around a plugin, got '

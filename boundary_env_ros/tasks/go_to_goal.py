@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import math
-from typing import cast
+from typing import cast, ClassVar
 
 import numpy as np
 
@@ -45,6 +45,14 @@ class GoToGoal:
     ``goal`` ([x, y]).
 
     """
+
+    #: Bounds of each term of the reward of a step.
+    reward_space: ClassVar[dict[str, tuple[float, float]]] = {
+        'progress': (-math.inf, math.inf),
+        'time': (-math.inf, 0.0),
+        'turning': (-math.inf, 0.0),
+        'goal': (0.0, 1.0),
+    }
 
     def __init__(
         self,

@@ -31,6 +31,9 @@ class NamedRewards:
     ----------
     rewards
         Names of the rewards, in the order of the field.
+    bounds
+        By name ``[least, greatest]``, what a step can bring of a reward; one that is missing has
+        none.
     field
         The field, in ``state`` of the contract.
     start
@@ -47,11 +50,21 @@ class NamedRewards:
         self,
         *,
         rewards: Sequence[str],
+        bounds: Mapping[str, Sequence[float]] | None = None,
         field: str = 'outcome',
         start: Mapping[str, Mapping[str, Sequence[float | str]]] | None = None,
         options: Sequence[str] = (),
     ) -> None:
         self._rewards = tuple(rewards)
+        given = bounds or {}
+        strangers = sorted(set(given) - set(rewards))
+        if strangers:
+            raise BoundaryError(
+                f'bounds: expected names of rewards ({", ".join(rewards)}), got '
+                f'{", ".join(strangers)}.'
+            )
+        unbounded = (-math.inf, math.inf)
+        self.reward_space = {n: _bounds(n, given.get(n, unbounded)) for n in rewards}
         self._field = field
         self._options = tuple(options)
         if len(set(self._rewards)) != len(self._rewards) or not all(self._rewards):
@@ -100,6 +113,16 @@ class NamedRewards:
                 f'{", ".join(values)}).'
             )
         return found
+
+
+def _bounds(name: str, given: Sequence[float]) -> tuple[float, float]:
+    try:
+        low, high = map(float, given)
+    except (TypeError, ValueError):
+        low, high = math.nan, math.nan
+    if not low <= high:
+        raise BoundaryError(f'bounds.{name}: expected [least, greatest], got {given!r}.')
+    return low, high
 
 
 class _Box:

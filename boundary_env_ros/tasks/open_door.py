@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import math
-from typing import cast
+from typing import cast, ClassVar
 
 import numpy as np
 
@@ -61,6 +61,14 @@ class OpenDoor:
     ``handle`` (values as above).
 
     """
+
+    #: Bounds of each term of the reward of a step.
+    reward_space: ClassVar[dict[str, tuple[float, float]]] = {
+        'approach': (-math.inf, math.inf),
+        'opening': (-math.inf, math.inf),
+        'effort': (-math.inf, 0.0),
+        'opened': (0.0, 1.0),
+    }
 
     def __init__(
         self,

@@ -62,6 +62,7 @@ class SwapPlaces:
             )
         self._scenarios = tuple(scenarios)
         self._collision_cost = collision_cost
+        self.reward_space = {**GoToGoal.reward_space, COLLISION: (-collision_cost, 0.0)}
         agents = {name: sorted(places) for name, places in scenarios.items()}
         first = agents[self._scenarios[0]]
         for name, found in agents.items():

@@ -85,8 +85,8 @@ def test_page_names_the_services_of_the_node(node: str) -> None:
 
 
 def test_nodes_without_a_service_of_their_own_are_known() -> None:
-    # What these two serve is named by the contract, or by Gazebo's bridge.
-    assert {node for node in NODES if not _served(node)} == {'simulated_robot', 'gazebo_bridge'}
+    # What it serves is named by the contract, or by Gazebo's bridge.
+    assert {node for node in NODES if not _served(node)} == {'gazebo_bridge'}
 
 
 @pytest.mark.parametrize('node', NODES)

@@ -14,6 +14,7 @@ import sys
 import time
 from typing import Any
 
+from gymnasium import spaces
 import numpy as np
 import odd_plugins
 import pytest
@@ -420,3 +421,23 @@ def test_process_ends_when_whoever_started_it_is_killed(file: Path, plugin: str)
         pid = int(parent.stdout.readline())
         parent.kill()
     assert gone(pid)
+
+
+def test_reward_has_a_declared_space_and_one_beyond_it_ends_the_episode(
+    make: Callable[..., PluginRobot], write: Callable[..., Path]
+) -> None:
+    data = contract_data()
+    data['task']['parameters']['bounds'] = {'way': [-0.2, 0.2], 'cost': [-0.25, 0.0]}
+    file = write(data)
+    env = BoundaryEnv(file, world='embedded', robot=make(contract=file))
+    assert dict(env.reward_space) == {
+        'way': spaces.Box(-0.2, 0.2, (), np.float64),
+        'cost': spaces.Box(-0.25, 0.0, (), np.float64),
+    }
+    env.reset(seed=1, options={'start': [0.0]})
+    *_, truncated, _ = env.step(np.array([1.0], np.float32))
+    assert not truncated
+    *_, truncated, info = env.step(np.array([3.0], np.float32))
+    assert (truncated, info['ending']) == (True, 'task_failed')
+    assert 'way (-0.2, 0.2), cost (-0.25, 0.0)), got way 0.3' in info['message']
+    env.close()

@@ -93,6 +93,22 @@ def _source(spec: FieldSpec) -> str:
     return f'{spec.topic} {spec.type}' if spec.topic else 'tf'
 
 
+def reward_fields(space: Mapping[str, tuple[float, float]], task: str) -> tuple[SpaceField, ...]:
+    """Return the terms of the reward, each with its bounds, as fields of a space."""
+    return tuple(
+        SpaceField(
+            name=name,
+            kind=SpaceKind.BOX,
+            dtype='float64',
+            shape=(),
+            low=(low,),
+            high=(high,),
+            source=f'task:{task}',
+        )
+        for name, (low, high) in space.items()
+    )
+
+
 def action_fields(contract: Contract) -> tuple[SpaceField, ...]:
     """Return the groups of the action as fields of a space, in their order."""
     return tuple(_group(group) for group in contract.action)

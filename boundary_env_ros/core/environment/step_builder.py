@@ -13,7 +13,7 @@ from boundary_env_ros.core.environment.actuation import Actuation, Execution
 from boundary_env_ros.core.environment.endings import foremost, TASK_FAILED, TIME_LIMIT
 from boundary_env_ros.core.environment.observation import Observation, ObservationField
 from boundary_env_ros.core.environment.reset import by_name
-from boundary_env_ros.core.environment.task import judge, Outcome, StepView, Task
+from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Reason, Trigger, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import Stamp
@@ -141,6 +141,7 @@ def close(
     found = dict(endings)
     try:
         outcome = judge(task, contract, _step_view(step, decision))
+        check_rewards(task, contract, outcome)
     except TaskFailed as error:
         # The task is a user's code: that it fails ends the episode, not the environment.
         outcome = Outcome()

@@ -24,6 +24,9 @@ from boundary_env_ros.errors import BoundaryError, TaskFailed
 
 T = TypeVar('T')
 
+# A reward may be beyond its bounds by so much, for sums that are rounded.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepView:
@@ -75,7 +78,13 @@ class Outcome:
 
 
 class Task(Protocol):
-    """The protocol of a task; see :mod:`boundary_env_ros.tasks` for the shipped ones."""
+    """
+    The protocol of a task; see :mod:`boundary_env_ros.tasks` for the shipped ones.
+
+    A task may declare the bounds of each term of its reward, for one step, as an attribute
+    ``reward_space``, ``{'progress': (-0.1, 0.1), 'goal': (0.0, 1.0)}``. A term that is not in it,
+    or out of its bounds, ends the episode as ``task_failed``.
+    """
 
     def sample_reset(
         self, rng: np.random.Generator, options: Mapping[str, object]
@@ -121,6 +130,12 @@ class NoTask:
     def judge(self, step: StepView) -> Outcome:
         """Return no reward, and no ending."""
         return Outcome()
+
+
+def reward_space(task: Task) -> Mapping[str, tuple[float, float]]:
+    """Return the bounds of each term of the reward; of a task that declares none, of its sum."""
+    declared: Mapping[str, tuple[float, float]] = getattr(task, 'reward_space', {})
+    return declared or {'reward': (-math.inf, math.inf)}
 
 
 def sample(
@@ -195,6 +210,27 @@ def judge(task: Task, contract: Contract, step: StepView) -> Outcome:
             f'got {outcome.ending!r}; declare it under episode.endings'
         )
     return outcome
+
+
+def check_rewards(task: Task, contract: Contract, outcome: Outcome) -> None:
+    """
+    Refuse a reward that is not in the space that the task declares.
+
+    Raises
+    ------
+    TaskFailed
+        If there is one.
+
+    """
+    declared = getattr(task, 'reward_space', {})
+    for term in outcome.terms if declared else ():
+        low, high = declared.get(term.name, (math.inf, -math.inf))
+        if not low - _ROUNDING <= term.value <= high + _ROUNDING:
+            known = ', '.join(f'{name} {bounds}' for name, bounds in declared.items())
+            raise TaskFailed(
+                f'the task {contract.task.name!r}: expected a reward in its space ({known}), '
+                f'got {term.name} {term.value:g}'
+            )
 
 
 def _call(where: str, call: Callable[[], T]) -> T:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+import json
 import math
 import sys
 from typing import Any
@@ -21,7 +22,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, SimulationFailed
+from boundary_env_ros.errors import BoundaryError, code_of, SimulationFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
@@ -37,6 +38,8 @@ from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.robot import (
+    ask,
+    AskableRobot,
     Emission,
     make_robot,
     report_of,
@@ -47,6 +50,8 @@ from boundary_env_ros.simulation.robot import (
 # How often the world catches up with the clock in realtime, s; sensor messages are late by up to
 # that.
 _REALTIME_PERIOD = 0.005
+# Between two looks for what a plugin has pushed, s.
+_PUSH_PERIOD = 0.05
 # A world that fell behind by more than this does not catch up: its past would be simulated in one
 # breath, and no command could reach it meanwhile.
 _MOST_CATCHING_UP = NANOSECONDS // 2
@@ -70,6 +75,7 @@ class SimulatedRobotNode(ContractNode):
         )
         self._robot: SimulatedRobot | None = None
         self._outgoing: dict[str, Any] = {}
+        self._pushed: dict[str, Any] = {}
         self._pending: list[SimStepRequest] = []
         self._commanded: dict[str, float] = {}
         self._now = 0
@@ -96,6 +102,14 @@ class SimulatedRobotNode(ContractNode):
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             self.add_service(srv.ResetWorld, service, self._on_reset)
+        self.add_service(srv.AskWorld, names.ASK_WORLD, self._on_ask)
+        self._pushed = {
+            agent: self.add_publisher(
+                msg.EnvironmentEvent, self.topic_of(agent, names.PUSHED), names.RECORD
+            )
+            for agent in contract.agents
+            if isinstance(self._robot, AskableRobot)
+        }
         self._stop = ReleasedStop(self)
         self._clock_publisher = None
         if contract.sim_time:
@@ -139,6 +153,8 @@ class SimulatedRobotNode(ContractNode):
         """Let the world run: by its own timer in realtime; in lockstep when asked."""
         self._active = True
         self._steady = self.clock.now().steady
+        if self._pushed:
+            self.every(_PUSH_PERIOD, self._push)
         if self.contract.pacing is Pacing.REALTIME:
             self._catch_up_to(self._target())
             self.every(_REALTIME_PERIOD, self._on_timer)
@@ -155,6 +171,7 @@ class SimulatedRobotNode(ContractNode):
     def cleanup(self) -> None:
         """Let go of the world."""
         self._outgoing = {}
+        self._pushed = {}
         self._robot = None
         self._pending = []
 
@@ -277,6 +294,7 @@ class SimulatedRobotNode(ContractNode):
             topic: stamp if math.isfinite(stamp) else 0 for topic, stamp in self._commanded.items()
         }
         emissions = self._advance(self._now + wishes[-1].duration)
+        self._push()
         self._say_time()
         for wish in wishes:
             self._report(wish.id, emissions)
@@ -291,7 +309,8 @@ class SimulatedRobotNode(ContractNode):
         own = emissions
         if len(self.contract.agents) > 1:
             own = tuple(e for e in emissions if e.topic.startswith(f'{id_.agent}/'))
-        report = report_of(id_, own, self._failed, self._resolved)
+        said = self.robot.info(id_.agent) if isinstance(self.robot, AskableRobot) else ''
+        report = report_of(id_, own, self._failed, self._resolved, info=said)
         self._advanced[id_.agent].publish(to_bytes(report, self._now))
 
     # Reset ---------------------------------------------------------------------------------------
@@ -308,6 +327,7 @@ class SimulatedRobotNode(ContractNode):
             ResetWorld(
                 seed=request.seed,
                 target=tuple(from_msg(NamedValues, values) for values in request.target),
+                options=request.options,
             ),
             self._now,
         )
@@ -318,7 +338,39 @@ class SimulatedRobotNode(ContractNode):
         self._failed = ''
         response.achieved = [to_msg(values) for values in answer.achieved]
         set_time(response.completed, answer.completed)
+        response.info = answer.info
         return response
+
+    # Beside the steps ----------------------------------------------------------------------------
+
+    def _on_ask(self, request: Any, response: Any) -> Any:
+        """Answer what more than its topics a robot can tell, if it can."""
+        try:
+            arguments = {'agent': request.agent, **json.loads(request.arguments or '{}')}
+            response.answer = json.dumps(ask(self.robot, request.method, arguments))
+        except BoundaryError as error:
+            response.result = msg.Result(code=int(code_of(error)), message=str(error))
+        except (TypeError, ValueError) as error:
+            response.result = msg.Result(
+                code=msg.Result.INVALID_ARGUMENT,
+                message=f'Wrong arguments (expected a JSON object, got {error}).',
+            )
+        return response
+
+    def _push(self) -> None:
+        """Publish what a plugin has pushed; the policy server says in which episode and step."""
+        if not isinstance(self._robot, AskableRobot):
+            return
+        for push in self._robot.pushed():
+            self._pushed[push.agent].publish(
+                msg.EnvironmentEvent(
+                    id=msg.StepId(agent=push.agent),
+                    kind=msg.EnvironmentEvent.KIND_PLUGIN,
+                    event_type=push.event_type,
+                    payload=push.payload,
+                    reason=push.reason,
+                )
+            )
 
 
 def main() -> int:

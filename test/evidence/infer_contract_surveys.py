@@ -43,9 +43,7 @@ def odometry(**keys: Any) -> TopicSurvey:
         type=ODOMETRY,
         messages=90,
         rate=50.0,
-        longest_gap=0.03,
         stamped=90,
-        age=0.01,
         spans=spans,
     )
     return replace(seen, **keys)

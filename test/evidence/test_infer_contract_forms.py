@@ -4,15 +4,12 @@
 
 from __future__ import annotations
 
-import io
 import math
-from types import SimpleNamespace
 from typing import Any
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from infer_contract_surveys import drafted, GROUP, number, observed
-import PIL.Image
+from infer_contract_surveys import drafted, GROUP, number
 import pytest
 import yaml
 
@@ -33,41 +30,17 @@ from boundary_env_ros.storage.contract_file import loads
     ('form', 'says'),
     [
         (ImageForm(height=2, width=3, encoding='yuv422'), "its encoding 'yuv422' is none"),
-        (ImageForm(height=0, width=0, encoding=''), 'the size of its images cannot be told'),
-        (
-            ImageForm(height=2, width=3, encoding='', compressed='16UC1; compressedDepth png'),
-            'compressedDepth images have a head',
-        ),
-        (ImageForm(height=2, width=3, encoding='rgb8', compressed='webp'), "its format 'webp'"),
+        (ImageForm(height=0, width=0, encoding='rgb8'), '0x0 is no size of an image'),
     ],
 )
 def test_image_that_no_contract_knows_is_left_out(form: ImageForm, says: str) -> None:
     image = TopicSurvey(
         name='/image',
-        type='sensor_msgs/msg/CompressedImage' if form.compressed else 'sensor_msgs/msg/Image',
+        type='sensor_msgs/msg/Image',
         messages=1,
         image=form,
     )
     assert says in drafted(number(), image)[0].replace('\n# ', ' ')
-
-
-@pytest.mark.parametrize('kind', ['JPEG', 'PNG'])
-@pytest.mark.parametrize(('mode', 'channels'), [('RGB', 3), ('L', 1)])
-def test_size_of_a_compressed_image_is_read_from_its_head(
-    kind: str, mode: str, channels: int
-) -> None:
-    written_to = io.BytesIO()
-    PIL.Image.new(mode, (31, 17)).save(written_to, kind)
-    data = written_to.getvalue()
-    image = SimpleNamespace(
-        header=SimpleNamespace(stamp=SimpleNamespace(sec=1, nanosec=0), frame_id='eye'),
-        format=kind.lower(),
-        data=data,
-    )
-    seen = observed('/eye/compressed', 'sensor_msgs/msg/CompressedImage', [image, image])
-    field = drafted(seen)[1].observation[0]
-    assert field.shape == (17, 31, channels)
-    assert field.is_image
 
 
 def test_scan_with_fewer_beams_than_sectors_has_as_many_sectors() -> None:
@@ -118,27 +91,6 @@ def test_bounds_are_rounded_away_from_and_limits_towards_each_other(
     assert low <= least <= most <= high
     if high > 0.0:
         assert high <= nice(high) * (1 + 1e-8)
-
-
-@pytest.mark.parametrize(
-    ('size', 'says'),
-    [
-        (10_000, 'which a field of its own observes (`array: data`)'),
-        (20_000, 'more than the 16384 that a field can have'),
-    ],
-)
-def test_map_in_a_message_with_other_numbers_is_not_left_out_without_a_word(
-    size: int, says: str
-) -> None:
-    grid = TopicSurvey(
-        name='/costmap',
-        type='nav_msgs/msg/OccupancyGrid',
-        messages=3,
-        spans={'info.width': Span(low=1, high=200), 'data': Span(low=0, high=100)},
-        lengths={'data': Lengths(least=size, most=size)},
-    )
-    text = drafted(number(), grid)[0].replace('\n', ' ').replace('#', ' ')
-    assert f'left out: data, a sequence of {size} numbers, {says}.' in ' '.join(text.split())
 
 
 def test_costmap_of_100_by_100_is_a_field() -> None:

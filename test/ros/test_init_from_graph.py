@@ -179,7 +179,7 @@ def test_robot_is_surveyed_and_its_draft_is_a_contract(robot: Robot, domain: int
     assert odom.stamped == odom.messages > 10
     assert odom.rate is not None
     assert odom.reliability == 'reliable'
-    assert odom.frames == ('odom',)
+    assert odom.frame == 'odom'
     assert odom.spans['pose.pose.position.x'].moved
 
     assert seen['/scan'].reliability == 'best_effort'

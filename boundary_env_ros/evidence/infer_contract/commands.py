@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 import re
+from typing import Final
 
 from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
 from boundary_env_ros.core.contract.model import implied_interface
 from boundary_env_ros.core.sources.message_parts import ARRAYS
-from boundary_env_ros.evidence.infer_contract.feedback import feedback_of, FeedbackDraft
-from boundary_env_ros.evidence.infer_contract.field_draft import Line, relative
-from boundary_env_ros.evidence.infer_contract.fields import field_drafts, field_name, Unfit
+from boundary_env_ros.evidence.infer_contract.fields import free_name, Line, relative, Unfit
 from boundary_env_ros.evidence.infer_contract.observer import JOINTS, TRAJECTORY
 from boundary_env_ros.evidence.infer_contract.survey import Span, TopicSurvey
 from boundary_env_ros.evidence.infer_contract.writing import (
@@ -25,45 +24,34 @@ from boundary_env_ros.evidence.infer_contract.writing import (
     Value,
 )
 
-TWIST = 'geometry_msgs/msg/Twist'
-TWIST_STAMPED = 'geometry_msgs/msg/TwistStamped'
+#: Twists that are commanded, and those that tell what a robot did: where the twist is in them.
+_TWISTS: Final = {'geometry_msgs/msg/Twist': '', 'geometry_msgs/msg/TwistStamped': 'twist.'}
+_MEASURED_TWISTS: Final = {
+    'nav_msgs/msg/Odometry': 'twist.twist.',
+    'geometry_msgs/msg/TwistWithCovarianceStamped': 'twist.twist.',
+    'geometry_msgs/msg/TwistStamped': 'twist.',
+}
+_TWIST_UNITS: Final = {'linear': 'm/s', 'angular': 'rad/s'}
+_TWIST_PATHS: Final = tuple(f'{part}.{axis}' for part in _TWIST_UNITS for axis in 'xyz')
+#: What a robot on wheels is commanded, if nothing was heard.
+_DRIVEN: Final = ('linear.x', 'angular.z')
 
-_TWISTS = {TWIST: '', TWIST_STAMPED: 'twist.'}
-_TWIST_UNITS = {'linear': 'm/s', 'angular': 'rad/s'}
-_TWIST_PATHS = tuple(f'{part}.{axis}' for part in _TWIST_UNITS for axis in 'xyz')
-#: What a robot on wheels is driven by.
-_DRIVEN = ('linear.x', 'angular.z')
-
+#: Names of topics that command.
 _COMMANDING = re.compile(
     r'(^|[/_])(cmd|cmds|command|commands|setpoint|setpoints|target|desired)([/_]|$)|cmd_vel'
 )
-#: Messages of whole numbers.
-_WHOLE = re.compile(r'std_msgs/msg/(Bool|Byte|Char|U?Int\d+)(MultiArray)?')
-#: What of joints is commanded, and its unit if they turn.
-_QUANTITIES = {'position': 'rad', 'velocity': 'rad/s', 'effort': 'N m'}
-#: Units of what stays when nothing is commanded: positions. The others are rates and forces.
-_PLACES = frozenset(['m', 'rad', 'deg'])
+_UNITS: Final = {'position': 'rad', 'velocity': 'rad/s', 'effort': 'N m'}
 
 #: What a limit is, of which interface, and the seconds from rest to the limit, or, of a position,
-#: through its whole range.
-_LIMITS = {
+#: through the whole range.
+_LIMITS: Final = {
     'max_velocity': ('slow on purpose: 30 s through the whole range', 'position', 30.0),
     'max_acceleration': ('slow on purpose: 5 s from rest to the limit', 'velocity', 5.0),
     'max_deceleration': ('what it can brake with', 'velocity', 0.5),
     'max_effort_rate': ('slow on purpose: 5 s from rest to the limit', 'effort', 5.0),
 }
-_LEAST_RATE = 0.01
-#: Seconds that a driver is given at least, and periods of the contract.
-_DRIVER_TIMEOUT, _DRIVER_PERIODS = 0.5, 3.0
-
-#: The greatest number of a float32, rounded down.
-_MOST = 3.4e38
-
-_NOT_SEEN = decide('nothing was commanded while looking; until a range stands here, nothing moves')
-_UNKNOWN = decide('nothing was seen of where the robot may go')
-_INTERFACE = decide('position, velocity or effort; nothing in the message says it')
-_SEEN = guess('what was commanded while looking, and no more')
-_MEASURED = guess('where the joints were while looking, and no further')
+_SEEN: Final = guess('what was commanded while looking, and no more')
+_LEAST_RATE, _DRIVER_TIMEOUT, _DRIVER_PERIODS = 0.01, 0.5, 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,51 +67,49 @@ class GroupDraft:
         What was seen of its command topic.
     lines
         Keys that say where in the message the dimensions go.
-    unit
-        Unit of each dimension; empty if nothing says what the numbers are.
-    unit_comment
-        Where they come from.
-    low, high
-        Limits of each dimension; empty if nothing was seen of them.
-    limits_comment
-        Where they come from.
+    interface, unit
+        Of each dimension; empty if nothing says what the numbers are.
+    spans
+        What was seen of each dimension; None of those of which nothing was.
+    seen
+        Where that comes from.
     feedback
-        What tells what the robot did.
+        Type and topic that tell what the robot did, and the keys that say where in the message.
 
     """
 
     name: str
     topic: TopicSurvey
     lines: tuple[Line, ...]
+    interface: tuple[str, ...]
     unit: tuple[str, ...]
-    unit_comment: str = ''
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    limits_comment: str
-    feedback: FeedbackDraft
+    spans: tuple[Span | None, ...]
+    seen: str = _SEEN
+    feedback: tuple[TopicSurvey, tuple[Line, ...]] | None
 
     @property
-    def stays(self) -> tuple[bool, ...]:
-        """Return, for each dimension, whether it is a position, so that to stay there is safe."""
-        return tuple(unit in _PLACES for unit in self.unit)
-
-    @property
-    def interface(self) -> tuple[str, ...]:
-        """Return what each dimension seems to be: position, velocity or effort."""
-        return tuple(
-            'position' if stays else 'velocity' if unit.endswith('/s') else 'effort'
-            for stays, unit in zip(self.stays, self.unit, strict=True)
-        )
+    def limits(self) -> tuple[tuple[float, float], ...]:
+        """Return the limits of each dimension; empty if nothing was seen of where it may go."""
+        found = []
+        interfaces = self.interface or ('position',) * len(self.spans)
+        for interface, span in zip(interfaces, self.spans, strict=True):
+            if interface == 'position':
+                if span is None:
+                    return ()
+                found.append(inward(span.low, span.high))
+            else:
+                # Zero, the safe command, must be within the limits; a speed of zero is none.
+                low, high = (0.0, 0.0) if span is None else inward(span.low, span.high)
+                found.append((min(0.0, low), max(0.0, high)))
+        return tuple(found)
 
 
 def is_command(topic: TopicSurvey) -> bool:
     """Return whether a topic seems to command the robot, by its type and name and its readers."""
     if not TOPIC.fits(relative(topic.name)) or not TYPE.fits(topic.type):
         return False
-    if topic.type == TRAJECTORY:
-        return True
     numbers = topic.type in _TWISTS or topic.type in ARRAYS
-    if numbers and topic.subscribers and not topic.publishers:
+    if topic.type == TRAJECTORY or (numbers and topic.subscribers and not topic.publishers):
         return True
     return _COMMANDING.search(topic.name.lower()) is not None
 
@@ -145,7 +131,7 @@ def chosen(
     return tuple(topic for topic in commands if topic not in others), tuple(others)
 
 
-def group_draft(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraft:
+def group_draft(topic: TopicSurvey, sensors: Sequence[TopicSurvey], taken: set[str]) -> GroupDraft:
     """
     Return a group of the action for a command topic.
 
@@ -155,6 +141,8 @@ def group_draft(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraf
         What was seen of the topic.
     sensors
         What was seen of topics that command nothing, among which the feedback is sought.
+    taken
+        Names of groups so far; the new one is added.
 
     Raises
     ------
@@ -162,228 +150,158 @@ def group_draft(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraf
         Saying why there is none.
 
     """
-    if _WHOLE.fullmatch(topic.type):
-        raise Unfit('a command is of numbers with fractions, which it has no room for')
     if topic.type in _TWISTS:
-        return _twist(topic, sensors)
+        return _twist(topic, sensors, taken)
+    states = [s for s in sensors if s.type == JOINTS and s.joint_spans.get('position')]
     if topic.type in (TRAJECTORY, JOINTS):
-        return _joints(topic, sensors)
-    if topic.type in ARRAYS:
-        return _array(topic, sensors)
-    return _paths(topic)
+        return _joints(topic, states, taken)
+    if topic.type in ARRAYS and 'Float' in topic.type:
+        return _array(topic, states, taken)
+    raise Unfit('its numbers are to be named by hand, with `fields`')
 
 
-def _group(
-    topic: TopicSurvey,
-    lines: Sequence[Line],
-    unit: Sequence[str],
-    spans: Sequence[Span | None],
-    feedback: FeedbackDraft,
-    *,
-    limits_comment: str = _SEEN,
-    unit_comment: str = '',
-) -> GroupDraft:
-    limits: list[tuple[float, float]] = []
-    names = unit or ('',) * len(spans)
-    # To a position of which nothing is known a robot would go; a speed of zero is none.
-    known = bool(spans) and not any(
-        span is None and (not unit or name in _PLACES)
-        for name, span in zip(names, spans, strict=True)
+def _twist(topic: TopicSurvey, sensors: Sequence[TopicSurvey], taken: set[str]) -> GroupDraft:
+    prefix = _TWISTS[topic.type]
+    spans = {path: topic.spans.get(prefix + path) for path in _TWIST_PATHS}
+    paths = tuple(
+        path
+        for path, span in spans.items()
+        if path in _DRIVEN or (span is not None and (span.moved or span.high != 0.0))
     )
-    if not known:
-        limits_comment = _UNKNOWN
-    elif None in spans:
-        limits_comment = _NOT_SEEN
-    for name, span in zip(names, spans, strict=True) if known else ():
-        low, high = (0.0, 0.0) if span is None else inward(_held(span.low), _held(span.high))
-        # The safe command must be within the limits.
-        stays = not unit or name in _PLACES
-        limits.append((low, high) if stays else (min(0.0, low), max(0.0, high)))
+    comment = guess('what was commanded' if topic.messages else 'as for a robot on wheels')
+    measured = next((s for s in sensors if s.type in _MEASURED_TWISTS and s.messages), None)
+    feedback = None
+    if measured is not None:
+        inside = _MEASURED_TWISTS[measured.type]
+        feedback = (measured, (('fields', tuple(inside + path for path in paths), ''),))
     return GroupDraft(
-        name=field_name(topic.name),
+        name=free_name(topic.name, taken),
         topic=topic,
-        lines=tuple(lines),
-        unit=tuple(unit),
-        unit_comment=unit_comment,
-        low=tuple(low for low, _ in limits),
-        high=tuple(high for _, high in limits),
-        limits_comment=limits_comment,
+        lines=(('fields', tuple(prefix + path for path in paths), comment),),
+        interface=('velocity',) * len(paths),
+        unit=tuple(_TWIST_UNITS[path.partition('.')[0]] for path in paths),
+        spans=tuple(spans[path] for path in paths),
         feedback=feedback,
     )
 
 
-def _held(value: float) -> float:
-    """Return a limit that a float32 can hold, as the action space does."""
-    return max(-_MOST, min(_MOST, value))
-
-
-def _twist(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraft:
-    prefix = _TWISTS[topic.type]
-    spans = {path: topic.spans.get(prefix + path) for path in _TWIST_PATHS}
-    paths = [
-        path
-        for path, span in spans.items()
-        if path in _DRIVEN or (span is not None and (span.moved or span.high != 0.0))
-    ]
-    comment = guess('what was commanded' if topic.messages else 'as for a robot on wheels')
-    lines: list[Line] = [('fields', tuple(prefix + path for path in paths), comment)]
-    units = [_TWIST_UNITS[path.partition('.')[0]] for path in paths]
-    feedback = feedback_of(sensors, twist=tuple(paths))
-    return _group(topic, lines, units, [spans[path] for path in paths], feedback)
-
-
-def _joints(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraft:
+def _joints(topic: TopicSurvey, states: Sequence[TopicSurvey], taken: set[str]) -> GroupDraft:
     state = max(
-        (sensor for sensor in sensors if sensor.type == JOINTS),
-        key=lambda sensor: (len(set(sensor.joints) & set(topic.joints)), -len(sensor.name)),
+        states,
+        key=lambda state: (len(set(state.joints) & set(topic.joints)), -len(state.name)),
         default=None,
     )
     names = topic.joints or (state.joints if state is not None else ())
     if not names:
         raise Unfit('nothing came on it, and no joint_states, so its joints are not known')
-    comment = (
-        guess('those of its messages')
-        if topic.joints
-        else decide('those of them that it commands, in its order')
-    )
-    commanded = {q: all(name in s for name in names) for q, s in topic.joint_spans.items()}
-    quantity = next((q for q in _QUANTITIES if commanded.get(q)), 'position')
-    seen = commanded.get(quantity, False)
-    spans = topic.joint_spans.get(quantity, {}) if seen else _measured(state, quantity)
-    lines: list[Line] = [('joints', names, comment)]
-    if topic.type == TRAJECTORY:
-        lines.append(('duration', 0.2, decide('s, in which it is to get there')))
-    else:
-        lines.append(('quantity', quantity, guess('that is what it was commanded')))
-    return _group(
-        topic,
-        lines,
-        [_QUANTITIES[quantity]] * len(names),
-        [spans.get(name) for name in names],
-        feedback_of(sensors, joints=names, quantity=quantity),
-        limits_comment=_SEEN if seen else _MEASURED,
-        unit_comment=guess('as of joints that turn; m, m/s or N of those that slide'),
-    )
+    comment = guess('those of its messages') if topic.joints else decide('those that it commands')
+    commanded = [q for q, spans in topic.joint_spans.items() if all(n in spans for n in names)]
+    quantity = commanded[0] if commanded else 'position'
+    last: Line = ('duration', 0.2, decide('s, in which it is to get there'))
+    if topic.type == JOINTS:
+        last = ('quantity', quantity, guess('that is what it was commanded'))
+    lines = (('joints', names, comment), last)
+    return _jointed(topic, lines, quantity, names, topic.joint_spans.get(quantity), state, taken)
 
 
-def _measured(state: TopicSurvey | None, quantity: str) -> Mapping[str, Span]:
-    """Return where joints were; how fast they were is no limit for how fast they may be."""
-    if state is None or quantity != 'position':
-        return {}
-    return state.joint_spans.get(quantity, {})
-
-
-def _array(topic: TopicSurvey, sensors: Sequence[TopicSurvey]) -> GroupDraft:
+def _array(topic: TopicSurvey, states: Sequence[TopicSurvey], taken: set[str]) -> GroupDraft:
     path = ARRAYS[topic.type]
     lengths = topic.lengths.get(path)
-    states = [sensor for sensor in sensors if sensor.type == JOINTS and sensor.joints]
     size = lengths.most if lengths is not None and lengths.least == lengths.most else 0
-    state = next((state for state in states if size in (0, len(state.joints))), None)
-    lines: list[Line]
+    state = next((s for s in states if size in (0, len(s.joints))), None)
+    quantity = next((word for word in _UNITS if word in topic.name.lower()), '')
     if state is not None:
-        length = len(state.joints)
-        lines = [('joints', state.joints, decide('those that it commands, in its order'))]
-    else:
-        length = size
-        lines = [('array', path, '')]
-        lines.append(
-            ('length', size, guess('it always had so many'))
-            if size
-            else ('length', '', decide('how many it takes'))
+        names: tuple[str, ...] = state.joints
+        lines: tuple[Line, ...] = (
+            ('joints', names, decide('those that it commands, in its order')),
         )
-    joints = () if state is None else state.joints
-    quantity = _quantity(topic)
-    spans = [topic.spans.get(f'{path}[{index}]') for index in range(length)]
-    seen = None not in spans
-    if not seen and quantity:
-        measured = _measured(state, quantity)
-        spans = [measured.get(name) for name in joints] or [None] * length
-    return _group(
-        topic,
-        lines,
-        [_QUANTITIES[quantity]] * max(1, length) if quantity else [],
-        spans,
-        feedback_of(sensors, count=length)
-        if state is None
-        else FeedbackDraft(
-            topic=state.name, type=JOINTS, lines=(), comment=guess('what those joints did')
-        ),
-        limits_comment=_SEEN if seen else _MEASURED,
-        unit_comment=guess(f'by its name the {quantity} of joints, which turn')
-        if quantity
-        else decide('rad, rad/s, N m, or those of joints that slide'),
+    else:
+        names = tuple(map(str, range(size)))
+        comment = guess('it always had so many') if size else decide('how many it takes')
+        lines = (('array', path, ''), ('length', size or '', comment))
+    spans = {
+        name: span
+        for index, name in enumerate(names)
+        if (span := topic.spans.get(f'{path}[{index}]')) is not None
+    }
+    return _jointed(topic, lines, quantity, names, spans, state, taken)
+
+
+def _jointed(
+    topic: TopicSurvey,
+    lines: tuple[Line, ...],
+    quantity: str,
+    names: Sequence[str],
+    spans: Mapping[str, Span] | None,
+    state: TopicSurvey | None,
+    taken: set[str],
+) -> GroupDraft:
+    """Return a group of joints, whose limits are those of their commands or of where they were."""
+    seen, measured = _SEEN, {} if state is None else state.joint_spans['position']
+    if not spans and quantity == 'position':
+        spans, seen = measured, guess('where the joints were while looking, and no further')
+    feedback = None
+    if state is not None and all(name in measured for name in names):
+        feedback = (state, (('joints', tuple(names), ''), ('quantity', 'position', '')))
+        if quantity and all(name in state.joint_spans.get(quantity, {}) for name in names):
+            feedback = (state, (('joints', tuple(names), ''), ('quantity', quantity, '')))
+    return GroupDraft(
+        name=free_name(topic.name, taken),
+        topic=topic,
+        lines=lines,
+        interface=(quantity,) * len(names) if quantity else (),
+        unit=(_UNITS[quantity],) * len(names) if quantity else (),
+        spans=tuple((spans or {}).get(name) for name in names),
+        seen=seen,
+        feedback=feedback,
     )
 
 
-def _quantity(topic: TopicSurvey) -> str:
-    """Return what of its joints a topic commands, by its name; empty if that does not say it."""
-    return next((quantity for quantity in _QUANTITIES if quantity in topic.name.lower()), '')
-
-
-def _paths(topic: TopicSurvey) -> GroupDraft:
-    if not topic.messages:
-        raise Unfit('nothing came on it, so what it commands is not known')
-    draft = field_drafts(topic, set())[0]
-    lines = {key: (value, comment) for key, value, comment in draft.lines}
-    paths = _texts(lines.get('fields', ((), ''))[0])
-    units = _texts(lines.get('unit', ((), ''))[0])
-    if not paths or any('[' in path for path in paths):
-        raise Unfit('a contract cannot command what it is made of')
-    if not all(units):
-        quantity = _quantity(topic)
-        units = (_QUANTITIES[quantity],) if quantity else ()
-    return _group(
-        topic,
-        [('fields', paths, lines['fields'][1])],
-        units if len(units) == len(paths) else units * len(paths),
-        [topic.spans.get(path) for path in paths],
-        feedback_of((), count=len(paths)),
-        unit_comment=lines['unit'][1],
-    )
-
-
-def _texts(value: Value) -> tuple[str, ...]:
-    if isinstance(value, (str, int, float)):
-        return (str(value),)
-    return tuple(str(each) for each in value)
+# Writing -----------------------------------------------------------------------------------------
 
 
 def write_group(page: Page, draft: GroupDraft, period: float) -> None:
     """Write a group below the section ``action`` of a contract with a period (s)."""
-    topic = draft.topic
+    topic, interface, limits = draft.topic, draft.interface, draft.limits
+    seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
     page.section(draft.name, 1)
-    page.key('topic', relative(topic.name), 2, _why(topic))
+    comment = guess(f'it seems to command, by its type and name; {seen}')
+    page.key('topic', relative(topic.name), 2, comment)
     page.key('type', topic.type, 2)
     for key, value, comment in draft.lines:
         _write(page, key, value, comment)
     known = {key: value for key, value, _ in draft.lines}
     quantity = [str(known['quantity'])] if 'quantity' in known else []
-    if not draft.unit:
-        page.section('interface', 2, _INTERFACE)
-    elif not implied_interface(topic.type, quantity, len(draft.unit)):
-        each = draft.interface
-        says = each[0] if len(set(each)) == 1 else each
-        page.key(
-            'interface',
-            says,
-            2,
-            guess('by the unit; a stop holds a position, and ends the others'),
+    if not interface:
+        comment = decide('position, velocity or effort; nothing in the message says it')
+        page.section('interface', 2, comment)
+    elif not implied_interface(topic.type, quantity, len(interface)):
+        page.key('interface', interface[0], 2, guess('by the name of the topic'))
+    _write(page, 'unit', draft.unit, guess('as of wheels, and of joints that turn'))
+    if topic.frame:
+        page.key('frame', topic.frame, 2, guess('as its header says'))
+    comment = draft.seen
+    if not limits:
+        comment = decide('nothing was seen of where the robot may go')
+    elif None in draft.spans:
+        comment = decide(
+            'nothing was commanded while looking; nothing moves until a range is here'
         )
-    _write(page, 'unit', draft.unit, draft.unit_comment)
-    if topic.frames:
-        page.key('frame', topic.frames[0], 2, guess('as its header says'))
-    _write(page, 'low', draft.low, draft.limits_comment)
-    _write(page, 'high', draft.high, '')
+    _write(page, 'low', tuple(low for low, _ in limits), comment)
+    _write(page, 'high', tuple(high for _, high in limits), '')
     page.key('out_of_bounds', 'clip', 2, decide('clip, or reject'))
-    if draft.unit and draft.low:
-        if all(draft.stays):
+    if interface and limits:
+        if interface[0] == 'position':
             page.key('safe', 'hold_position', 2, guess('a position stays where it is'))
         else:
-            safe = tuple('hold_position' if stays else 0.0 for stays in draft.stays)
-            page.key('safe', safe, 2, guess('no motion, no force'))
-        for key, (comment, interface, seconds) in _LIMITS.items():
-            if interface in draft.interface:
-                page.key(key, _limits(draft, interface, seconds), 2, decide(comment))
+            page.key('safe', (0.0,) * len(limits), 2, guess('no motion, no force'))
+        for key, (why, kind, seconds) in _LIMITS.items():
+            if kind == interface[0]:
+                rates = [
+                    nice((high - low if kind == 'position' else max(-low, high)) / seconds)
+                    for low, high in limits
+                ]
+                page.key(key, tuple(max(_LEAST_RATE, rate) for rate in rates), 2, decide(why))
     else:
         page.section('max_velocity', 2, decide('or max_acceleration, or max_effort_rate'))
     page.key(
@@ -392,14 +310,26 @@ def write_group(page: Page, draft: GroupDraft, period: float) -> None:
         2,
         decide('s; stop commanding and measure after how long the driver stops by itself'),
     )
-    feedback = draft.feedback
-    page.section('feedback', 2, feedback.comment)
-    page.key('topic', relative(feedback.topic), 3)
-    page.key('type', feedback.type, 3)
-    for key, value, comment in feedback.lines:
-        _write(page, key, value, comment, 3)
-    if any(low == high for low, high in zip(draft.low, draft.high, strict=True)):
+    _write_feedback(page, draft)
+    if any(low == high for low, high in limits):
         page.key('threshold', _LEAST_RATE, 3, decide('well above the noise'))
+
+
+def _write_feedback(page: Page, draft: GroupDraft) -> None:
+    if draft.feedback is None:
+        said = 'nothing that was heard tells what the robot did; name the topic that does'
+        page.section('feedback', 2, decide(said))
+        page.key('topic', 'feedback', 3)
+        page.key('type', 'std_msgs/msg/Float64MultiArray', 3)
+        page.key('array', 'data', 3)
+        _write(page, 'length', len(draft.spans) or '', 'a value for each dimension', 3)
+        return
+    topic, lines = draft.feedback
+    page.section('feedback', 2, guess('what the robot did'))
+    page.key('topic', relative(topic.name), 3)
+    page.key('type', topic.type, 3)
+    for key, value, comment in lines:
+        page.key(key, value, 3, comment)
 
 
 def _write(page: Page, key: str, value: Value, comment: str, depth: int = 2) -> None:
@@ -408,21 +338,3 @@ def _write(page: Page, key: str, value: Value, comment: str, depth: int = 2) -> 
         page.section(key, depth, comment)
     else:
         page.key(key, value, depth, comment)
-
-
-def _why(topic: TopicSurvey) -> str:
-    seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
-    return guess(f'it seems to command, by its type and name; {seen}')
-
-
-def _limits(draft: GroupDraft, interface: str, seconds: float) -> tuple[float | str, ...]:
-    """Return what takes a dimension so long through its range, or from rest to its limit."""
-    return tuple(
-        'none'
-        if one != interface
-        else max(
-            _LEAST_RATE,
-            nice((high - low if interface == 'position' else max(-low, high)) / seconds),
-        )
-        for one, low, high in zip(draft.interface, draft.low, draft.high, strict=True)
-    )

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import math
 import re
 
@@ -17,13 +16,14 @@ from boundary_env_ros.evidence.infer_contract.commands import (
     is_command,
     write_group,
 )
-from boundary_env_ros.evidence.infer_contract.field_draft import (
+from boundary_env_ros.evidence.infer_contract.fields import (
+    field_drafts,
     FieldDraft,
     max_age,
     relative,
+    Unfit,
     write_field,
 )
-from boundary_env_ros.evidence.infer_contract.fields import field_drafts, Unfit
 from boundary_env_ros.evidence.infer_contract.survey import Survey, TopicSurvey
 from boundary_env_ros.evidence.infer_contract.writing import (
     DECIDE,
@@ -43,8 +43,6 @@ _TRUTH = re.compile(r'ground_?truth|(^|[/_])(truth|gt)([/_]|$)|true_pose')
 _ROS = re.compile(r'/(rosout|parameter_events|robot_description)$|/_')
 _OURS = 'boundary_env_ros/'
 
-#: About how many keys and values fit into a file, and how many a field has besides its bounds.
-_ROOM, _SIZE = 5000, 20
 
 #: Periods that a guess is rounded to, s, and the one where there is nothing to guess from.
 _PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2), 0.1
@@ -144,22 +142,17 @@ def _parts(survey: Survey) -> _Parts:
         (topic, 'it seems to be another input of what drives the robot') for topic in others
     ]
     action: list[GroupDraft] = []
+    groups: set[str] = set()
     for topic in wanted:
         try:
-            action.append(_named(group_draft(topic, heard), action))
+            action.append(group_draft(topic, heard, groups))
         except Unfit as error:
             left_out.append((topic, f'it seems to command the robot, but {error}'))
     taken: set[str] = set()
-    room = _ROOM
     fields: dict[bool, list[FieldDraft]] = {True: [], False: []}
     for topic in sensors:
         try:
-            made = field_drafts(topic, taken)
-            size = sum(_SIZE + 4 * len(field.low) for field in made)
-            if size > room:
-                raise Unfit('there are more topics than fit into one contract; write it by hand')
-            room -= size
-            fields[_is_truth(topic)] += made
+            fields[_is_truth(topic)] += field_drafts(topic, taken)
         except Unfit as error:
             left_out.append((topic, str(error)))
     return _Parts(
@@ -174,15 +167,6 @@ def _parts(survey: Survey) -> _Parts:
 
 def _is_truth(topic: TopicSurvey) -> bool:
     return _TRUTH.search(topic.name.lower()) is not None
-
-
-def _named(group: GroupDraft, others: Sequence[GroupDraft]) -> GroupDraft:
-    """Return a group with a name of its own."""
-    names = {other.name for other in others}
-    name, number = group.name, 2
-    while name in names:
-        name, number = f'{group.name}_{number}', number + 1
-    return replace(group, name=name)
 
 
 # Writing -----------------------------------------------------------------------------------------
@@ -207,7 +191,7 @@ def _count(number: int, noun: str) -> str:
 def _write_name(page: Page, parts: _Parts) -> float:
     page.key('contract', 'draft', comment=decide('a name for this boundary'))
     page.key('version', '0.1.0')
-    feedback = {group.feedback.topic for group in parts.action}
+    feedback = _feedback(parts)
     topics = [field.topic for field in parts.observation]
     commands = [group.topic.rate for group in parts.action if group.topic.rate]
     sensors = [t.rate for t in topics if t.rate and t.name in feedback]
@@ -234,12 +218,17 @@ def _write_name(page: Page, parts: _Parts) -> float:
     return period
 
 
+def _feedback(parts: _Parts) -> set[str]:
+    """Return the topics that tell what the robot did."""
+    return {group.feedback[0].name for group in parts.action if group.feedback is not None}
+
+
 def _write_safety(page: Page, parts: _Parts, period: float) -> None:
-    feedback = {group.feedback.topic for group in parts.action}
+    feedback = _feedback(parts)
     topics = {field.topic.name: field.topic for field in parts.observation}
     rates = [t.rate for name, t in topics.items() if name in feedback and t.rate]
     silence = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
-    ages = [max_age(t)[0] for t in topics.values() if t.stamped and t.rate is not None]
+    ages = [max_age(t.rate) for t in topics.values() if t.stamped and t.rate is not None]
     old = nice(2.0 * period + max(ages, default=0.0))
     page.section(
         'safety', comment='seconds, on the steady clock; the others follow from the period'

@@ -4,41 +4,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-import io
-import math
-from typing import Any
+from collections.abc import Collection, Iterable
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
+from boundary_env_ros.core.contract.sources import MOST_VALUES
+from boundary_env_ros.core.sources.paths import FUNCTIONS, getter
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.infer_contract.leaves import (
-    leaves_of,
-    names,
-    numbers,
-    NumberWatch,
-    Running,
-    spans_of,
-)
-from boundary_env_ros.evidence.infer_contract.survey import ImageForm, TopicSurvey
+from boundary_env_ros.evidence.infer_contract.survey import ImageForm, Lengths, Span, TopicSurvey
+from boundary_env_ros.storage.message_paths import found_at, Kind
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
 
 Message = Any
+Array = npt.NDArray[np.float64]
 
-IMAGE = 'sensor_msgs/msg/Image'
-COMPRESSED = 'sensor_msgs/msg/CompressedImage'
-JOINTS = 'sensor_msgs/msg/JointState'
-TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
+IMAGE: Final = 'sensor_msgs/msg/Image'
+JOINTS: Final = 'sensor_msgs/msg/JointState'
+TRAJECTORY: Final = 'trajectory_msgs/msg/JointTrajectory'
 
-_FRAMES = 3
-_MOST_JOINTS = 64
-_QUANTITIES = ('position', 'velocity', 'effort')
-#: A greater one is no age: the stamps are of another clock than the arrivals.
-_OLDEST = 60.0
-#: Rates that a topic can have, Hz.
-_SLOWEST, _FASTEST = 1e-4, 1e6
+_QUANTITIES: Final = ('position', 'velocity', 'effort')
+_QUATERNION: Final = 'geometry_msgs/msg/Quaternion'
+_TIMES: Final = frozenset(
+    ['builtin_interfaces/msg/Time', 'builtin_interfaces/msg/Duration', 'std_msgs/msg/Header']
+)
+_DEEPEST, _MOST_LEAVES, _LONGEST, _MOST_JOINTS = 8, 256, 64, 64
 
+#: Greater numbers are rubbish: an observation is of single precision.
+_GREATEST: Final = 1e37
 
-#: What a message may do wrong that does not have the fields of its type.
+# What any attribute of a message of another form raises.
 _BROKEN = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 
 
@@ -58,7 +55,6 @@ class TopicObserver:
     def __init__(self, name: str, type_name: str, types: MessageTypes) -> None:
         self.name = name
         self.type = type_name
-        self._messages = 0
         self._trouble = ''
         fields = types.fields(type_name)
         if isinstance(fields, Mismatch):
@@ -66,13 +62,14 @@ class TopicObserver:
         self._has_header = any(
             field.name == 'header' and field.type == 'std_msgs/Header' for field in fields
         )
-        self._timing = _Timing()
-        self._stamped = 0
-        self._frames: dict[str, None] = {}
-        self._image = _Images() if type_name in (IMAGE, COMPRESSED) else None
-        self._joints = _Joints() if type_name in (JOINTS, TRAJECTORY) else None
-        special = self._image or self._joints
-        self._numbers = None if special else NumberWatch(leaves_of(type_name, types))
+        self._messages = self._stamped = self._first = self._last = 0
+        self._frame = ''
+        self._image: ImageForm | None = None
+        self._joints: dict[str, None] = {}
+        self._joint_spans: dict[str, dict[str, _Running]] = {q: {} for q in _QUANTITIES}
+        special = type_name in (IMAGE, JOINTS, TRAJECTORY)
+        paths = [] if special else list(_leaves(type_name, types))[:_MOST_LEAVES]
+        self._numbers = [(path, getter(path), _Running()) for path in paths]
 
     @property
     def messages(self) -> int:
@@ -86,8 +83,9 @@ class TopicObserver:
 
     def count(self, arrived: int) -> None:
         """Take a message that nobody looks into, which came at an instant (ns)."""
+        self._first = min(self._first, arrived) if self._messages else arrived
+        self._last = max(self._last, arrived)
         self._messages += 1
-        self._timing.arrive(arrived)
 
     def see(self, message: Message, arrived: int) -> None:
         """
@@ -104,27 +102,41 @@ class TopicObserver:
         self.count(arrived)
         try:
             if self._has_header:
-                self._header(message.header, arrived)
-            if self._numbers is not None:
-                self._numbers.see(message)
-            if self._image is not None:
-                self._image.see(message)
-            if self._joints is not None:
-                self._joints.see(message)
+                stamp = message.header.stamp
+                self._stamped += bool(stamp.sec or stamp.nanosec)
+                self._frame = self._frame or str(message.header.frame_id)
+            for _, get, running in self._numbers:
+                running.see(get(message))
+            if self.type == IMAGE:
+                self._image = self._image or ImageForm(
+                    height=int(message.height),
+                    width=int(message.width),
+                    encoding=str(message.encoding),
+                )
+            elif self.type == JOINTS:
+                for quantity in _QUANTITIES:
+                    self._see_joints(message.name, quantity, getattr(message, quantity))
+            elif self.type == TRAJECTORY:
+                self._see_joints(message.joint_names, 'position', ())
+                for point in message.points:
+                    self._see_joints(message.joint_names, 'position', point.positions)
         except (*_BROKEN, RecordError) as error:
             self.give_up(f'a message could not be read: {error}')
+
+    def _see_joints(self, names: Iterable[Any], quantity: str, values: Any) -> None:
+        spans, joints = self._joint_spans[quantity], [str(name) for name in names]
+        for joint in joints:
+            # A joint without a name cannot be named.
+            if joint and len(self._joints) < _MOST_JOINTS:
+                self._joints.setdefault(joint)
+        # A quantity that is not measured is empty; any other length is nobody's.
+        for joint, value in zip(joints, values, strict=False):
+            if joint in self._joints:
+                spans.setdefault(joint, _Running()).see(value)
 
     def give_up(self, trouble: str) -> None:
         """Note why the messages cannot be read; the first reason stays."""
         self._trouble = self._trouble or trouble
-
-    def _header(self, header: Message, arrived: int) -> None:
-        stamp = header.stamp.sec * NANOSECONDS + header.stamp.nanosec
-        if stamp:
-            self._stamped += 1
-            self._timing.stamp(stamp, arrived)
-        if header.frame_id not in self._frames and len(self._frames) < _FRAMES:
-            self._frames[str(header.frame_id)] = None
 
     def result(
         self,
@@ -135,7 +147,7 @@ class TopicObserver:
         durability: str = '',
     ) -> TopicSurvey:
         """Return what has been seen so far, with what the graph says besides."""
-        joints, numbers_ = self._joints, self._numbers
+        seconds = (self._last - self._first) / NANOSECONDS
         return TopicSurvey(
             name=self.name,
             type=self.type,
@@ -144,138 +156,108 @@ class TopicObserver:
             subscribers=subscribers,
             reliability=reliability,
             durability=durability,
-            rate=self._timing.rate(self._stamped == self._messages),
-            longest_gap=self._timing.longest_gap,
+            rate=(self._messages - 1) / seconds if self._messages > 1 and seconds > 0 else None,
             stamped=self._stamped,
-            frames=tuple(frame for frame in self._frames if frame),
-            age=self._timing.age(),
-            spans=numbers_.spans() if numbers_ else {},
-            lengths=numbers_.lengths() if numbers_ else {},
-            joints=tuple(joints.names) if joints else (),
-            joint_spans=joints.spans() if joints else {},
-            image=self._image.form() if self._image else None,
+            frame=self._frame,
+            spans={
+                name: span
+                for path, _, running in self._numbers
+                for name, span in running.spans(path).items()
+            },
+            lengths={
+                path: Lengths(least=running.least, most=running.most)
+                for path, _, running in self._numbers
+                if running.is_sequence
+            },
+            joints=tuple(self._joints),
+            joint_spans={
+                quantity: {joint: span for joint, each in some.items() for span in each.one()}
+                for quantity, some in self._joint_spans.items()
+                if some
+            },
+            image=self._image,
             trouble=self._trouble,
         )
 
 
-@dataclass(slots=True)
-class _Timing:
-    """Arrivals and stamps, nanoseconds."""
+class _Running:
+    """Running least and greatest values of a number, or of a sequence of constant length."""
 
-    arrivals: int = 0
-    first: int = 0
-    last: int = 0
-    longest: int = 0
-    stamps: int = 0
-    first_stamp: int = 0
-    last_stamp: int = 0
-    age_sum: int = 0
-
-    def arrive(self, at: int) -> None:
-        if self.arrivals:
-            self.longest = max(self.longest, at - self.last)
-        else:
-            self.first = at
-        self.arrivals += 1
-        self.last = max(self.last, at)
-
-    def stamp(self, stamp: int, arrived: int) -> None:
-        if not self.stamps:
-            self.first_stamp = stamp
-        self.stamps += 1
-        self.last_stamp = max(self.last_stamp, stamp)
-        self.age_sum += arrived - stamp
-
-    def rate(self, by_stamp: bool) -> float | None:
-        """Return messages per second, by their stamps if all have one, which jitter less."""
-        spans = [(self.stamps, self.last_stamp - self.first_stamp)] if by_stamp else []
-        for count, span in (*spans, (self.arrivals, self.last - self.first)):
-            if count > 1 and span > 0:
-                rate = (count - 1) * NANOSECONDS / span
-                # Anything else comes of stamps that are none.
-                if _SLOWEST <= rate <= _FASTEST:
-                    return rate
-        return None
-
-    @property
-    def longest_gap(self) -> float | None:
-        return self.longest / NANOSECONDS if self.arrivals > 1 else None
-
-    def age(self) -> float | None:
-        mean = self.age_sum / self.stamps if self.stamps else math.inf
-        return mean / NANOSECONDS if abs(mean) < _OLDEST * NANOSECONDS else None
-
-
-class _Images:
     def __init__(self) -> None:
-        self._first: tuple[int, int, str, str] | None = None
-        self._changed = False
+        self.least, self.most = 2**62, 0
+        self.is_sequence = False
+        self._low: Array | None = None
+        self._high: Array | None = None
 
-    def see(self, image: Message) -> None:
-        if hasattr(image, 'format'):
-            form = str(image.format)
-            # Known after the first one: the others are not looked into.
-            if self._first is not None:
-                self._changed |= form != self._first[3]
-                return
-            self._first = (*_head_of(bytes(image.data)), form)
+    def see(self, value: Any) -> None:
+        """Take one more value."""
+        self.is_sequence = isinstance(value, Collection) and not _is_byte(value)
+        array = _array(value if self.is_sequence else [value])
+        self.least, self.most = min(self.least, array.size), max(self.most, array.size)
+        if self.least != self.most or array.size > MOST_VALUES:
+            self._low = self._high = None
             return
-        found = (int(image.height), int(image.width), str(image.encoding), '')
-        self._first = self._first or found
-        self._changed |= found != self._first
+        low = array if self._low is None else self._low
+        high = array if self._high is None else self._high
+        self._low, self._high = np.fmin(low, array), np.fmax(high, array)
 
-    def form(self) -> ImageForm | None:
-        if self._first is None:
-            return None
-        height, width, encoding, compressed = self._first
-        return ImageForm(
-            height=height,
-            width=width,
-            encoding=encoding,
-            compressed=compressed,
-            changed=self._changed,
+    def one(self) -> list[Span]:
+        """Return the span of all values together, nothing if none was finite."""
+        if self._low is None or self._high is None or not np.isfinite(self._low).any():
+            return []
+        return [Span(low=float(np.nanmin(self._low)), high=float(np.nanmax(self._high)))]
+
+    def spans(self, path: str) -> dict[str, Span]:
+        """Return the spans by field path."""
+        if not self.is_sequence or self.most > _LONGEST:
+            found = self.one()
+            return {path: found[0]} if found else {}
+        pairs = zip(
+            () if self._low is None else self._low.tolist(),
+            () if self._high is None else self._high.tolist(),
+            strict=True,
         )
+        return {
+            f'{path}[{index}]': Span(low=low, high=high)
+            for index, (low, high) in enumerate(pairs)
+            if low <= high  # neither is NaN
+        }
 
 
-def _head_of(data: bytes) -> tuple[int, int, str]:
-    """Return height, width and encoding of a compressed image: nothing is decompressed."""
-    try:
-        import PIL.Image
-
-        with PIL.Image.open(io.BytesIO(data), formats=('png', 'jpeg')) as image:
-            encoding = {'L': 'mono8', 'RGB': 'rgb8', 'P': 'rgb8'}.get(image.mode, '')
-            return image.height, image.width, encoding
-    except Exception:  # noqa: BLE001 - without Pillow, or of rubbish: it raises what it likes
-        return 0, 0, ''
+def _is_byte(value: Any) -> bool:
+    """Return whether a value is a single ``byte``, which ROS gives as a text of one byte."""
+    return isinstance(value, bytes) and len(value) == 1
 
 
-class _Joints:
-    """Joints by name, of a state or of the points of a trajectory."""
+def _array(values: Any) -> Array:
+    """Return numbers as an array, however the message holds them; NaN for what is none."""
+    if isinstance(values, (bytes, bytearray, memoryview)):
+        return np.frombuffer(values, np.uint8).astype(np.float64)
+    if isinstance(values, list):
+        values = [v[0] if isinstance(v, (bytes, bytearray)) else v for v in values]
+    array = np.asarray(values, dtype=np.float64)
+    return np.where(np.abs(array) <= _GREATEST, array, np.nan)
 
-    def __init__(self) -> None:
-        self.names: dict[str, None] = {}
-        self._running: dict[str, dict[str, Running]] = {q: {} for q in _QUANTITIES}
 
-    def see(self, message: Message) -> None:
-        if hasattr(message, 'points'):
-            joints = names(message.joint_names, _MOST_JOINTS)
-            for point in message.points:
-                self._take('position', joints, point.positions)
-        else:
-            joints = names(message.name, _MOST_JOINTS)
-            for quantity in _QUANTITIES:
-                self._take(quantity, joints, getattr(message, quantity))
-        for joint in joints:
-            # A joint without a name cannot be named.
-            if joint and len(self.names) < _MOST_JOINTS:
-                self.names.setdefault(joint)
+def _leaves(
+    type_name: str, types: MessageTypes, prefix: str = '', depth: int = 0
+) -> Iterable[str]:
+    """
+    Yield the field paths of the numbers of a type, and of its sequences of numbers.
 
-    def _take(self, quantity: str, joints: list[str], values: Any) -> None:
-        running = self._running[quantity]
-        # A quantity that is not measured is empty; any other length is nobody's.
-        for joint, value in zip(joints, numbers(values).tolist(), strict=False):
-            if joint in running or len(running) < _MOST_JOINTS:
-                running.setdefault(joint, Running()).see(value)
-
-    def spans(self) -> dict[str, dict[str, Any]]:
-        return {q: found for q in _QUANTITIES if (found := spans_of(self._running[q]))}
+    Rotations about each axis of a quaternion stand behind it; numbers inside of sequences of
+    messages are left out.
+    """
+    fields = types.fields(type_name)
+    if isinstance(fields, Mismatch) or depth > _DEEPEST:
+        return
+    for member in fields:
+        path, found = f'{prefix}{member.name}', found_at(member)
+        if found.kind is Kind.TEXT or found.type in _TIMES:
+            continue
+        if found.kind is not Kind.MESSAGE:
+            yield path
+        elif not found.array:
+            yield from _leaves(found.type, types, f'{path}.', depth + 1)
+            if found.type == _QUATERNION:
+                yield from (f'{function}({path})' for function in FUNCTIONS)

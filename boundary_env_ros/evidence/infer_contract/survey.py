@@ -10,21 +10,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """
-    What values a number had.
-
-    Attributes
-    ----------
-    low, high
-        Least and greatest finite value, in the unit of the message.
-    odd
-        How many values were not finite.
-
-    """
+    """Least and greatest value that a number had, in the unit of the message."""
 
     low: float
     high: float
-    odd: int = 0
 
     @property
     def moved(self) -> bool:
@@ -42,27 +31,11 @@ class Lengths:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageForm:
-    """
-    What the images of a topic are.
-
-    Attributes
-    ----------
-    height, width
-        Pixels; 0 if they cannot be told without decompressing one.
-    encoding
-        As in ``sensor_msgs/image_encodings.hpp``; empty if it cannot be told.
-    compressed
-        Text in the ``format`` of a compressed image; empty for one that is not.
-    changed
-        Whether some images were not like the first.
-
-    """
+    """Pixels of the images of a topic, and their encoding as in ``image_encodings.hpp``."""
 
     height: int
     width: int
     encoding: str
-    compressed: str = ''
-    changed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,15 +56,10 @@ class TopicSurvey:
         empty if it is not known.
     rate
         Messages per second; None if there were not two of them.
-    longest_gap
-        Seconds between two messages at most; None if there were not two.
     stamped
         How many of the messages had a stamp in it that is not zero.
-    frames
-        The ``frame_id`` of the headers, each once, in the order of their appearance, the first
-        few.
-    age
-        How old the stamped messages were on average when they came (s); None if unknown.
+    frame
+        The first ``frame_id`` of the headers; empty if there was none.
     spans
         Values of each number, by field path; of sequences of constant length too, element by
         element or, if they are long, one for all. Rotations are there as ``roll(...)``,
@@ -104,7 +72,7 @@ class TopicSurvey:
     joint_spans
         Values of each quantity (``position``, ``velocity``, ``effort``) by joint.
     image
-        Form of the images.
+        Form of the first image.
     trouble
         Why messages could not be read; empty if they could.
 
@@ -118,10 +86,8 @@ class TopicSurvey:
     reliability: str = ''
     durability: str = ''
     rate: float | None = None
-    longest_gap: float | None = None
     stamped: int = 0
-    frames: tuple[str, ...] = ()
-    age: float | None = None
+    frame: str = ''
     spans: Mapping[str, Span] = field(default_factory=dict)
     lengths: Mapping[str, Lengths] = field(default_factory=dict)
     joints: tuple[str, ...] = ()

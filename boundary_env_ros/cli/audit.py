@@ -66,10 +66,10 @@ def audit(
       boundary-env audit --explain values-from-sensors
 
     Exit codes:
-      0  SUPPORTED: no finding is fatal, and all was checked
+      0  SUPPORTED: no rule is broken, and all was checked
       1  CONTRADICTED: at least one finding is fatal
       2  wrong arguments, no record, or no such rule
-      3  CONSISTENT: no finding is fatal, but not all could be checked, or too much was excused
+      3  CONSISTENT: no finding is fatal, but one is suspicious, or not all could be checked
       4  INCOMPLETE: no finding is fatal, but a part of the record is missing
     """
     if sum(map(bool, (path, rules, explain))) != 1:

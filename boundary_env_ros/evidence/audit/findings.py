@@ -44,7 +44,7 @@ class Outcome(Enum):
 
     ``SUPPORTED``: no rule is broken, every rule was checked, and what was excused is below
     :data:`EXCUSED_SHARE`.
-    ``CONSISTENT``: no rule is broken, but not all was checked.
+    ``CONSISTENT``: nothing is contradicted, but something is suspicious, or not all was checked.
     ``INCOMPLETE``: no rule is broken, but the end of the record is missing, or a part of it was
     damaged, or records of the boundary itself are lost.
     ``CONTRADICTED``: the record contradicts itself, its contract or its sensors.
@@ -181,9 +181,14 @@ class AuditReport:
         own = any(OWN.intersection(self.excused.get(why, ())) for why in ('lost', 'cut off'))
         if 'record-closed' in self.counts or self.lacking or own:
             return Outcome.INCOMPLETE
-        if self.imported or self.not_checked or self.beyond:
+        if self.count(Severity.SUSPICIOUS) or not self.is_all_checked:
             return Outcome.CONSISTENT
         return Outcome.SUPPORTED
+
+    @property
+    def is_all_checked(self) -> bool:
+        """Return whether every rule was checked on the whole record."""
+        return not (self.imported or self.not_checked or self.beyond)
 
     @property
     def beyond(self) -> tuple[str, ...]:
@@ -218,7 +223,8 @@ class AuditReport:
         if outcome is Outcome.SUPPORTED and not self.counts:
             yield f'{head} {size} keep all {len(RULE)} rules.'
         elif outcome is Outcome.CONSISTENT:
-            yield f'{head} Not all could be checked; {found}.'
+            why = 'Something is suspicious' if self.is_all_checked else 'Not all could be checked'
+            yield f'{head} {why}; {found}.'
         elif outcome is Outcome.INCOMPLETE:
             yield f'{head} A part of the record is missing; {found}.'
         else:

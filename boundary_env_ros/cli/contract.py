@@ -160,7 +160,8 @@ def check(contracts: tuple[str, ...], as_json: bool) -> int:
 
     Checks the keys and their values, then that message types and field paths exist, then that
     the task is installed and fits. What cannot be checked without ROS is said in a note; notes,
-    like a driver timeout that nothing measures, are no problems. A contract executes no code.
+    like a driver timeout that nothing measures, are no problems. The contract itself executes no
+    code; the installed task that it names is imported and tried.
 
       boundary-env contract check my_robot.yaml
       boundary-env contract check warehouse_cart door_arm --json

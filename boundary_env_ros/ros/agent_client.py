@@ -72,7 +72,7 @@ _LAST_WORD = 0.5
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
 
 #: A reset that takes longer says what it waits for, s, and again after so many.
-_QUICK, _AGAIN = 2.0, 5.0
+_QUICK, _AGAIN = 4.0, 5.0
 
 #: Seconds between two requests to arm.
 _ARM_AGAIN = 0.02
@@ -250,17 +250,29 @@ class AgentClient:
         for images in self._images.values():
             images.clear()
         self._last = None
-        answer = self._call(
-            self._begin,
-            request,
-            'the environment node (begin_episode)',
-            sign_of_life=self._contract.safety.environment_timeout,
-            deadline=time.monotonic() + self._startup_timeout,
-        )
+        answer = self._begin_when_active(request)
         # What comes from here on may already be of the new episode; what is not is passed over.
         self._episode_id = answer.episode_id
         self._sequence = 0
         self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
+
+    def _begin_when_active(self, request: Any) -> Any:
+        """Ask for an episode; nodes that are still coming up become active meanwhile."""
+        deadline = time.monotonic() + self._startup_timeout
+        while True:
+            try:
+                return self._call(
+                    self._begin,
+                    request,
+                    'the environment node (begin_episode)',
+                    sign_of_life=self._contract.safety.environment_timeout,
+                    deadline=deadline,
+                )
+            except RequestRejected as refusal:
+                if refusal.code is not ResultCode.NOT_ACTIVE or time.monotonic() > deadline:
+                    raise
+            self._tell('the node environment to become active')
+            self._spin(0.1)
 
     def arm(self) -> None:
         """Arm the gate for the episode that was asked for, the second part of a reset."""
@@ -647,7 +659,8 @@ class AgentClient:
         now = time.monotonic()
         if now > self._tell_again:
             self._tell_again = now + _AGAIN
-            self._node.get_logger().warning(f'reset() waits for {missing}'.rstrip())
+            place = f'{self._node.get_namespace()}, ROS_DOMAIN_ID {self._own.domain_id}'
+            self._node.get_logger().warning(f'reset() waits for {missing} ({place})')
 
     # Ending --------------------------------------------------------------------------------------
 

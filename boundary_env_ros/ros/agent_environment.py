@@ -232,7 +232,10 @@ class AgentEnvironment:
     def _on_begin(self, request: Any, response: Any) -> Any:
         if not self._active():
             response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = 'The environment is not active. Activate it.'
+            response.result.message = (
+                'The environment is not active. '
+                '`boundary-env up` is still starting it, or it was deactivated.'
+            )
             return response
         episode_id = str(uuid.uuid4())
         begin = Begin(

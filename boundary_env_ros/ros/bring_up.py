@@ -136,9 +136,10 @@ def change(node: Any, place: str, transition: int, patience: float) -> Waiting:
     if answer is None:
         raise _late(place, f'was to {verb}')
     if not answer.success:
-        raise LinkError(
-            f'The node {place} refused to {verb} (in the state {state.label}). Its log says why.'
-        )
+        fix = 'Its log says why.'
+        if transition == Transition.TRANSITION_CONFIGURE and state.label != 'unconfigured':
+            fix = 'Nodes of that name run already: stop them, or take another namespace or domain.'
+        raise LinkError(f'The node {place} refused to {verb} (in the state {state.label}). {fix}')
 
 
 def state_of(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import math
 import re
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import FORMS
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
@@ -24,7 +24,16 @@ _LATER = 'Field paths and the task are checked once these are fixed.'
 _TYPE = r'\w+/(msg|srv)/\w+'
 
 #: Keys whose meaning, or need, follows from the type of the message.
-_OF_TYPE = frozenset([*FORMS, 'interface', 'unit', 'safe', 'length', 'shape', 'encoding', 'type'])
+_OF_TYPE = frozenset(
+    [
+        *FORMS, 'interface', 'unit', 'safe', 'length', 'shape', 'encoding', 'type',
+        'low', 'high', 'duration', 'max_velocity', 'max_acceleration', 'max_jerk',
+        'max_deceleration', 'max_effort_rate',
+    ]
+)  # fmt: skip
+
+#: Units that somebody may expect to be converted.
+_NOT_SI = frozenset(['deg', 'deg/s', 'degree', 'degrees', 'mm', 'mm/s', 'cm', 'cm/s', 'rpm'])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +87,13 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
     return ContractCheck(
         source=source,
         problems=tuple(sorted(found, key=lambda problem: problem.line or 0)),
-        notes=(*_on_trust(loaded), *_never_seen(loaded), *filter(None, (messages.note, note))),
+        notes=(
+            *_on_trust(loaded),
+            *_never_seen(loaded),
+            *_not_si(loaded),
+            *_waits_in_vain(loaded),
+            *filter(None, (messages.note, note)),
+        ),
         name=loaded.contract.name,
         version=loaded.contract.version,
         digest=loaded.digest,
@@ -160,6 +175,36 @@ def _never_seen(loaded: LoadedContract) -> Iterator[str]:
             f'the threshold (expected at most {period * max(group.rate) / 2.0:g}, half of what '
             f'{period:g} s can change, got {min(group.feedback.threshold):g}). Lower it, or leave '
             'it out.'
+        )
+
+
+def _not_si(loaded: LoadedContract) -> Iterator[str]:
+    """Yield the groups whose command is in a unit that no message of ROS has."""
+    for group in loaded.contract.action:
+        odd = sorted({unit for unit in group.unit if unit in _NOT_SI})
+        if odd:
+            path: KeyPath = ('action', group.name, 'unit')
+            yield (
+                f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): '
+                f'{", ".join(odd)}: no unit is converted, the driver gets the numbers as they '
+                'are. Messages of ROS have rad and m.'
+            )
+
+
+def _waits_in_vain(loaded: LoadedContract) -> Iterator[str]:
+    """Yield steps of the reset that wait for a place to which nothing brings the robot."""
+    contract = loaded.contract
+    units = {field.name: field.unit for field in contract.fields}
+    for index, step in enumerate(contract.episode.reset.steps):
+        if not isinstance(step, WaitStep):
+            return
+        if all('/s' in unit for unit in units.get(step.field, ())):
+            continue
+        path: KeyPath = ('episode', 'reset', 'procedure', index, 'wait')
+        yield (
+            f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): no step before it '
+            f'moves the robot, so the reset fails unless {step.field!r} has its value already. '
+            'Put a `call` or `confirm` before it.'
         )
 
 

@@ -357,3 +357,58 @@ def test_the_schema_that_is_printed_is_the_one_that_is_published(capsys: Output)
 def test_the_place_of_the_schema_is_told(capsys: Output) -> None:
     assert main(['contract', 'schema', '--path']) == 0
     assert Path(capsys.readouterr().out.strip()).samefile(SCHEMA)
+
+
+ARM = """
+contract: my_arm
+period: 0.1
+observation:
+  joints: &joints {topic: joint_states, type: sensor_msgs/msg/JointState, joints: [a, b], unit: rad, low: -3.0, high: 3.0}
+action:
+  arm:
+    topic: commands
+    type: trajectory_msgs/msg/JointTrajectory
+    joints: [a, b]
+    duration: 0.1
+    unit: deg
+    low: -1.0
+    high: 1.0
+    max_velocity: 0.5
+    driver_timeout: 0.25
+    feedback: {topic: joint_states, type: sensor_msgs/msg/JointState}
+episode:
+  time_limit: 5.0
+  reset: {procedure: [{wait: joints, target: 0.0, tolerance: 0.02}]}
+"""  # noqa: E501
+
+
+def _checked(text: str, tmp_path: Path, capsys: Output) -> list[str]:
+    path = tmp_path / 'arm.yaml'
+    path.write_text(text)
+    main(['contract', 'check', str(path)])
+    return capsys.readouterr().out.splitlines()[1:]
+
+
+def test_a_unit_that_is_converted_nowhere_and_a_wait_in_vain_are_noted(
+    tmp_path: Path, capsys: Output
+) -> None:
+    unit, wait = _checked(ARM, tmp_path, capsys)
+    assert unit.startswith('  Note: action.arm.unit (line 12): deg: no unit is converted')
+    assert wait.startswith('  Note: episode.reset.procedure.0.wait (line 20): no step before it')
+    brought = ARM.replace('[{wait', '[{confirm: Move it to its start.}, {wait')
+    assert _checked(brought.replace('deg', 'rad'), tmp_path, capsys) == []
+
+
+@pytest.mark.parametrize(
+    ('was', 'now', 'key'),
+    [
+        ('topic: commands', 'topic: /commands', 'action.arm.topic'),
+        ('msg/JointTrajectory', 'msg/JointTrajectoryX', 'action.arm.type'),
+    ],
+)
+def test_one_mistake_is_one_problem(
+    was: str, now: str, key: str, tmp_path: Path, capsys: Output
+) -> None:
+    problem, *rest = _checked(ARM.replace(was, now), tmp_path, capsys)
+    assert problem.startswith(f'  {key} ')
+    assert rest == ['  Field paths and the task are checked once these are fixed.']

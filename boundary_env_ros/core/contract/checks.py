@@ -242,7 +242,8 @@ def _uses(contract: Contract) -> Iterator[_Use]:
 
 def _topics(contract: Contract) -> Iterator[Fault]:
     """One topic has one type; a command topic is no sensor's, and none is written by others."""
-    used = list(_uses(contract))
+    # A topic that was refused is empty, and has its problem.
+    used = [use for use in _uses(contract) if use[0]]
     for topic, group in groupby(sorted(used), key=lambda item: item[0]):
         items = list(group)
         first, most = items[0][1], max(publishers for _, _, publishers, _ in items)
@@ -267,11 +268,11 @@ def _topics(contract: Contract) -> Iterator[Fault]:
     sensors = {topic for topic, *_ in used}
     for action in contract.action:
         path = ('action', action.name, 'topic')
-        if commands[action.topic] != action.name:
+        if action.topic and commands[action.topic] != action.name:
             yield path, 'a command topic of its own', action.topic
         if action.topic in sensors:
             yield path, 'a topic that no sensor uses', action.topic
-    if stop in commands:
+    if stop and stop in commands:
         yield stop_path, 'a topic that no command uses', stop
     for index, step in enumerate(contract.episode.reset.steps):
         if isinstance(step, PublishStep) and step.topic in commands:

@@ -69,13 +69,20 @@ def tolerances(procedure: ResetProcedure) -> tuple[NamedValues, ...]:
     return tuple(NamedValues(name=n, values=v) for n, v in procedure.tolerance.items())
 
 
+def outside(
+    actual: Vector, target: Vector, tolerance: Vector, wrap: Collection[int] = ()
+) -> tuple[int, ...]:
+    """Return which values are farther off than their tolerance; one may stand for all."""
+    each = tolerance * len(target) if len(tolerance) == 1 else tolerance
+    pairs = zip(all_near(actual, target, wrap), target, each, strict=True)
+    return tuple(i for i, (a, b, most) in enumerate(pairs) if not abs(a - b) <= most)
+
+
 def is_within(
     actual: Vector, target: Vector, tolerance: Vector, wrap: Collection[int] = ()
 ) -> bool:
-    """Return whether every value is as near as that; one tolerance may stand for all."""
-    each = tolerance * len(target) if len(tolerance) == 1 else tolerance
-    nearest = all_near(actual, target, wrap)
-    return all(abs(a - b) <= most for a, b, most in zip(nearest, target, each, strict=True))
+    """Return whether every value is as near as its tolerance; one may stand for all."""
+    return not outside(actual, target, tolerance, wrap)
 
 
 def out_of_tolerance(

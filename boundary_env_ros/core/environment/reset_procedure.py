@@ -24,7 +24,7 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import Sample
-from boundary_env_ros.core.environment.reset import by_name, is_within, ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset import by_name, outside, ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 
@@ -108,6 +108,7 @@ class Resetting:
         self._confirmed: list[str] = []
         self._index = 0
         self._since = asked.steady
+        self._seen: Sample | None = None
 
     @property
     def step(self) -> ResetStep | None:
@@ -139,7 +140,7 @@ class Resetting:
         """Begin the step that is due, and every one that takes no time before it."""
         effects: list[ResetEffect] = []
         while (step := self.step) is not None:
-            self._since = now.steady
+            self._since, self._seen = now.steady, None
             match step:
                 case PublishStep():
                     effects.append(
@@ -196,7 +197,10 @@ class Resetting:
     def seen(self, latest: Mapping[str, Sample], now: ClockReading) -> ResetEffects:
         """Look whether what is waited for has come."""
         step = self.step
-        if not isinstance(step, WaitStep) or self._off(step, latest):
+        if not isinstance(step, WaitStep):
+            return ()
+        self._seen = latest.get(step.field)
+        if self._off(step):
             return ()
         self._confirmed.append(f'field {step.field}')
         return self._next(now)
@@ -204,12 +208,25 @@ class Resetting:
     def _target(self, step: WaitStep) -> Vector:
         return by_name(self.sampled).get(step.sampled, ()) if step.sampled else step.target
 
-    def _off(self, step: WaitStep, latest: Mapping[str, Sample]) -> bool:
-        sample, target = latest.get(step.field), self._target(step)
-        if sample is None or len(sample.values) != len(target):
-            return True
-        wrap = {*step.wrap, *self._angles.get(step.field, ())}
-        return not is_within(sample.values, target, step.tolerance, wrap)
+    def _off(self, step: WaitStep) -> str:
+        """Return in words how the field differs from what it is to be; empty if it does not."""
+        target = self._target(step)
+        values = () if self._seen is None else self._seen.values
+        if len(values) != len(target):
+            return f'the first usable message of the field {step.field!r}'
+        off = outside(values, target, step.tolerance, self._wrap(step))
+        if not off:
+            return ''
+        first, *others = off
+        tolerance = step.tolerance[first if len(step.tolerance) > 1 else 0]
+        more = f', and {len(others)} more' if others else ''
+        return (
+            f'{step.field}[{first}] within {tolerance:g} of {target[first]:g}, '
+            f'which is {values[first]:g}{more}'
+        )
+
+    def _wrap(self, step: WaitStep) -> Collection[int]:
+        return {*step.wrap, *self._angles.get(step.field, ())}
 
     # Deadlines -----------------------------------------------------------------------------------
 
@@ -221,10 +238,7 @@ class Resetting:
             case WorldStep(service=service) | CallStep(service=service):
                 return f'the answer of the service {service}'
             case WaitStep() as step:
-                return (
-                    f'the field {step.field!r} within {list(step.tolerance)} of '
-                    f'{list(self._target(step))}'
-                )
+                return self._off(step) or f'the field {step.field!r}'
             case ConfirmStep(prompt=prompt):
                 return f'a person to confirm: {prompt}'
         return ''

@@ -182,18 +182,15 @@ def test_the_record_of_a_reset_that_nobody_answered_contradicts_nothing(
         (CALL, 'after 2 s (expected the answer of the service brakes/release)'),
         (
             {**WAIT, 'wait': 'true_pose', 'tolerance': [0.0, 0.0, 9.0]},
-            (
-                "after 4 s (expected the field 'true_pose' within [0.0, 0.0, 9.0] "
-                'of [-4.0, -3.0, 0.0])'
-            ),
+            'after 4 s (expected true_pose[0] within 0 of -4, which is ',
         ),
         (
             {'wait': 'velocity', 'target': [1, 0], 'tolerance': 0.5, 'deadline': 1.5},
-            "after 1.5 s (expected the field 'velocity' within [0.5, 0.5] of [1.0, 0.0])",
+            'after 1.5 s (expected velocity[0] within 0.5 of 1, which is ',
         ),
         (
             {'wait': 'velocity', 'target': [1, 0], 'tolerance': [0.5, 0.5], 'deadline': 1.5},
-            "after 1.5 s (expected the field 'velocity' within [0.5, 0.5] of [1.0, 0.0])",
+            'after 1.5 s (expected velocity[0] within 0.5 of 1, which is ',
         ),
         (CONFIRM, 'after 5 s (expected a person to confirm: Put the box on the mark.)'),
     ],
@@ -208,7 +205,7 @@ def test_a_step_that_takes_too_long_fails_the_reset_by_its_name(
     world.run(step['deadline'] - 0.1)
     assert world.state is EpisodeState.RESETTING
     world.run(0.2)
-    assert failure(world) == f'A step of the reset timed out {sentence}'
+    assert failure(world).startswith(f'A step of the reset timed out {sentence}')
 
 
 def test_the_deadline_of_a_step_runs_from_its_own_beginning() -> None:
@@ -431,7 +428,7 @@ def test_in_lockstep_a_wait_has_its_deadline_too() -> None:
     assert len(held) == 1
     world.time.wait(4.1)
     world.carry(world.environment.watch(world.now))
-    assert "(expected the field 'pose' within" in failure(world)
+    assert "the first usable message of the field 'pose'" in failure(world)
 
 
 def test_what_was_seen_before_the_episode_began_is_not_waited_for_in_vain() -> None:

@@ -29,7 +29,7 @@ class Forgery:
 FORGERIES: tuple[Forgery, ...] = (
     Forgery(
         'obstacle farther in measurement, ruling, command and message',
-        ('values-from-sensors', 'ruling-from-sensors'),
+        ('values-from-sensors',),
         sensors.obstacle_farther_and_no_limit,
     ),
     Forgery(
@@ -57,12 +57,12 @@ FORGERIES: tuple[Forgery, ...] = (
     ),
     Forgery(
         'pose and reward',
-        ('values-from-sensors', 'judgement-from-sensors'),
+        ('values-from-sensors',),
         sensors.pose_and_reward,
     ),
     Forgery(
         'success with pose, reward, ending and announcement',
-        ('values-from-sensors', 'judgement-from-sensors'),
+        ('values-from-sensors',),
         sensors.success_made_up,
     ),
     Forgery('older pose with its stamps', ('values-newest',), sensors.pose_of_the_step_before),
@@ -77,7 +77,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery('pixels on the topic', ('values-from-sensors',), sensors.pixels_changed),
     Forgery(
         'scan on its topic',
-        ('values-from-sensors', 'ruling-from-sensors'),
+        ('values-from-sensors',),
         sensors.scan_on_its_topic,
     ),
     Forgery(

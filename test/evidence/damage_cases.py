@@ -54,15 +54,6 @@ CASES = (
         'no-hidden-wrapper',
         everywhere(lambda step: replace(step, wrappers=('gymnasium.wrappers.TimeLimit',))),
     ),
-    Case(
-        'returns counted outside of a change of rewards',
-        'wrapper-order',
-        everywhere(
-            lambda step: replace(
-                step, wrappers=('RecordEpisodeStatistics', 'NormalizeReward<GoToGoal>')
-            )
-        ),
-    ),
     Case('short digest', 'one-contract', at(is_admitted, **{'id.digest': 'sha256:ab'})),
     Case(
         'another digest',
@@ -172,8 +163,8 @@ CASES = (
         edit(is_time_limit, forged.sensor_lost_for_nothing),
     ),
     # Rewards.
-    Case('a higher reward', 'reward-sum', at(is_admitted, reward=5.0)),
-    Case('no number', 'reward-sum', at(is_admitted, reward=float('nan'))),
+    Case('a higher reward', 'step-consistent', at(is_admitted, reward=5.0)),
+    Case('no number', 'step-consistent', at(is_admitted, reward=float('nan'))),
     Case('reward and terms', 'task-recomputed', edit(is_admitted, forged.raise_reward)),
     # Observations.
     Case('a field less', 'fields-as-contract', at(is_admitted, after=lambda after: after[1:])),

@@ -445,8 +445,8 @@ def test_every_rule_has_a_name_a_severity_and_its_page() -> None:
 
 
 def test_unknown_rule_has_no_page_but_a_suggestion() -> None:
-    with pytest.raises(BoundaryError, match='did you mean reward-sum'):
-        pages.explain('reward-sums')
+    with pytest.raises(BoundaryError, match='did you mean steps-in-order'):
+        pages.explain('step-in-order')
 
 
 def test_list_of_rules_has_every_one() -> None:

@@ -237,18 +237,6 @@ def test_bag_that_a_crash_tore_is_a_warning(run: RunFolder) -> None:
     assert 'record-closed' in report.counts
 
 
-@pytest.mark.parametrize('text', ['{}', 'nothing', None], ids=['empty', 'no JSON', 'another'])
-def test_first_transition_that_differs_from_the_bag_is_named(
-    run: RunFolder, lines: Path, text: str | None
-) -> None:
-    if text is None:
-        text = lines.read_text().splitlines()[2]
-    run.first_transition.write_text(text)
-    report = audit_path(run.path)
-    assert report.counts == {'first-transition-saved': 1}
-    assert report.findings[0].field == 'first_transition.json'
-
-
 def test_contract_that_was_changed_afterwards_is_named(run: RunFolder) -> None:
     text = run.contract.read_text()
     assert 'high: [0.8, 1.5]' in text
@@ -342,11 +330,6 @@ def test_summary_is_the_same_from_bag_and_lines_but_for_late_evidence(
         assert one.differences == other.differences
         assert one.stages['inference'] == other.stages['inference']
     assert bag.clients[0].stages['actuation'].known > text.clients[0].stages['actuation'].known
-
-
-def test_first_transition_that_was_taken_away_is_named(run: RunFolder) -> None:
-    run.first_transition.unlink()
-    assert rules_of(audit_path(run.path)) == {'first-transition-saved'}
 
 
 # The index --------------------------------------------------------------------------------------

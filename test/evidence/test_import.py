@@ -426,7 +426,7 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
     assert report.outcome is Outcome.CONSISTENT
     assert str(report).startswith('Audit of an import: CONSISTENT. Not all could be checked;')
     assert {'command-on-topic', 'step-consistent', 'reset-as-contract'} <= set(report.not_applied)
-    assert not {'values-from-sensors', 'reward-sum'} & set(report.not_applied)
+    assert not {'values-from-sensors', 'fields-recomputed'} & set(report.not_applied)
     assert report.from_topics['fields'] > 200
     assert report.from_topics['commands'] == report.transitions - 1
 
@@ -434,7 +434,7 @@ def test_audit_finds_nothing_wrong_and_does_not_call_it_clean(run: RunFolder) ->
 @pytest.mark.parametrize(
     ('change', 'rules'),
     [
-        ({'reward': 5.0}, {'reward-sum'}),
+        ({'reward': 5.0}, {'step-consistent'}),
         ({'requested_action': (0.1, 0.1)}, {'step-consistent'}),
         (
             dict.fromkeys(

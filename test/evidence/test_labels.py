@@ -103,17 +103,3 @@ def test_audit_knows_the_episodes_that_were_marked(
     known = [label(step, 'ada', Label.UNCLEAR) for step in endings.values()]
     # An episode may be labelled before its first step is recorded.
     assert audit_all([*known, *record], contract, task).ok
-
-
-def test_mark_on_no_episode_of_the_record_or_by_nobody_is_named(
-    record: list[Piece], contract: Contract, task: Task, endings: dict[str, Transition]
-) -> None:
-    won = endings['success']
-    rest = [
-        p for p in record if getattr(getattr(p, 'id', None), 'episode_id', '') != won.id.episode_id
-    ]
-    stray = audit_all([*rest, label(won, 'ada', Label.SUCCESS)], contract, task)
-    assert stray.counts['label-known'] == 1
-    assert 'labelled SUCCESS by ada' in str(stray)
-    nobody = audit_all([*record, label(won, '', Label.SUCCESS)], contract, task)
-    assert dict(nobody.counts) == {'label-known': 1}

@@ -369,7 +369,6 @@ def test_another_digest_than_that_of_the_contract_is_a_difference(
 DECIDING = (
     'ruling-recomputed',
     'task-recomputed',
-    'reward-sum',
     'ending-declared',
     'ending-justified',
     'reset-as-contract',

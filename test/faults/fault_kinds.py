@@ -366,7 +366,6 @@ _GAPS = frozenset(
 _JUMPED = frozenset(
     {
         'execution-measured',
-        'judgement-from-sensors',
         'steps-in-order',
         'values-from-sensors',
         'values-newest',

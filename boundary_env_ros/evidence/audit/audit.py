@@ -8,23 +8,19 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 import gc
-import json
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.serialization import from_json
-from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.chain import check_chain
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.run_files import Run, with_task
-from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.records import Message, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -73,8 +69,8 @@ def audit_path(
     """
     Audit what a run left: its folder, its bag, an MCAP file, or JSON lines.
 
-    What cannot be read becomes a finding. In a run folder the bag is audited, and the index and
-    the first step that are kept beside it are compared with it.
+    What cannot be read becomes a finding. In a run folder the bag is audited, and the index that
+    is kept beside it is compared with it.
 
     Parameters
     ----------
@@ -131,7 +127,6 @@ def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> Au
             Mismatch('contract', 'a valid contract', terms.problem),
         )
     folder = RunFolder(path)
-    keeps_first = run.is_bag_folder and folder.contract.is_file()
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
     for piece in run.pieces(auditor.topics, chain.add):
@@ -144,12 +139,6 @@ def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> Au
             auditor.add(piece.record, piece.log_time)
             if index is not None:
                 index.add(piece.record)
-            record = piece.record
-            if keeps_first and isinstance(record, Transition) and record.kind is Kind.STEP:
-                keeps_first = False
-                mismatch = _first_as_saved(folder, record)
-                if mismatch is not None:
-                    auditor.find(catalogue.FIRST_TRANSITION_SAVED, mismatch, record.id)
     if run.tear:
         auditor.find(
             catalogue.RECORD_CLOSED,
@@ -160,22 +149,3 @@ def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> Au
     damaged = damaged or bool(run.tear or run.holes)
     told = check_chain(chain, auditor, damaged=damaged, key=key, head=head)
     return replace(auditor.report(torn=bool(run.tear)), chain=told)
-
-
-def _first_as_saved(run: RunFolder, first: Transition) -> Mismatch | None:
-    """Return where the first step that a run folder keeps is not that of its bag."""
-    place = run.first_transition
-    if not place.is_file():
-        actual = 'no such file'
-    else:
-        try:
-            saved = from_json(Transition, json.loads(limits.read_file(place, limits.LINE)))
-        except (RecordError, OSError, ValueError, RecursionError) as error:
-            actual = str(error)
-        else:
-            if same(saved, first):
-                return None
-            names = Transition.__dataclass_fields__
-            changed = [n for n in names if not same(getattr(saved, n), getattr(first, n))]
-            actual = f'another {", ".join(changed)}'
-    return Mismatch(place.name, 'the first step of the bag', actual)

@@ -9,7 +9,7 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter, deque, OrderedDict
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -17,7 +17,6 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.imported import is_import
@@ -27,7 +26,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding
 from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, WINDOW
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
-from boundary_env_ros.evidence.audit.rules import catalogue, imported, whole
+from boundary_env_ros.evidence.audit.rules import catalogue, freezing, imported, whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
     Link,
@@ -44,9 +43,6 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
-
-#: Labels that wait for the end of the record; an episode may be labelled before its first step.
-LABELS = 1024
 
 #: Descriptions of contracts that wait for the first step.
 DESCRIBED = 64
@@ -106,7 +102,7 @@ class Auditor:
         self._holes = list(holes)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
-            self._raw = RawAuditor(contract, task, topics, self.find, self._holes)
+            self._raw = RawAuditor(contract, topics, self.find, self._holes)
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
@@ -115,8 +111,6 @@ class Auditor:
         self._first: Transition | None = None
         self._now = 0  # log time of the last record
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
-        self._episode_ids: OrderedDict[str, None] = OrderedDict()
-        self._labels: deque[EpisodeLabel] = deque(maxlen=LABELS)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = self._imported = 0
@@ -129,7 +123,7 @@ class Auditor:
         """Return what is missing to make a check, or to look at the raw messages for a rule."""
         if isinstance(of, Check) and of.contract and self._terms is None:
             return self._missing or NO_CONTRACT
-        if of.task and self._task is None:
+        if isinstance(of, Check) and of.task and self._task is None:
             return self._missing or 'the task of the contract is not known'
         if isinstance(of, Rule) and of.raw and self._raw is None:
             if self._has_topics:
@@ -187,9 +181,7 @@ class Auditor:
             self._evaluator(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
-        elif isinstance(record, EpisodeLabel):
-            self._labels.append(record)
-        else:
+        elif isinstance(record, ContractDescription):
             self._described.append(record)
             if len(self._described) > DESCRIBED:
                 self._compare_contracts()
@@ -282,7 +274,6 @@ class Auditor:
             nothing = Mismatch('record', 'at least one transition', 'none')
             self.find(catalogue.RECORD_COMPLETE, nothing)
         self._compare_contracts()
-        self._look_at_labels()
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
@@ -344,8 +335,6 @@ class Auditor:
         agent = self._agents.setdefault(now.id.agent, Agent())
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
-        if begins:
-            self._name(now.id.episode_id)
         reopened = begins and now.id.episode_id in agent.left
         if begins:
             self._episodes += not reopened
@@ -405,8 +394,6 @@ class Auditor:
                 self._spared[check.rule.id, why] = None
         for rule in (*imported.OF_THE_GATE, *(check.rule for check in DECISION_CHECKS)):
             self._spared[rule.id, imported.WHY] = None
-        if why := imported.if_judged(now):
-            self._spared[catalogue.JUDGEMENT_FROM_SENSORS.id, why] = None
 
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
@@ -476,7 +463,6 @@ class Auditor:
     def _status(self, status: EpisodeStatus) -> None:
         agent = self._agents.setdefault(status.id.agent, Agent())
         agent.status = status
-        self._name(status.id.episode_id)
         if status.state.over and status.ending == endings.ENVIRONMENT_LOST:
             agent.bereft = status.id.episode_id
         self._compare_ending(status, agent)
@@ -496,31 +482,16 @@ class Auditor:
             self._find_all(catalogue.ONE_CONTRACT, found)
         self._described.clear()
 
-    def _name(self, episode_id: str) -> None:
-        """Remember an episode for its labels."""
-        if episode_id not in self._episode_ids:
-            self._episode_ids[episode_id] = None
-            if len(self._episode_ids) > EPISODES:
-                self._episode_ids.popitem(last=False)
-
-    def _look_at_labels(self) -> None:
-        all_known = len(self._episode_ids) < EPISODES
-        for label in self._labels:
-            if not label.user:
-                nobody = Mismatch('label.user', 'who says so', 'nobody')
-                self.find(catalogue.LABEL_KNOWN, nobody, label.id)
-            if all_known and label.id.episode_id not in self._episode_ids:
-                actual = f'{label.id.episode_id!r}, labelled {label.label.name} by {label.user}'
-                unknown = Mismatch('label.id.episode_id', 'an episode of the record', actual)
-                self.find(catalogue.LABEL_KNOWN, unknown, label.id)
-        self._labels.clear()
-
     def _look_for_leaks(self, agent: Agent) -> None:
         """Compare step and evaluator's record of it, whichever of the two came first."""
         truth, step = agent.truth, agent.last
         if truth is not None and step is not None and truth.id == step.id:
             found = whole.leaking(truth, step, agent.leaks)
             self._find_all(catalogue.TRUTH_WITHHELD, found, step.id)
+            if self._terms is not None:
+                specs = self._terms.contract.privileged
+                found = freezing.wrong_privileged(truth.fields, specs, step.closed)
+                self._find_all(catalogue.FIELDS_RECOMPUTED, found, step.id)
 
     def _evaluator(self, record: PrivilegedObservation) -> None:
         agent = self._agents.setdefault(record.id.agent, Agent())

@@ -18,7 +18,6 @@ _WIDTH = 88
 _SEVERITY: Mapping[Severity, str] = {
     Severity.FATAL: 'No claim may rest on a record that breaks it.',
     Severity.SUSPICIOUS: 'Look before a claim rests on it; the exit code stays.',
-    Severity.HOUSEKEEPING: 'The record itself is whole; the exit code stays.',
 }
 
 
@@ -91,7 +90,7 @@ def applied_to(rule: Rule) -> str:
     }
     needs = {
         'the contract': rule.raw or any(check.contract for check in checks),
-        'its task': rule.task or any(check.task for check in checks),
+        'its task': any(check.task for check in checks),
     }
     what, needed = ([text for text, is_so in found.items() if is_so] for found in (looks, needs))
     return (', '.join(what) or 'the record as a whole') + (

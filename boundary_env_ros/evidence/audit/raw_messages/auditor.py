@@ -17,7 +17,6 @@ import math
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.imported import is_import
@@ -68,16 +67,8 @@ _OWN: Mapping[str, type] = {
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
-    'gate': (
-        catalogue.VALUES_FROM_SENSORS,
-        catalogue.VALUES_NEWEST,
-        catalogue.RULING_FROM_SENSORS,
-    ),
-    'field': (
-        catalogue.VALUES_FROM_SENSORS,
-        catalogue.VALUES_NEWEST,
-        catalogue.JUDGEMENT_FROM_SENSORS,
-    ),
+    'gate': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
+    'field': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
     'evaluator': (catalogue.VALUES_FROM_SENSORS,),
     'feedback': (catalogue.VALUES_FROM_SENSORS,),
     'command': (catalogue.COMMAND_ON_TOPIC,),
@@ -101,8 +92,8 @@ class RawAuditor:
 
     Parameters
     ----------
-    contract, task
-        The contract, and its task; None if that is not installed.
+    contract
+        The contract.
     topics
         Type of each topic of the record.
     find
@@ -115,7 +106,6 @@ class RawAuditor:
     def __init__(
         self,
         contract: Contract,
-        task: Task | None,
         topics: Mapping[str, str],
         find: Find,
         holes: Sequence[tuple[int, int]] = (),
@@ -127,7 +117,7 @@ class RawAuditor:
         # The agents whose gate is heard itself, and those whose decisions only the steps carry.
         self._gate_speaks: set[str] = set()
         self._only_carried: set[str] = set()
-        self._observations = ObservationChecks(self.history, task)
+        self._observations = ObservationChecks(self.history)
         self._decisions = DecisionChecks(self.history, Limits.of(contract))
         self._feedback = FeedbackChecks(self.history)
         self._imports = ImportChecks(self.history)

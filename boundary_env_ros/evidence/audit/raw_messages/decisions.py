@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from boundary_env_ros.core.gate.commands import turned_all
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger, Verdict
@@ -25,8 +25,6 @@ from boundary_env_ros.evidence.audit.raw_messages.window import Heard, measured
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, STOP, Use
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, Rule, same, vector
-from boundary_env_ros.evidence.audit.rules.gate import same_numbers
-from boundary_env_ros.evidence.audit.rules.recompute import reasons_of, ruling_of
 
 #: Presses and releases of the emergency stop that are remembered.
 _PRESSES = 256
@@ -120,7 +118,6 @@ class DecisionChecks:
         now = self._tape.on_tape(instant)
         if decision.id.episode_id != agent.episode:
             agent.episode, agent.begun = decision.id.episode_id, log_time if now is None else now
-        said: dict[str, Measurement] = {}
         for measurement in decision.measurements:
             use = self._tape.use(decision.id.agent, f'gate {measurement.name}')
             if use is None:
@@ -130,12 +127,7 @@ class DecisionChecks:
                 continue
             if decision.trigger is Trigger.OPERATOR and measurement.name == OPERATOR:
                 self._operator(decision, use, heard)
-            newest = self._newest(decision, measurement, use, heard, instant, asked, agent)
-            values = newest.readings[use.name].values
-            if newest is not heard or not same(values, measurement.values):
-                said[measurement.name] = replace(measurement, values=values)
-        if said:
-            self._rule_again(decision, said)
+            self._newest(decision, measurement, use, heard, instant, asked, agent)
         if now is None or instant is None:
             # What publishes nothing needs no check that a press was obeyed.
             if not was_silent(decision):
@@ -199,8 +191,8 @@ class DecisionChecks:
         instant: ClockReading | None,
         asked: int | None,
         agent: _Agent,
-    ) -> Heard:
-        """Hold a message against the newest one that the gate can have had, and return that."""
+    ) -> None:
+        """Hold a message against the newest one that the gate can have had."""
         history = self._tape
         newest: Heard | None = None
         now = history.on_tape(instant)
@@ -245,12 +237,11 @@ class DecisionChecks:
         elif newest is not None and history.lockstep and newest.number < heard.number:
             expected = 'a message that was there already'
         if not expected:
-            return heard
+            return
         newest = newest if newest is not None and measured(newest, use.name) else heard
         place, expected = f'.{measurement.name}', f'{expected}, {format_message(newest, use)}'
         actual = f'another one, {format_message(heard, use)}'
         self._find(catalogue.VALUES_NEWEST, decision, place, expected, actual)
-        return newest
 
     def _listened(self, decision: GateDecision, instant: ClockReading, now: int) -> int:
         """
@@ -266,22 +257,6 @@ class DecisionChecks:
         if decision.verdict is Verdict.STOPPED:
             return now - silent
         return now - min(silent, to_nanoseconds(self._limits.safety.sensor_timeout))
-
-    def _rule_again(self, decision: GateDecision, said: dict[str, Measurement]) -> None:
-        """Run the rules of the gate on what the sensors said."""
-        measurements = {m.name: said.get(m.name, m) for m in decision.measurements}
-        ruling = ruling_of(decision, self._limits, measurements)
-        if ruling is None:
-            return
-        if (
-            ruling.verdict is not decision.verdict
-            or not same_numbers(ruling.admitted, decision.admitted_action)
-            or not same_numbers(ruling.command, decision.command)
-        ):
-            expected = f'{ruling.verdict.name} {vector(ruling.command)}'
-            expected = f'{expected} {reasons_of(ruling.results)}'
-            actual = f'{decision.verdict.name} {vector(decision.command)}'
-            self._find(catalogue.RULING_FROM_SENSORS, decision, '', expected, actual)
 
     def _emergency_stop(
         self, decision: GateDecision, agent: _Agent, now: int, listened: int, asked: int | None

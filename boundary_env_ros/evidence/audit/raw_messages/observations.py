@@ -1,31 +1,25 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Observations, measured actions and judgements, held against what the sensors said."""
+"""Observations, held against what the sensors said."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import TIME_LIMIT
 from boundary_env_ros.core.environment.observation import (
     bring_inside,
     FieldStatus,
-    freeze,
+    ImageReference,
     ObservationField,
-    Sample,
 )
-from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.sources.derived import Frames
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import ClockReading, to_nanoseconds
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import WRONG_INPUT
-from boundary_env_ros.evidence.audit.memory import PAST
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.support import (
     Claim,
@@ -44,12 +38,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
     vector,
 )
-from boundary_env_ros.evidence.audit.rules.freezing import sample_of
-from boundary_env_ros.evidence.audit.rules.step import judged, values_of
-from boundary_env_ros.evidence.episodes import is_unjudged
-
-#: What freezing a sample makes of it, attribute by attribute.
-_FROZEN = ('values', 'clipped', 'age', 'status', 'confidence', 'image', 'frame_id')
 
 #: Bytes of the largest message that goes over UDP in one piece.
 _DATAGRAM = 65_507
@@ -58,7 +46,7 @@ _DATAGRAM = 65_507
 _READING = 2_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class _Frozen:
     """
     What the checks of one observation need to know of it.
@@ -101,16 +89,11 @@ class ObservationChecks:
     ----------
     history
         What the topics said.
-    task
-        Judges the steps again; None if it is not installed.
 
     """
 
-    def __init__(self, history: MessageHistory, task: Task | None) -> None:
+    def __init__(self, history: MessageHistory) -> None:
         self._tape = history
-        self._task = task
-        self._past: dict[str, deque[Mapping[str, Vector]]] = {}
-        self._last: dict[str, StepId] = {}
         self._missed: dict[tuple[str, str], int] = {}
         # For longer than that the gate would stop.
         self._most_deaf = to_nanoseconds(history.contract.safety.sensor_timeout)
@@ -149,26 +132,17 @@ class ObservationChecks:
             When the recorder had it, nanoseconds.
 
         """
-        contract = self._tape.contract
+        contract, fields = self._tape.contract, (*now.after, *now.state)
         begun = self._tape.on_tape(start.closed)
-        frozen = self._frozen('after', now.after, now, log_time, begun)
-        last = self._last.get(now.id.agent)
-        self._last[now.id.agent] = now.id
-        if now.kind is Kind.RESET or last is None or last.step + 1 != now.id.step:
-            # Of what was before a missing step the record only has what this one says.
-            self._past.pop(now.id.agent, None)
-        past = self._past.setdefault(now.id.agent, deque(maxlen=PAST))
-        specs = (*contract.observation, *contract.state)
-        said = self._fields(specs, (*now.after, *now.state), frozen, tuple(past))
-        self._judge(now, start, said, past[-1] if past else None)
-        past.append(said)
+        frozen = self._frozen('after', fields, now, log_time, begun)
+        self._fields((*contract.observation, *contract.state), fields, frozen)
 
     def evaluator(
         self, fields: Sequence[ObservationField], now: Transition, log_time: int
     ) -> None:
         """Look at the evaluator's fields of a step."""
         frozen = self._frozen('evaluator', fields, now, log_time, None)
-        self._fields(self._tape.contract.privileged, fields, frozen, ())
+        self._fields(self._tape.contract.privileged, fields, frozen)
 
     def _frozen(
         self,
@@ -217,40 +191,16 @@ class ObservationChecks:
         specs: Sequence[FieldSpec],
         fields: Sequence[ObservationField],
         frozen: _Frozen,
-        past: Frames,
-    ) -> Mapping[str, Vector]:
-        """Hold fields against the messages that they are of; return the values of those."""
-        by_name = {field.name: field for field in fields}
-        if tuple(by_name) != tuple(spec.name for spec in specs):
-            return values_of(tuple(fields))  # named by the rule about fields
-        heard: dict[str, tuple[Use, Heard]] = {}
-        for spec in specs:
+    ) -> None:
+        """Hold fields against the messages that they are of."""
+        if [field.name for field in fields] != [spec.name for spec in specs]:
+            return  # named by the rule about fields
+        for spec, field in zip(specs, fields, strict=True):
             use = self._tape.use(frozen.id.agent, f'field {spec.name}')
-            if use is None:
-                continue
-            found = self._support(spec, by_name[spec.name], use, frozen)
-            if found is not None:
-                heard[spec.name] = (use, found)
-        try:
-            expected = _freeze(specs, by_name, heard, frozen, past)
-        except WRONG_INPUT as error:
-            actual = f'{type(error).__name__}: {error}'
-            expected_one = 'fields that can be made of the messages'
-            self._find(catalogue.VALUES_FROM_SENSORS, frozen, '', expected_one, actual)
-            return values_of(tuple(fields))
-        for spec in specs:
-            supported = spec.name in heard or (
-                spec.derived is not None and all(of in heard for of in spec.derived.of)
-            )
-            if supported:
-                self._compare(expected[spec.name], by_name[spec.name], frozen)
-        newest = {
-            name: (use, self._newest(by_name[name], use, found, frozen))
-            for name, (use, found) in heard.items()
-        }
-        if any(newest[name][1] is not found for name, (_, found) in heard.items()):
-            expected = _freeze(specs, by_name, newest, frozen, past)
-        return values_of(tuple(expected.values()))
+            heard = None if use is None else self._support(spec, field, use, frozen)
+            if use is not None and heard is not None:
+                self._compare(spec, field, heard.readings[use.name], frozen)
+                self._newest(field, use, heard, frozen)
 
     def _support(
         self, spec: FieldSpec, field: ObservationField, use: Use, frozen: _Frozen
@@ -311,25 +261,36 @@ class ObservationChecks:
             self._find(catalogue.VALUES_FROM_SENSORS, frozen, place, expected, actual)
 
     def _compare(
-        self, expected: ObservationField, field: ObservationField, frozen: _Frozen
+        self, spec: FieldSpec, field: ObservationField, reading: Reading, frozen: _Frozen
     ) -> None:
-        for name in _FROZEN:
-            ours, theirs = getattr(expected, name), getattr(field, name)
-            if name == 'image' and theirs is not None and ours is not None:
-                ours, theirs = ours.sha256, theirs.sha256
-            if same(ours, theirs):
-                continue
-            place = f'{frozen.where}.{field.name}.{name}'
-            for found in unlike(place, ours, theirs, f'from {field.source}'):
-                self._tape.find(catalogue.VALUES_FROM_SENSORS, found, frozen.id)
+        """Hold what was measured of a field against its message; the rest follows from that."""
+        try:
+            values, clipped = (
+                (reading.values, False) if spec.is_image else bring_inside(reading.values, spec)
+            )
+        except WRONG_INPUT as error:
+            actual = f'{type(error).__name__}: {error}'
+            expected = 'a field that can be made of its message'
+            self._find(catalogue.VALUES_FROM_SENSORS, frozen, f'.{field.name}', expected, actual)
+            return
+        for name, ours, theirs in (
+            ('values', values, field.values),
+            ('clipped', clipped, field.clipped),
+            ('confidence', reading.confidence, field.confidence),
+            ('image', _hash(reading.image), _hash(field.image)),
+        ):
+            if ours != theirs:
+                place, why = f'{frozen.where}.{field.name}.{name}', f'from {field.source}'
+                for found in unlike(place, ours, theirs, why):
+                    self._tape.find(catalogue.VALUES_FROM_SENSORS, found, frozen.id)
 
-    def _newest(self, field: ObservationField, use: Use, heard: Heard, frozen: _Frozen) -> Heard:
-        """Hold a message against the newest that can have been there, and return that."""
+    def _newest(self, field: ObservationField, use: Use, heard: Heard, frozen: _Frozen) -> None:
+        """Hold a message against the newest that can have been there."""
         history, newest = self._tape, None
         now = history.on_tape(frozen.closed)
         if now is None:
             history.excuse('unplaced', use.name)
-            return heard
+            return
         if history.lockstep:
             newest = newest_in_lockstep(
                 history,
@@ -352,24 +313,23 @@ class ObservationChecks:
                 listened=now - deaf - slack,
             )
         if newest is None or newest.number == heard.number:
-            return heard
+            return
         if newest.number < heard.number and not history.lockstep:
-            return heard
+            return
         if history.lockstep and frozen.cut_short:
             history.excuse('cut short', use.name)  # the world may have been on its way
-            return heard
+            return
         if not history.lockstep and self._need_not_have_come(use, heard, newest):
             # It is one message, however many steps go by without it.
             if self._missed.get((frozen.id.agent, use.name)) != newest.number:
                 self._missed[frozen.id.agent, use.name] = newest.number
                 history.excuse('missed', use.name)
-            return heard
+            return
         expected = (
             f'the newest message on {use.topic} that was there, {format_message(newest, use)}'
         )
         actual = f'another one, {format_message(heard, use)}'
         self._find(catalogue.VALUES_NEWEST, frozen, f'.{field.name}', expected, actual)
-        return newest
 
     def _need_not_have_come(self, use: Use, heard: Heard, newest: Heard) -> bool:
         """
@@ -388,41 +348,11 @@ class ObservationChecks:
         silent = (history.now if follows is None else follows.log_time) - newest.log_time
         return silent > self._most_deaf
 
-    # The rest of a step --------------------------------------------------------------------------
-
-    def _judge(
-        self,
-        now: Transition,
-        start: Transition,
-        after: Mapping[str, Vector],
-        before: Mapping[str, Vector] | None,
-    ) -> None:
-        """Let the task judge what the sensors said."""
-        if self._task is None or start.reset is None or now.kind is not Kind.STEP:
-            return
-        if is_unjudged(now):
-            return
-        before = values_of(now.before) if before is None else before
-        self._tape.took('judgements', 'judgements')
-        claimed = values_of(now.before)
-        if same(_sorted(after), _sorted(values_of((*now.after, *now.state)))) and all(
-            same(before.get(name), values) for name, values in claimed.items()
-        ):
-            return  # What the sensors said is what the step says, and that is judged elsewhere.
-        for mismatch in judged(
-            now, self._task, self._tape.contract, start.reset, before=before, after=after
-        ):
-            self._tape.find(catalogue.JUDGEMENT_FROM_SENSORS, mismatch, now.id)
-
 
 def _cut_short(now: Transition) -> bool:
     """Return whether neither task, time nor gate ended the episode, but somebody outside."""
     by_itself = now.ending == TIME_LIMIT or now.declared_by == 'safety_gate'
     return bool(now.ending) and not by_itself and not now.declared_by.startswith('task:')
-
-
-def _sorted(values: Mapping[str, Vector]) -> tuple[tuple[str, Vector], ...]:
-    return tuple(sorted(values.items()))
 
 
 def _fits(spec: FieldSpec, field: ObservationField, reading: Reading) -> bool:
@@ -435,28 +365,5 @@ def _fits(spec: FieldSpec, field: ObservationField, reading: Reading) -> bool:
     return same(bring_inside(reading.values, spec)[0], field.values)
 
 
-def _freeze(
-    specs: Sequence[FieldSpec],
-    fields: Mapping[str, ObservationField],
-    heard: Mapping[str, tuple[Use, Heard]],
-    frozen: _Frozen,
-    past: Frames,
-) -> Mapping[str, ObservationField]:
-    """Return the fields that the environment makes of messages, and of what no message tells."""
-    latest: dict[str, Sample] = {}
-    for spec in specs:
-        sample = sample_of(fields[spec.name])
-        if spec.name in heard:
-            use, message = heard[spec.name]
-            reading = message.readings[use.name]
-            sample = replace(
-                sample,
-                values=reading.values,
-                confidence=reading.confidence,
-                image=reading.image,
-            )
-        if spec.derived is None and fields[spec.name].status is not FieldStatus.MISSING:
-            latest[spec.name] = sample
-    sources = {name: field.source for name, field in fields.items()}
-    found = freeze(specs, latest, sources, observed=frozen.closed, past=past)
-    return {field.name: field for field in found}
+def _hash(image: ImageReference | None) -> bytes | None:
+    return None if image is None else image.sha256

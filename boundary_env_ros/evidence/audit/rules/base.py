@@ -38,12 +38,10 @@ class Severity(Enum):
     ``FATAL``: the record contradicts itself, its contract or its sensors: no claim may rest on it.
     ``SUSPICIOUS``: the record is true as far as can be seen, but something is missing from it or
     looks odd: look before a claim rests on it.
-    ``HOUSEKEEPING``: the record is whole; something that is kept beside it is not.
     """
 
     FATAL = 'fatal'
     SUSPICIOUS = 'suspicious'
-    HOUSEKEEPING = 'housekeeping'
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,8 +243,6 @@ class Rule:
     raw
         Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
         them.
-    task
-        Whether it needs the task for that, too.
     near
         Whether it compares with another record, which may have been where the record is damaged.
 
@@ -257,7 +253,6 @@ class Rule:
     way_out: str
     severity: Severity = Severity.FATAL
     raw: bool = False
-    task: bool = False
     near: bool = False
 
     @property

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import math
-
 from boundary_env_ros.core.contract.model import Contract, OnStale
 from boundary_env_ros.core.environment.endings import (
     BUILT_IN,
@@ -18,17 +16,15 @@ from boundary_env_ros.core.environment.observation import FieldStatus, lost
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
-    close,
     declared,
     Found,
     known,
     Mismatch,
-    number,
     of_step,
     Scene,
     unlike,
 )
-from boundary_env_ros.evidence.audit.rules.imported import if_complete, if_judged, never
+from boundary_env_ros.evidence.audit.rules.imported import if_complete, never
 
 GATE = 'safety_gate'
 
@@ -97,11 +93,3 @@ def ends_by(present: set[str], ending: str, contract: Contract) -> Found:
     if present:
         order = tuple(contract.episode.endings)
         yield from unlike('ending', foremost({*present, ending} - {''}, order), ending)
-
-
-@of_step(catalogue.REWARD_SUM, imports=if_judged)
-def _reward_sum(scene: Scene) -> Found:
-    now = scene.now
-    total = math.fsum(term.value for term in now.reward_terms)
-    if not math.isfinite(now.reward) or not close(now.reward, total):
-        yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))

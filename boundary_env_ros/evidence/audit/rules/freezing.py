@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
+from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.environment.observation import (
     age_of,
     bring_inside,
@@ -16,6 +17,8 @@ from boundary_env_ros.core.environment.observation import (
 )
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import supply
+from boundary_env_ros.core.sources.derived import Frames
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import PAST
 from boundary_env_ros.evidence.audit.rules import catalogue
@@ -37,59 +40,87 @@ from boundary_env_ros.evidence.audit.rules.imported import if_supplied
 @of_step(catalogue.FIELDS_RECOMPUTED)
 def _age_recomputed(scene: Scene) -> Found:
     for view, fields, frozen in views(scene):
-        for field in fields:
-            missing = field.status is FieldStatus.MISSING
-            if missing != (not field.values and field.image is None):
-                expected = 'MISSING exactly if there is no value'
-                actual = f'{field.status.name} with {vector(field.values)}'
-                yield Mismatch(f'{view}.{field.name}.status', expected, actual)
-            if frozen is None or missing:
-                continue
-            age = age_of(field.captured, frozen)
-            if age is None or field.age is None or not close(age, field.age):
-                place, why = f'{view}.{field.name}.age', 's, frozen minus captured'
-                yield from unlike(place, age, field.age, why)
+        yield from _wrong_ages(view, fields, frozen)
+
+
+def _wrong_ages(
+    view: str, fields: Sequence[ObservationField], frozen: ClockReading | None
+) -> Found:
+    for field in fields:
+        missing = field.status is FieldStatus.MISSING
+        if missing != (not field.values and field.image is None):
+            expected = 'MISSING exactly if there is no value'
+            actual = f'{field.status.name} with {vector(field.values)}'
+            yield Mismatch(f'{view}.{field.name}.status', expected, actual)
+        if frozen is None or missing:
+            continue
+        age = age_of(field.captured, frozen)
+        if age != field.age and (age is None or field.age is None or not close(age, field.age)):
+            place, why = f'{view}.{field.name}.age', 's, frozen minus captured'
+            yield from unlike(place, age, field.age, why)
 
 
 @of_step(catalogue.FIELDS_RECOMPUTED, contract=True)
 def _frozen_again(scene: Scene) -> Found:
-    specs = known(scene.terms).seen
+    now, specs = scene.now, known(scene.terms).seen
     # A field of several observations can be derived where the record has these.
-    whole = len(scene.past) >= min(scene.now.id.step, PAST)
-    for place, expected, field in _again(scene):
-        if expected.status is not FieldStatus.MISSING:
-            why = f'at an age of {number(expected.age)} s'
-            yield from unlike(f'{place}.status', expected.status, field.status, why)
-        if specs[field.name].derived is not None and whole:
-            for name in ('values', 'clipped', 'captured', 'confidence', 'source'):
-                ours, theirs = getattr(expected, name), getattr(field, name)
-                yield from unlike(f'{place}.{name}', ours, theirs)
+    whole = len(scene.past) >= min(now.id.step, PAST)
+    past = scene.past if whole else None
+    fields = (*now.after, *now.state)
+    yield from _wrong_frozen('after', fields, tuple(specs.values()), now.closed, past)
 
 
-def _again(scene: Scene) -> Iterator[tuple[str, ObservationField, ObservationField]]:
-    """Yield each field of the observation frozen once more from what the record says, and it."""
-    if scene.terms is None:
-        return
-    now, specs = scene.now, scene.terms.seen
-    fields = {field.name: field for field in (*now.after, *now.state)}
-    if tuple(fields) != tuple(specs):
+def wrong_privileged(
+    fields: Sequence[ObservationField], specs: Sequence[FieldSpec], closed: ClockReading
+) -> Found:
+    """Yield where privileged fields are not what freezing them once more makes of them."""
+    yield from _wrong_ages('evaluator', fields, closed)
+    yield from _wrong_frozen('evaluator', fields, specs, closed, ())
+
+
+def _wrong_frozen(
+    view: str,
+    fields: Sequence[ObservationField],
+    specs: Sequence[FieldSpec],
+    closed: ClockReading,
+    past: Frames | None,
+) -> Found:
+    """
+    Yield where fields are not what freezing them once more makes of what the record says.
+
+    Parameters
+    ----------
+    view
+        What they are called in findings.
+    fields, specs
+        The fields, and what the contract says of them.
+    closed
+        When they were frozen.
+    past
+        Values of the observations before; None if not all that a derived field needs are known.
+
+    """
+    by_name = {field.name: field for field in fields}
+    if tuple(by_name) != tuple(spec.name for spec in specs):
         return  # What is missing is named by the rule about fields.
     latest = {
-        name: sample_of(field)
-        for name, field in fields.items()
-        if specs[name].derived is None and field.status is not FieldStatus.MISSING
+        spec.name: sample_of(by_name[spec.name])
+        for spec in specs
+        if spec.derived is None and by_name[spec.name].status is not FieldStatus.MISSING
     }
-    sources = {name: field.source for name, field in fields.items()}
+    sources = {field.name: field.source for field in fields}
     try:
-        frozen = freeze(
-            tuple(specs.values()), latest, sources, observed=now.closed, past=scene.past
-        )
+        frozen = freeze(specs, latest, sources, observed=closed, past=past or ())
     except WRONG_INPUT:
         return  # Another number of values than the contract has, which is named elsewhere.
-    seen = {field.name for field in now.after}
-    for expected in frozen:
-        view = 'after' if expected.name in seen else 'state'
-        yield f'{view}.{expected.name}', expected, fields[expected.name]
+    for spec, expected, field in zip(specs, frozen, fields, strict=True):
+        place = f'{view}.{field.name}'
+        if expected.status is not FieldStatus.MISSING and expected.status is not field.status:
+            why = f'at an age of {number(expected.age)} s'
+            yield from unlike(f'{place}.status', expected.status, field.status, why)
+        if spec.derived is not None and past is not None:
+            for name in ('values', 'clipped', 'captured', 'confidence', 'source'):
+                yield from unlike(f'{place}.{name}', getattr(expected, name), getattr(field, name))
 
 
 def sample_of(field: ObservationField) -> Sample:

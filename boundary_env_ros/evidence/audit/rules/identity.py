@@ -124,10 +124,6 @@ _HIDING = {
     'ClipAction': 'the gate limits actions, and says so',
 }
 
-#: Wrappers that count what others, which stand outside of them, may change.
-_COUNT = ('RecordEpisodeStatistics',)
-_CHANGE = ('NormalizeReward', 'TransformReward', 'ClipReward')
-
 
 def _wrappers(scene: Scene) -> list[str]:
     """Return their classes at the begin of an episode: that they stay is looked at elsewhere."""
@@ -140,13 +136,3 @@ def _no_hidden_wrapper(scene: Scene) -> Found:
     for i, name in enumerate(_wrappers(scene)):
         if name in _HIDING:
             yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[name]}', repr(name))
-
-
-@of_step(catalogue.WRAPPER_ORDER, imports=never)
-def _wrapper_order(scene: Scene) -> Found:
-    names = _wrappers(scene)
-    for i, name in enumerate(names):
-        outside = [later for later in names[i + 1 :] if later in _CHANGE]
-        if name in _COUNT and outside:
-            expected = f'inside of {", ".join(outside)}'
-            yield Mismatch(f'wrappers[{i}]', expected, f'{name!r} outside of it')

@@ -48,6 +48,5 @@ def if_supplied(now: Transition) -> str:
 OF_THE_GATE: Final = (
     catalogue.AS_PUBLISHED,
     catalogue.COMMAND_ON_TOPIC,
-    catalogue.RULING_FROM_SENSORS,
     catalogue.EMERGENCY_STOP_HEARD,
 )

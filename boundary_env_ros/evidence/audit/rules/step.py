@@ -130,6 +130,14 @@ def _overrun_explained(scene: Scene) -> Found:
     yield from unlike('held_by', ('gate' if held else 'driver') if expected else '', now.held_by)
 
 
+@of_step(catalogue.STEP_CONSISTENT, imports=if_judged)
+def _reward_sum(scene: Scene) -> Found:
+    now = scene.now
+    total = math.fsum(term.value for term in now.reward_terms)
+    if not math.isfinite(now.reward) or not close(now.reward, total):
+        yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))
+
+
 @of_step(catalogue.EXECUTION_MEASURED)
 def _measured_action(scene: Scene) -> Found:
     now = scene.now

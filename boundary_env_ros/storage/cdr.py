@@ -15,6 +15,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import IntEnum
+from functools import cache
 import struct
 import sys
 from types import SimpleNamespace
@@ -203,18 +204,21 @@ class _Source:
             lines.extend(self._field(field, hint, target))
         if not definition:
             lines.extend(('    b[o]', '    o += 1'))  # An empty message has one byte on the wire.
-        # In a message of any type a field may be called like a word of Python.
-        form, pair = ('**{{{}}}', '{!r}: {}') if cls is Message else ('{}', '{}={}')
-        arguments = form.format(', '.join(pair.format(*item) for item in variables.items()))
+        guard = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
+        if guard:
+            lines.extend((f'    if {variables[guard]} is None:', '        return None, o'))
         if cls is RosTime:
             lines.append(f'    return v0 * {NANOSECONDS} + v1, o')
+        elif cls is Message:
+            # In a message of any type a field may be called like a word of Python.
+            pairs = ', '.join(f'{field!r}: {value}' for field, value in variables.items())
+            made = self._constant(_class_of(type_name, wanted))
+            lines.append(f'    return {made}(**{{{pairs}}}), o')
         else:
-            named = _class_of(type_name, wanted) if cls is Message else cls
-            made = f'{self._constant(named)}({arguments})'
-            guard = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
-            if guard:
-                made = f'None if {variables[guard]} is None else {made}'
-            lines.append(f'    return ({made}), o')
+            made = self._constant(_thawed(cls, tuple(wanted)))
+            lines.append(f'    r = {made}({", ".join(variables.values())})')
+            lines.append(f'    r.__class__ = {self._constant(cls)}')
+            lines.append('    return r, o')
         self._lines.extend(lines)
         return name
 
@@ -328,6 +332,19 @@ class _Source:
             f"        {target} = unpack_from(f'{self._order}{{n}}{code}', b, o)",
             f'        o += {size} * n',
         ]
+
+
+@cache
+def _thawed(cls: type, names: tuple[str, ...]) -> type:
+    """
+    Return a class whose objects become those of a frozen class once they are filled.
+
+    A frozen dataclass fills itself through ``object.__setattr__``, which takes five times as long.
+    """
+    body = '\n'.join(f'    self.{name} = {name}' for name in names)
+    made: dict[str, Any] = {}
+    exec(f'def __init__(self, {", ".join(names)}):\n{body}', made)  # names of our own fields
+    return type(cls.__name__, (), {'__slots__': names, '__init__': made['__init__']})
 
 
 def _align(size: int) -> list[str]:

@@ -107,6 +107,9 @@ def _seldom_collecting() -> Iterator[None]:
     try:
         yield
     finally:
+        # What is still young counts as old: else all of it is looked through at once.
+        gc.freeze()
+        gc.unfreeze()
         gc.set_threshold(*thresholds)
 
 

@@ -164,8 +164,10 @@ class Auditor:
         self._now = max(self._now, log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
-        if isinstance(record, (Transition, GateDecision)) and any(
-            begin <= log_time <= end + REACH for begin, end in self._holes
+        if (
+            self._holes
+            and isinstance(record, (Transition, GateDecision))
+            and any(begin <= log_time <= end + REACH for begin, end in self._holes)
         ):
             self._behind.add(record.id)
             before = self._agents.setdefault(record.id.agent, Agent()).last
@@ -194,8 +196,9 @@ class Auditor:
 
     def _look_into_holes(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
-        for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
-            self._holes.remove(hole)
+        if self._holes:
+            for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
+                self._holes.remove(hole)
 
     def cannot_check(self, rule: Rule, why: str) -> None:
         """Note that a rule could not be applied."""
@@ -366,10 +369,12 @@ class Auditor:
             self._note_imported(now)
         elif not now.wrappers:
             self._spared[catalogue.NO_HIDDEN_WRAPPER.id, WRAPPERS_UNKNOWN] = None
+        of = now.id
         for check in self._step_checks:
             if made and check.imports(now):
                 continue
-            self._find_all(check.rule, check.look(scene), now.id, near=check.near)
+            for mismatch in check.look(scene):
+                self.find(check.rule, mismatch, of, near=check.near)
         for link in links:
             self._decisions += 1
             # What the gate published is looked at in the chain of all that it published.

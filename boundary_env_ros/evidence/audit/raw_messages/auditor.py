@@ -34,7 +34,8 @@ from boundary_env_ros.evidence.audit.raw_messages.message_history import (
 )
 from boundary_env_ros.evidence.audit.raw_messages.observations import ObservationChecks
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
-from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP
+from boundary_env_ros.evidence.audit.raw_messages.window import Heard
+from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
@@ -127,11 +128,17 @@ class RawAuditor:
         # What each will do at a log time.
         self._noting: deque[tuple[int, Callable[[], None]]] = deque()
         self._pending: deque[tuple[int, Callable[[], None]]] = deque()
-        self._groups = tuple(
-            (agent, group, wiring.uses[f'command {group.name}'])
-            for agent, wiring in self.history.wiring.items()
-            for group, _ in wiring.groups
-        )
+        # What is done with the messages of a topic besides keeping them.
+        self._taken: dict[str, list[Callable[[Heard], None]]] = {}
+        for agent, wiring in self.history.wiring.items():
+            for group, _ in wiring.groups:
+                use = wiring.uses[f'command {group.name}']
+                self._take(use, partial(self._commands.sent, agent, group, use))
+            if STOP in wiring.uses:
+                self._take(wiring.uses[STOP], partial(self._decisions.pressed, agent))
+
+    def _take(self, use: Use, what: Callable[[Heard], None]) -> None:
+        self._taken.setdefault(use.topic, []).append(what)
 
     @property
     def topics(self) -> frozenset[str]:
@@ -150,14 +157,15 @@ class RawAuditor:
             If it is not what its topic says.
 
         """
-        kind = self._own.get(recorded.topic)
+        topic, log_time = recorded.topic, recorded.log_time
+        kind = self._own.get(topic)
         if kind is not None:
             self._own_message(recorded, _OWN[kind])
-        if recorded.topic in self._listened:
-            self._sensor_message(recorded)
-        self.history.now = max(self.history.now, recorded.log_time)
-        if recorded.log_time >= self._looks:
-            self._advance(recorded.log_time)
+        if topic in self._listened:
+            heard = self.history.hear(recorded)
+            for what in self._taken.get(topic, ()):
+                what(heard)
+        self._passed(log_time)
 
     def _own_message(self, recorded: Recorded, kind: type) -> None:
         log_time, message = recorded.log_time, recorded.decode(kind)
@@ -170,17 +178,6 @@ class RawAuditor:
             self.history.recorder(message)
         else:
             self.history.advanced(message)
-
-    def _sensor_message(self, recorded: Recorded) -> None:
-        heard = self.history.hear(recorded)
-        for agent, group, use in self._groups:
-            if use.topic == recorded.topic:
-                self._commands.sent(agent, group, use, heard)
-        for agent, wiring in self.history.wiring.items():
-            stop = wiring.uses.get(STOP)
-            if stop is not None and stop.topic == recorded.topic and STOP in heard.readings:
-                pressed = bool(heard.readings[STOP].values[0])
-                self._decisions.pressed(agent, heard, pressed=pressed)
 
     def add(self, record: Record, log_time: int) -> None:
         """Take the next record; it is looked at when what it speaks of has come."""
@@ -207,7 +204,7 @@ class RawAuditor:
             self._published.evaluator(record, log_time)
         elif isinstance(record, ActuationEvidence):
             self._later(log_time, partial(self._feedback.evidence, record))
-        self._advance(log_time)
+        self._passed(log_time)
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
@@ -221,12 +218,14 @@ class RawAuditor:
     def _later(self, log_time: int, look: Callable[[], None]) -> None:
         self._pending.append((log_time + DELAY, look))
 
-    def _advance(self, log_time: int) -> None:
-        self._looks = log_time + OFTEN
-        self.history.now = max(self.history.now, log_time)
-        _do(self._noting, self.history.now)
-        _do(self._pending, self.history.now)
-        self._commands.check(self.history.now - DELAY)
+    def _passed(self, log_time: int) -> None:
+        """Look at what is due at a log time, now and then."""
+        self.history.now = now = max(self.history.now, log_time)
+        if log_time >= self._looks:
+            self._looks = log_time + OFTEN
+            _do(self._noting, now)
+            _do(self._pending, now)
+            self._commands.check(now - DELAY)
 
     def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
         self._observations.check(now, start, log_time)

@@ -61,9 +61,11 @@ class DecisionChecks:
         self._limits = limits
         self._agents: dict[str, _Agent] = {}
 
-    def pressed(self, agent: str, heard: Heard, *, pressed: bool) -> None:
-        """Take the state of the emergency stop."""
-        self._of(agent).presses.append((heard.log_time, pressed))
+    def pressed(self, agent: str, heard: Heard) -> None:
+        """Take a message of the emergency stop."""
+        if STOP in heard.readings:
+            pressed = bool(heard.readings[STOP].values[0])
+            self._of(agent).presses.append((heard.log_time, pressed))
 
     def _of(self, agent: str) -> _Agent:
         return self._agents.setdefault(agent, _Agent())

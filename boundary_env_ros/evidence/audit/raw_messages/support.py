@@ -18,7 +18,7 @@ from boundary_env_ros.evidence.audit.rules.base import vector
 _NEAR = 512
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Claim:
     """
     A value that a record says was measured.
@@ -70,8 +70,10 @@ def supporting(history: MessageHistory, claim: Claim) -> Heard | None:
         sent = claim.published.nanoseconds
     if claim.captured is not None:
         same = [h for h in window.stamped(claim.captured.nanoseconds) if name in h.readings]
-        exact = [heard for heard in same if heard.publish_time == sent]
-        return _fitting(claim, iter(exact or same))
+        if len(same) > 1:
+            exact = [heard for heard in same if heard.publish_time == sent]
+            return _fitting(claim, iter(exact or same))
+        return same[0] if same else None
 
     def possible(heard: Heard) -> bool:
         # The recorder may have had it later than whoever it is of: when it was sent tells more.

@@ -101,7 +101,7 @@ ASKED_KEPT = 256
 Asked = tuple[ClockReading | None, ClockReading | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Link:
     """
     One decision of the gate in the chain of its decisions.
@@ -162,7 +162,7 @@ class Link:
         return self.emitted[-1] if self.emitted else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Scene:
     """
     What a rule gets to see: one transition, and what came before it.

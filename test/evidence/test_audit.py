@@ -130,7 +130,7 @@ def test_without_task_rewards_are_not_judged_again(
     report = audit(transitions, contract=contract)
     lacking = {'task-recomputed'}
     assert set(report.not_applied) == lacking | FROM_TOPICS
-    assert 'the task is not installed' in str(report)
+    assert 'the task of the contract is not known' in str(report)
 
 
 # What others say about the same steps ------------------------------------------------------------

@@ -353,32 +353,19 @@ def _report(
     results: Sequence[EpisodeResult],
     failure: str,
 ) -> None:
-    from boundary_env_ros.cli.run_report import as_json, figures, table
+    from boundary_env_ros.cli.run_report import as_json, inference_of, summary_of, table
 
     if not options.as_json:
-        print(f'\n{table(results)}')
+        print(f'\n{table(loaded.contract, results)}')
         return
-    from boundary_env_ros import __version__
-    from boundary_env_ros.facade.spaces import action_space, observation_space
-
-    contract = loaded.contract
     print_json(
         {
             'policy': options.policy,
-            'contract': f'{contract.name} {contract.version}',
-            'digest': loaded.digest,
-            'pacing': contract.pacing.name.lower(),
-            'software_version': __version__,
-            'wrappers': ['Runner()'],
-            'action_space': str(action_space(contract)),
-            'observation_space': str(observation_space(contract)),
-            'first_seed': options.seed,
-            'reset_distribution': dict(contract.task.parameters),
-            'reset_options': dict(options.option),
             'world': options.world,
             'plan': dataclasses.asdict(plan) | {'late': plan.late.value},
             'failure': failure,
-            'summary': figures(results),
+            'summary': summary_of(loaded.contract, results).to_json(),
+            'inference': inference_of(results),
             'episodes': as_json(results),
         }
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -43,6 +44,32 @@ LATE_STAGES = ('actuation', 'reaction')
 NAMED = 5
 
 Key = tuple[str, str]
+
+
+class Origin(NamedTuple):
+    """
+    What made an episode: a figure is of episodes of one origin, never of several.
+
+    Attributes
+    ----------
+    client
+        Name of the policy, as its requests give it; empty if it never sent one.
+    contract, digest, pacing
+        Name and version of the contract, its digest, and how the steps were paced.
+    software_version, client_version
+        Version of this software in the environment, and in the process of the policy.
+    wrappers
+        The wrappers around the environment, the outermost first.
+
+    """
+
+    client: str
+    contract: str
+    digest: str
+    pacing: str
+    software_version: str
+    client_version: str
+    wrappers: tuple[str, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,6 +111,20 @@ class Episode:
     def key(self) -> Key:
         """Return its agent and its id."""
         return self.first.id.agent, self.first.id.episode_id
+
+    @property
+    def origin(self) -> Origin:
+        """Return what made it."""
+        first = self.first
+        return Origin(
+            client=self.client,
+            contract=f'{first.contract} {first.contract_version}',
+            digest=first.id.digest,
+            pacing=first.pacing.name.lower(),
+            software_version=first.software_version,
+            client_version=first.client_version,
+            wrappers=first.wrappers,
+        )
 
     @property
     def how(self) -> str:

@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.latency import STAGES
+from boundary_env_ros.core.transition import Transition
 
 #: Why an episode was left that somebody broke off.
 INTERRUPTED = 'interrupted'
@@ -31,14 +30,8 @@ class EpisodeResult:
         How it ended; empty if it was left before its end.
     left
         Why it was left, in words; empty if it ended.
-    verdicts
-        Steps by what the gate made of their action; ``NONE`` without one.
-    intervened
-        Steps in which the gate did more than to admit.
-    clipped
-        Steps in which the gate admitted another value than was requested, by dimension.
-    latency
-        Seconds of each stage, one for each step that knows it.
+    transitions
+        Its record, that of the reset first.
     inferences
         Seconds that each took.
     late_inferences
@@ -64,10 +57,7 @@ class EpisodeResult:
     terminated: bool = False
     truncated: bool = False
     left: str = ''
-    verdicts: Counter[str] = field(default_factory=Counter)
-    intervened: int = 0
-    clipped: Counter[str] = field(default_factory=Counter)
-    latency: dict[str, list[float]] = field(default_factory=lambda: {name: [] for name in STAGES})
+    transitions: list[Transition] = field(default_factory=list)
     inferences: list[float] = field(default_factory=list)
     late_inferences: int = 0
     requests: int = 0

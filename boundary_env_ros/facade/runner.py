@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 import math
 import threading
@@ -13,12 +13,8 @@ import threading
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Source
-from boundary_env_ros.core.gate.rules.agent_order import intervenes
-from boundary_env_ros.core.latency import LatencyStage
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
-from boundary_env_ros.facade.info import clipped_in
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Late, Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
@@ -132,6 +128,7 @@ class Runner:
             self.beginning = False
         first = begun[self._agent]
         self._result.episode_id = first.transition.id.episode_id
+        self._result.transitions.append(first.transition)
         self._images.update(first.images)
         self._told(self._result)
         try:
@@ -316,26 +313,12 @@ class Runner:
         self._images.update(delivery.images)
         result.steps += 1
         result.total += transition.reward
-        result.verdicts[transition.verdict.name if transition.verdict else 'NONE'] += 1
-        result.intervened += any(map(intervenes, transition.decisions))
-        result.clipped.update(clipped_dimensions(self._contract, transition))
-        for name, seconds in result.latency.items():
-            stage: LatencyStage = getattr(transition.latency, name)
-            if stage.duration is not None:
-                seconds.append(stage.duration)
+        result.transitions.append(transition)
         if _over(delivery):
             result.ending, result.declared_by = transition.ending, transition.declared_by
             result.terminated, result.truncated = transition.terminated, transition.truncated
         self._told(result)
         return delivery
-
-
-def clipped_dimensions(contract: Contract, transition: Transition) -> Iterator[str]:
-    """Yield the dimensions of the action of which another value was admitted than requested."""
-    names, clipped = contract.command_dimensions, clipped_in(transition)
-    for i, is_clipped in enumerate(clipped):
-        if is_clipped:
-            yield names[i] if len(names) == len(clipped) else f'action[{i}]'
 
 
 def _over(delivery: StepResult) -> bool:

@@ -230,10 +230,10 @@ def _as_expected(endings: list[tuple[str, str, str]]) -> list[str]:
     return aligned(rows, indent=2) if rows else []
 
 
-def _latency(clients: Any) -> list[str]:
+def _latency(groups: Any) -> list[str]:
     """Return a table of the stages of the first policy, against their budgets."""
     rows = [('', 'p50', 'p99', 'budget', 'over')]
-    for name, stage in clients[0]['stages'].items() if clients else ():
+    for name, stage in groups[0]['stages'].items() if groups else ():
         p50, p99, budget = (
             'unknown' if stage[key] is None else f'{1e3 * stage[key]:.1f} ms'
             for key in ('p50', 'p99', 'budget')
@@ -254,7 +254,7 @@ def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     figures = {'about': about, **summary.to_json()}
     write_atomically(folder.summary, json.dumps(figures, indent=2).encode())
     print('', 'As expected:', *_as_expected(endings), sep='\n')
-    print('', 'Latency of the first policy:', *_latency(figures['clients']), sep='\n')
+    print('', 'Latency of the first policy:', *_latency(figures['groups']), sep='\n')
     write_atomically(folder.report, ''.join(render(gather(place))).encode())
     report = audit_path(place)
     print(f'\n{report}')

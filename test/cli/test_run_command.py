@@ -15,7 +15,9 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from boundary_env_ros import __version__
 from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
@@ -34,9 +36,9 @@ def test_it_runs_episodes_and_prints_a_line_for_each_and_a_table(capsys: Output)
     assert second.startswith('seed 5 ')
     assert 'terminated success' in first
     assert 'episodes 2' in table
-    assert any(row.startswith('success, a truncation counted as failure 100 %') for row in table)
-    assert any(row.startswith('success, of those that terminated 100 %') for row in table)
-    assert 'ended by success 2' in table
+    assert any(row.startswith('success, a truncation as failure 100 %') for row in table)
+    assert any(row.startswith('success of the terminated 100 %') for row in table)
+    assert 'success 2' in table
     assert any(row.startswith('inference p50, p99, greatest') for row in table)
 
 
@@ -44,20 +46,48 @@ def test_json_holds_plan_figures_and_episodes(capsys: Output) -> None:
     words = ['--policy', 'no-op', *CART, '--inference-deadline', '1e-9', '--json']
     assert main(['run', *words]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told['contract'] == 'warehouse_cart 1.0.0'
     assert told['plan']['deadline'] == 1e-9
     (episode,) = told['episodes']
     assert (episode['ending'], episode['steps'], episode['success']) == ('time_limit', 60, False)
-    assert told['summary']['endings'] == {'time_limit': 1}
-    assert told['summary']['success'] == {
-        'count': 0, 'of': 1, 'value': 0.0, 'interval': told['summary']['success']['interval'],
-    }  # fmt: skip
-    assert told['summary']['late_inferences'] == told['summary']['inferences'] == 60
-    assert told['summary']['latency_seconds']['inference']['p50'] > 0.0, 'real time, in lockstep'
-    assert told['summary']['excluded'] == []
-    assert told['wrappers'] == ['Runner()']
-    assert told['action_space'].startswith('Box(')
-    assert told['reset_options'] == {'scenario': 'clear'}
+    (group,) = told['summary']['groups']
+    assert group['endings'] == {'time_limit': 1}
+    assert told['inference']['late_inferences'] == told['inference']['inferences'] == 60
+    assert group['stages']['inference']['p50'] > 0.0, 'real time, in lockstep'
+
+
+def test_a_result_says_with_what_it_was_produced(tmp_path: Path, capsys: Output) -> None:
+    place = tmp_path / 'run'
+    words = ['--policy', 'no-op', *CART, '--seed', '7', '--client', 'no-op', '--json']
+    assert main(['run', *words, '--run', str(place)]) == 0
+    summary = json.loads(capsys.readouterr().out)['summary']
+    (group,) = summary['groups']
+    # Which environment version produced it,
+    assert group['contract'] == 'warehouse_cart 1.0.0'
+    assert group['digest'] == load('warehouse_cart', Pacing.LOCKSTEP).digest
+    assert group['software_version'] == group['client_version'] == __version__
+    assert (group['client'], group['pacing'], group['wrappers']) == (
+        'no-op', 'lockstep', ['Runner()'],
+    )  # fmt: skip
+    # how reset sampled the initial state,
+    assert group['seeds'] == [7]
+    assert group['reset_options'] == ['{"scenario": "clear"}']
+    assert 'goal' in str(group['reset_distribution'])
+    # which action space was accepted, whether the command was clipped,
+    assert group['action_space'].startswith('Box(')
+    assert group['observation_space'].startswith('Dict(')
+    clipped = group['differences']['requested - admitted']['base/linear.x (m/s)']
+    assert (clipped['steps'], clipped['differing']) == (60, 0)
+    # why the episode ended, and whether that was a termination or a truncation.
+    assert group['endings'] == {'time_limit': 1}
+    assert group['success']['of'] == group['truncated'] == 1
+    assert group['success_of_terminated']['of'] == 0
+    assert group['excluded'] == []
+    # The record says the same.
+    assert main(['report', '--text', '--json', str(place)]) == 0
+    recorded = json.loads(capsys.readouterr().out)
+    for found in (summary, recorded):
+        del found['groups'][0]['stages']
+    assert recorded == summary
 
 
 def test_the_result_says_in_which_dimensions_actions_were_clipped(
@@ -69,7 +99,10 @@ def test_the_result_says_in_which_dimensions_actions_were_clipped(
     assert main(['run', '--policy', f'{tmp_path}/fast.py:make', *CART, '--json']) == 0
     told = json.loads(capsys.readouterr().out)
     steps = told['episodes'][0]['steps']
-    assert told['summary']['clipped'] == {'base/linear.x': steps}
+    (group,) = told['summary']['groups']
+    differences = group['differences']['requested - admitted']
+    assert differences['base/linear.x (m/s)']['differing'] == steps
+    assert differences['base/angular.z (rad/s)']['differing'] == 0
 
 
 def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: Output) -> None:
@@ -85,13 +118,14 @@ def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: O
     assert row.ending == 'success'
     capsys.readouterr()
     assert main(['run', '--policy', f'replay:{place}', *CART, '--json']) == 0
-    assert json.loads(capsys.readouterr().out)['summary']['endings'] == {'success': 1}
+    (group,) = json.loads(capsys.readouterr().out)['summary']['groups']
+    assert group['endings'] == {'success': 1}
     recorded = ['--world', 'replay', '--pacing', 'lockstep', '--world-option', f'run={place}']
     blank = ['--world-option', 'blank_images=true']
     assert main(['run', '--policy', 'no-op', *recorded, *blank, '--json']) == 0
-    summary = json.loads(capsys.readouterr().out)['summary']
-    assert summary['endings'] == {'success': 1}
-    assert summary['other_actions_than_recorded']['count'] > 10
+    found = json.loads(capsys.readouterr().out)
+    assert found['summary']['groups'][0]['endings'] == {'success': 1}
+    assert found['inference']['other_actions_than_recorded']['count'] > 10
     assert main(['run', '--policy', 'scripted', *recorded, *blank]) == 0
     told = ' '.join(capsys.readouterr().out.split())
     assert f'other actions than recorded 0 % (0 of {row.step_count};' in told
@@ -147,7 +181,7 @@ def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
     assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART]) == 1
     output = capsys.readouterr()
     assert 'RuntimeError: broken' in output.err
-    assert 'episodes' in output.out, 'the table of what was done'
+    assert 'inferences' in output.out, 'the table of what was done'
 
 
 def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(

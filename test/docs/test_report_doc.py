@@ -26,9 +26,9 @@ def test_every_sign_stands_there_with_its_weight_in_their_order() -> None:
 
 def test_keys_of_the_facts_are_told() -> None:
     report = Report(
-        name='', path='', begun='', pacing='', period=None,
-        summary=Summary(contract='', digest='', software_version='', clients=()),
-        ways=(), stages={}, moments=(), rows=(), details={}, frames={}, notes=(),
+        name='', path='', begun='', period=None,
+        summary=Summary(groups=()),
+        ways=(), moments=(), rows=(), details={}, frames={}, notes=(),
     )  # fmt: skip
     told = [
         name

@@ -503,7 +503,7 @@ def test_takeovers_are_counted_and_told_with_topic_time_and_dimensions(
     bench: HandBench, by_the_contract: LoadedContract
 ) -> None:
     summary = summarise(bench.record, by_the_contract.contract)
-    (client,) = summary.clients
+    (client,) = summary.groups
     decisions = [p for p in bench.record if isinstance(p, GateDecision)]
     commands = [d for d in decisions if d.trigger is Trigger.OPERATOR and d.published]
     assert client.taken_over == len(client.takeovers) == 3

@@ -325,11 +325,11 @@ def test_summary_is_the_same_from_bag_and_lines_but_for_late_evidence(
 ) -> None:
     shutil.copy(honest / 'contract.yaml', lines.parent)
     bag, text = summarise_path(honest), summarise_path(lines)
-    for one, other in zip(bag.clients, text.clients, strict=True):
+    for one, other in zip(bag.groups, text.groups, strict=True):
         assert one.endings == other.endings
         assert one.differences == other.differences
         assert one.stages['inference'] == other.stages['inference']
-    assert bag.clients[0].stages['actuation'].known > text.clients[0].stages['actuation'].known
+    assert bag.groups[0].stages['actuation'].known > text.groups[0].stages['actuation'].known
 
 
 # The index --------------------------------------------------------------------------------------

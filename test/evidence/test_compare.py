@@ -260,6 +260,11 @@ def test_episodes_of_one_client_can_be_taken_alone() -> None:
         clients=('scripted', 'no-op'),
     )
     assert (comparison.a.clients, comparison.b.clients) == ({'scripted': 8}, {'no-op': 8})
+    assert not comparison.obstacles
+    pooled = compare(both, CONTRACT.contract, both, CONTRACT.contract, simulation='none').obstacles
+    assert 'A has episodes of more than one client (expected one, got no-op, scripted).' in str(
+        pooled
+    )
     assert 'outcome.return' in names(comparison)
     assert any('8 episodes are left out of A: it is of another' in n for n in comparison.notes)
 

@@ -328,12 +328,12 @@ def test_reward_is_unknown_where_the_task_lacks_what_it_needs(
     assert not any('terminated' in derived_fields(step) for step in steps)
     assert steps[-1].ending == 'abandoned'
     assert any('could not be judged by the task' in note for note in imported.notes)
-    (client,) = summarise(steps_of(tmp_path / 'run')).clients
+    (client,) = summarise(steps_of(tmp_path / 'run')).groups
     assert (client.mean_return, client.unjudged) == (None, len(steps))
     # Nobody knows whether it succeeded: that is no failure.
     assert (client.episodes, client.success.of, client.success_of_terminated.of) == (1, 0, 0)
     label = EpisodeLabel(id=steps[-1].id, label=Label.SUCCESS, user='anna')
-    (client,) = summarise([first, *steps, label]).clients
+    (client,) = summarise([first, *steps, label]).groups
     assert (client.success_by_labels.count, client.disagreements) == (1, [])
     report = audit_path(tmp_path / 'run')
     assert report.counts == {}

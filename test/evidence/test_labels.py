@@ -45,10 +45,10 @@ def test_marks_change_no_figure_of_the_environment(
 ) -> None:
     labels = [label(step, 'ada', Label.FAILURE) for step in endings.values()]
     plain, labelled = summarise(record, contract), summarise([*record, *labels], contract)
-    for before, after in zip(plain.clients, labelled.clients, strict=True):
+    for before, after in zip(plain.groups, labelled.groups, strict=True):
         assert (after.success, after.endings) == (before.success, before.endings)
-    assert sum(c.labelled for c in labelled.clients) == len(endings)
-    assert {d.ending for c in labelled.clients for d in c.disagreements} == {'success'}
+    assert sum(c.labelled for c in labelled.groups) == len(endings)
+    assert {d.ending for c in labelled.groups for d in c.disagreements} == {'success'}
 
 
 def test_episode_of_which_people_say_otherwise_is_told_with_who_and_why(
@@ -62,7 +62,7 @@ def test_episode_of_which_people_say_otherwise_is_told_with_who_and_why(
         label(late, 'bob', Label.UNCLEAR),
     ]
     summary = summarise([*record, *labels], contract)
-    by_labels = [c.success_by_labels for c in summary.clients]
+    by_labels = [c.success_by_labels for c in summary.groups]
     assert (sum(p.count for p in by_labels), sum(p.of for p in by_labels)) == (1, 1)
     text = str(summary)
     assert (
@@ -77,7 +77,7 @@ def test_who_thinks_again_is_counted_once(
 ) -> None:
     won = endings['success']
     labels = [label(won, 'ada', Label.FAILURE), label(won, 'ada', Label.SUCCESS)]
-    clients = summarise([*record, *labels], contract).clients
+    clients = summarise([*record, *labels], contract).groups
     assert [d for c in clients for d in c.disagreements] == []
     assert sum(c.success_by_labels.count for c in clients) == 1
 

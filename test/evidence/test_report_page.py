@@ -150,7 +150,7 @@ def test_interventions_are_those_of_the_summary_and_waiting_for_a_turn_is_none(
             tapes.append(ComparedEpisode(step.episode))
         tapes[-1].add(step)
     reading.finish({})
-    told = sum(client.intervened.count for client in reading.summary.clients)
+    told = sum(client.intervened.count for client in reading.summary.groups)
     assert (told == 0) == waiting
     assert sum(row.intervened for row in reading.rows.values()) == told
     assert sum(tape.rates['intervened'] for tape in tapes) == told
@@ -271,7 +271,7 @@ def test_late_evidence_completes_the_step_that_it_is_about(
         ]
         return sum(value is not None for values in told for value in values)
 
-    stages = report.stages['actuation'].quantiles.count
+    stages = sum(group.stages['actuation'].known for group in report.summary.groups)
     assert known(report) == stages > known(alone) > 0
 
 
@@ -452,7 +452,7 @@ def test_page_tells_success_both_ways_and_leads_to_the_moments(page: str, report
     text = ' '.join(elements.texts)
     assert 'success, a truncation as failure' in text
     assert 'success of the terminated' in text
-    for client in report.summary.clients:
+    for client in report.summary.groups:
         assert f'{client.success.count}/{client.success.of}' in text
         for ending, count in client.endings.items():
             assert f'{ending} {count}' in text

@@ -10,6 +10,7 @@ import gc
 import json
 import math
 import tracemalloc
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,20 +18,20 @@ import numpy as np
 import pytest
 from record_maker import Piece
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
-from boundary_env_ros.evidence.summary.figures import ClientSummary
+from boundary_env_ros.evidence.summary.figures import Group
 from boundary_env_ros.evidence.summary.statistics import ACCURACY, Proportion, Quantiles
 from boundary_env_ros.evidence.summary.summary import summarise
 
 
 @pytest.fixture(scope='module')
-def clients(record: list[Piece], contract: Contract) -> dict[str, ClientSummary]:
+def clients(record: list[Piece], contract: Contract) -> dict[str, Group]:
     """Return the figures of the run by client."""
-    return {c.client: c for c in summarise(record, contract).clients}
+    return {g.origin.client: g for g in summarise(record, contract).groups}
 
 
 # Proportions and quantiles -----------------------------------------------------------------------
@@ -87,13 +88,13 @@ def test_quantile_is_right_to_within_its_accuracy(values: list[float], fraction:
 # A run -------------------------------------------------------------------------------------------
 
 
-def test_clients_are_summed_up_apart(clients: dict[str, ClientSummary]) -> None:
+def test_clients_are_summed_up_apart(clients: dict[str, Group]) -> None:
     assert list(clients) == ['goal_seeking', 'no_op']
     assert clients['no_op'].endings == {'time_limit': 1}
     assert clients['no_op'].clipped.count == clients['no_op'].intervened.count == 0
 
 
-def test_success_rate_is_told_both_ways(clients: dict[str, ClientSummary]) -> None:
+def test_success_rate_is_told_both_ways(clients: dict[str, Group]) -> None:
     found = clients['goal_seeking']
     assert found.endings == {'success': 2, 'safety_stop': 1, 'time_limit': 1}
     assert found.success == Proportion(count=2, of=4)
@@ -102,8 +103,32 @@ def test_success_rate_is_told_both_ways(clients: dict[str, ClientSummary]) -> No
     assert clients['no_op'].success_of_terminated.of == 0
 
 
+@pytest.mark.parametrize(
+    'other',
+    [
+        {'software_version': '9.9.9'},
+        {'client_version': '9.9.9'},
+        {'pacing': Pacing.LOCKSTEP},
+        {'wrappers': ('ClipAction()',)},
+        {'contract_version': '9.9.9'},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_the_evaluator_does_not_compare_runs_from_different_environment_versions(
+    transitions: list[Transition], other: dict[str, Any]
+) -> None:
+    ids = list(dict.fromkeys(t.id.episode_id for t in transitions))
+    mixed = [replace(t, **other) if t.id.episode_id == ids[0] else t for t in transitions]
+    before, after = summarise(transitions), summarise(mixed)
+    assert len(after.groups) == len(before.groups) + 1
+    assert sum(g.episodes for g in after.groups) == len(ids)
+    (name,) = other
+    _, apart = after.origins()
+    assert name.removesuffix('_version').replace('_', ' ') in ' '.join(apart)
+
+
 def test_rates_are_those_of_the_steps(
-    clients: dict[str, ClientSummary], transitions: list[Transition]
+    clients: dict[str, Group], transitions: list[Transition]
 ) -> None:
     found = clients['goal_seeking']
     own = [
@@ -127,7 +152,7 @@ def test_rates_are_those_of_the_steps(
 
 
 def test_return_and_length_are_means_of_the_ended_episodes(
-    clients: dict[str, ClientSummary], transitions: list[Transition]
+    clients: dict[str, Group], transitions: list[Transition]
 ) -> None:
     last = [t for t in transitions if t.id.episode_id == transitions[-1].id.episode_id]
     assert clients['no_op'].mean_return == pytest.approx(math.fsum(t.reward for t in last))
@@ -135,7 +160,7 @@ def test_return_and_length_are_means_of_the_ended_episodes(
 
 
 def test_latency_is_that_of_the_stages(
-    clients: dict[str, ClientSummary], transitions: list[Transition], contract: Contract
+    clients: dict[str, Group], transitions: list[Transition], contract: Contract
 ) -> None:
     found = clients['no_op'].stages['inference']
     last = [t for t in transitions if t.id.episode_id == transitions[-1].id.episode_id]
@@ -156,10 +181,10 @@ def test_late_evidence_completes_the_stages_of_its_step(
     record: list[Piece], contract: Contract
 ) -> None:
     late = sum(isinstance(p, ActuationEvidence) for p in record)
-    with_it = summarise(record, contract).clients[0].stages['actuation']
+    with_it = summarise(record, contract).groups[0].stages['actuation']
     without = (
         summarise((p for p in record if not isinstance(p, ActuationEvidence)), contract)
-        .clients[0]
+        .groups[0]
         .stages['actuation']
     )
     assert without.known < with_it.known <= without.known + late
@@ -167,7 +192,7 @@ def test_late_evidence_completes_the_stages_of_its_step(
 
 
 def test_differences_between_the_stages_of_the_action_are_told(
-    clients: dict[str, ClientSummary],
+    clients: dict[str, Group],
 ) -> None:
     forward = 'base/linear.x (m/s)'
     clipped = clients['goal_seeking'].differences['requested - admitted'][forward]
@@ -187,17 +212,17 @@ def test_stale_and_missing_fields_are_counted(
             t, after=tuple(replace(f, status=statuses.get(f.name, f.status)) for f in t.after)
         )
 
-    (one, *_) = summarise([spoil(t) for t in transitions[:3]], contract).clients
+    (one, *_) = summarise([spoil(t) for t in transitions[:3]], contract).groups
     assert one.stale['scan'] == 3
     assert one.stale['pose'] == 0
     assert one.missing['front'] == 3
 
 
 def test_episode_without_an_ending_is_in_no_rate(transitions: list[Transition]) -> None:
-    (one,) = summarise(transitions[:5]).clients
-    assert (one.episodes, one.unfinished) == (0, 1)
+    (one,) = summarise(transitions[:5]).groups
+    assert (one.episodes, [e.why for e in one.excluded]) == (0, ['no ending in the record'])
     assert one.success.of == 0
-    assert 'unfinished' in str(summarise(transitions[:5]))
+    assert 'in no rate of success: no ending in the record' in str(summarise(transitions[:5]))
 
 
 def test_ending_that_was_only_announced_counts(
@@ -208,23 +233,22 @@ def test_ending_that_was_only_announced_counts(
     lost = replace(
         status, state=EpisodeState.TRUNCATED, ending='environment_lost', declared_by='recorder'
     )
-    (one,) = summarise([*cut, lost]).clients
+    (one,) = summarise([*cut, lost]).groups
     assert one.endings == {'environment_lost': 1}
     assert one.truncated == 1
 
 
 def test_failed_success_is_none() -> None:
     summary = summarise([])
-    assert summary.clients == ()
+    assert summary.groups == ()
     assert 'No transitions' in str(summary)
 
 
 def test_json_is_strict_and_has_the_intervals(record: list[Piece], contract: Contract) -> None:
     summary = summarise(record, contract)
     data = json.loads(json.dumps(summary.to_json(), allow_nan=False))
-    assert data['digest'] == summary.digest
-    assert [c['client'] for c in data['clients']] == ['goal_seeking', 'no_op']
-    success = data['clients'][0]['success']
+    assert [c['client'] for c in data['groups']] == ['goal_seeking', 'no_op']
+    success = data['groups'][0]['success']
     assert (success['count'], success['of'], success['value']) == (2, 4, 0.5)
     assert success['low'] < 0.5 < success['high']
 

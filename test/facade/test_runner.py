@@ -91,8 +91,7 @@ def test_an_episode_is_run_to_its_end_and_told(run: Run) -> None:
     assert result.total == pytest.approx(sum(step.reward for step in steps))
     assert result.episode_id == steps[-1].id.episode_id
     assert told == list(range(result.steps + 1))
-    assert sum(result.verdicts.values()) == result.steps
-    assert result.intervened == sum(v for k, v in result.verdicts.items() if k != 'ADMITTED')
+    assert result.transitions == steps
 
 
 def test_as_many_actions_of_a_chunk_are_executed_as_the_plan_says(run: Run) -> None:

@@ -158,7 +158,7 @@ def test_to_be_held_while_another_acts_is_no_intervention(contract: Path, tmp_pa
     for _ in range(6):
         made.step(np.array([0.05, 0.0]))
     made.close()
-    (client,) = summarise(open_records(place).records(Transition)).clients
+    (client,) = summarise(open_records(place).records(Transition)).groups
     assert (client.intervened.count, client.overruns.count) == (0, 0)
 
 

@@ -132,7 +132,7 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     with sqlite3.connect(demo.run / 'episodes.sqlite') as store:
         assert store.execute('select count(*) from episodes where done').fetchone() == (7,)
     clients = {
-        c['client']: c for c in json.loads((demo.run / 'summary.json').read_text())['clients']
+        c['client']: c for c in json.loads((demo.run / 'summary.json').read_text())['groups']
     }
     assert clients['go_to_goal']['episodes'] == 5
     assert clients['no_op']['endings'] == {'time_limit': 1}

@@ -25,6 +25,7 @@ from boundary_env_ros.evidence.compare.permutation import Deals, enough
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
 from boundary_env_ros.evidence.difference import Difference, difference
+from boundary_env_ros.evidence.episodes import Origin
 from boundary_env_ros.evidence.run_files import counted, read_all, Run
 from boundary_env_ros.evidence.summary.statistics import Proportion
 
@@ -129,7 +130,7 @@ def compare(
 def compare_sides(a: Side, b: Side, *, agent: str) -> Comparison:
     """Compare what was read of two runs; see :func:`compare`."""
     contracts = difference(a.contract, b.contract)
-    obstacles = [*_breaking(contracts), *_too_few(a, b)]
+    obstacles = [*_breaking(contracts), *_pooled(a, b), *_too_few(a, b)]
     findings: list[Finding] = []
     untested: dict[str, str] = {}
     least = 1.0
@@ -194,6 +195,20 @@ def _breaking(contracts: Difference) -> Iterator[str]:
             )
 
 
+def _pooled(a: Side, b: Side) -> Iterator[str]:
+    """Yield what makes the episodes of one side no one thing that could be compared."""
+    for side in (a, b):
+        origins = zip(*{episode.of.origin for episode in side.episodes}, strict=True)
+        for name, values in zip(Origin._fields, origins, strict=False):
+            if len(set(values)) > 1:
+                told = ', '.join(sorted(str(value or 'none') for value in set(values)))
+                yield (
+                    f'{side.name} has episodes of more than one {name.replace("_", " ")} '
+                    f'(expected one, got {told}). Name one client with --clients, or compare '
+                    'them as runs of their own.'
+                )
+
+
 def _too_few(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
         if len(side.episodes) < 2:
@@ -223,9 +238,6 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
             'by comparing it with itself.'
         )
     for side in (a, b):
-        if len(side.clients) > 1:
-            names = ', '.join(f'{n or "(unnamed)"}: {c}' for n, c in side.clients.items())
-            yield f'{side.name} has episodes of several clients, taken together ({names}).'
         for why, count in side.left_out.items():
             yield f'{_episodes(count)} left out of {side.name}: {why}.'
         imported = sum(episode.imported for episode in side.episodes)
@@ -242,9 +254,6 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
             )
         if side.unreadable:
             yield f'{side.unreadable} records of {side.name} could not be read; audit says why.'
-        if len(side.software) > 1:
-            versions = ', '.join(side.software)
-            yield f'{side.name} was made by several versions of this software ({versions}).'
     options = [sorted({episode.options for episode in side.episodes}) for side in (a, b)]
     if options[0] != options[1]:
         told = [', '.join(text or 'none' for text in some) for some in options]

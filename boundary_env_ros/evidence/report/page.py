@@ -9,15 +9,17 @@ that a page of hundreds of episodes opens at once.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 import math
 import shlex
 
+from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.columns import rounded
-from boundary_env_ros.evidence.report.report import BINS, Report, SHORTEST, StageCounts, Way
-from boundary_env_ros.evidence.summary.statistics import Proportion
+from boundary_env_ros.evidence.report.report import Report, Way
+from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
 from boundary_env_ros.evidence.web_page import page
 
 #: Points of one way in the overview.
@@ -29,25 +31,22 @@ _COLOURED = ('success', 'time_limit', 'safety_stop', 'failure', 'operator_stop')
 #: What stands for a number that is not known.
 _UNKNOWN = '\N{EN DASH}'
 
-#: Bins of the histogram of a stage: 0.1 ms to 10 s.
-_FIRST_BIN, _BINS = BINS, 5 * BINS
+#: Histogram of a stage: from 0.1 ms, s, over five powers of ten; and its bins.
+_SHORTEST, _BINS = 1e-4, 60
 
 
 def render(report: Report) -> Iterator[str]:
     """Yield the page, piece by piece."""
-    summary = report.summary
+    shared, apart = report.summary.origins()
     facts = (
-        summary.contract,
-        f'digest {summary.digest[:19]}…' if summary.digest else '',
-        f'software {summary.software_version}' if summary.software_version else '',
+        *(f'{name} {value}' for name, value in shared.items()),
         f'begun {report.begun}' if report.begun else '',
-        report.pacing,
         _many(len(report.rows), 'episode'),
         _many(sum(row.steps for row in report.rows), 'step'),
     )
     return page(
         'report',
-        f'{report.name}: {summary.contract or "a run"}',
+        f'{report.name}: {shared.get("contract", "a run")}',
         {
             'bars': _bars,
             'counted': _counted,
@@ -60,6 +59,10 @@ def render(report: Report) -> Iterator[str]:
             'reasons': _reasons,
         },
         report=report,
+        stages=STAGES,
+        origins=[
+            dict(zip(apart, some, strict=True)) for some in zip(*apart.values(), strict=True)
+        ],
         facts=[fact for fact in facts if fact],
         kinds=KINDS,
         drawn={row.number for row in report.rows if row.drawn},
@@ -103,17 +106,19 @@ def _way(way: Way) -> dict[str, object]:
     }
 
 
-def _bars(counts: StageCounts) -> Iterator[tuple[float, float, float]]:
-    """Yield place, width and height of each bar of a histogram."""
-    most, width = max(counts.bins.values()), 100.0 / _BINS
-    for number, count in sorted(counts.bins.items()):
-        place = min(max(number - _FIRST_BIN, 0), _BINS - 1)
-        yield width * place, width, max(22.0 * count / most, 1.0)
+def _bars(quantiles: Quantiles) -> Iterator[tuple[float, float, float]]:
+    """Yield place, width and height of each bar; what lies outside is in the outermost."""
+    bins: Counter[int] = Counter()
+    for seconds, count in quantiles.counts():
+        bins[min(int(_BINS * _place(seconds) / 100.0), _BINS - 1)] += count
+    most, width = max(bins.values()), 100.0 / _BINS
+    for number, count in sorted(bins.items()):
+        yield width * number, width, max(22.0 * count / most, 1.0)
 
 
 def _place(seconds: float | None) -> float:
     """Return where a duration stands in the histogram, percent."""
-    decades = math.log10(max(seconds or 0.0, SHORTEST) / (10 * SHORTEST))
+    decades = math.log10(max(seconds or 0.0, _SHORTEST) / _SHORTEST)
     return min(max(20.0 * decades, 0.0), 100.0)
 
 

@@ -12,13 +12,12 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
-from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.episodes import Episode, Key, Step
 from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.places import Places, point_in
-from boundary_env_ros.evidence.report.report import EpisodeRow, MOMENTS, StageCounts, Way
+from boundary_env_ros.evidence.report.report import EpisodeRow, MOMENTS, Way
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.summary import Summariser
@@ -44,10 +43,8 @@ class Reading:
         The episodes, in the order in which they begin.
     ways
         The ways of the first of them.
-    stages
-        Latency by stage.
-    begun, pacing
-        When the first step was closed, and how steps are paced; empty if that is not known.
+    begun
+        When the first step was closed; empty if that is not known.
     summary
         The figures; complete after :meth:`finish`.
 
@@ -56,9 +53,7 @@ class Reading:
     def __init__(self, contract: Contract | None, places: Places) -> None:
         self.rows: dict[Key, EpisodeRow] = {}
         self.ways: dict[int, Way] = {}
-        self.stages = {stage: StageCounts() for stage in STAGES}
         self.begun = ''
-        self.pacing = ''
         self.summary: Summary
         self._contract, self._places = contract, places
         self._summariser = Summariser(contract)
@@ -81,9 +76,6 @@ class Reading:
         row.suspicion = max(row.suspicion, self._suspects.add(now))
         if episode.number <= WAYS:
             self._go(self.ways.setdefault(episode.number, Way(number=episode.number)), step)
-        if now.kind is Kind.STEP:
-            for name, counts in self.stages.items():
-                counts.add(step.stage(name))
         if step.last:
             self._end(row, episode)
 
@@ -95,7 +87,7 @@ class Reading:
                 row.labels.append(text + (f': {label.note}' if label.note else ''))
         self.summary = self._summariser.summary(labels)
         by_id = {row.episode_id: row for row in self.rows.values()}
-        for client in self.summary.clients:
+        for client in self.summary.groups:
             for one in client.disagreements:
                 row = by_id[one.episode_id]
                 why = f'ended: {one.ending}; people say: {"; ".join(one.labels)}'
@@ -105,7 +97,6 @@ class Reading:
     def _begin(self, episode: Episode) -> EpisodeRow:
         first = episode.first
         if not self.rows:
-            self.pacing = first.pacing.name.lower()
             closed = first.closed.ros
             if closed.clock is Clock.SYSTEM:
                 moment = datetime.fromtimestamp(closed.nanoseconds / NANOSECONDS, timezone.utc)

@@ -4,12 +4,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-import math
 
-from boundary_env_ros.core.latency import LatencyStage
 from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.report.anomalies import Anomaly, KINDS
 from boundary_env_ros.evidence.report.columns import Json
@@ -17,10 +14,6 @@ from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
 from boundary_env_ros.evidence.report.places import Point
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.summary.figures import Summary
-from boundary_env_ros.evidence.summary.statistics import Quantiles
-
-#: Bins of the latency, from and to s, so many for each power of ten.
-SHORTEST, LONGEST, BINS = 1e-5, 10.0, 12
 
 #: Version of the plain data.
 FORMAT = 1
@@ -109,24 +102,6 @@ class Way:
     goal: Point | None = None
 
 
-@dataclass(slots=True)
-class StageCounts:
-    """Durations of one stage in logarithmic bins."""
-
-    bins: Counter[int] = field(default_factory=Counter)
-    quantiles: Quantiles = field(default_factory=Quantiles)
-    budget: float | None = None
-
-    def add(self, stage: LatencyStage) -> None:
-        """Count one duration; what is shorter or longer than the bins is in the outermost."""
-        self.budget = stage.budget if self.budget is None else self.budget
-        if stage.duration is None:
-            return
-        self.quantiles.add(stage.duration)
-        inside = min(max(stage.duration, SHORTEST), LONGEST * 0.999)
-        self.bins[math.floor(math.log10(inside / SHORTEST) * BINS)] += 1
-
-
 @dataclass(slots=True, kw_only=True)
 class Report:
     """
@@ -138,9 +113,9 @@ class Report:
         Name of the run, and how it was named.
     begun
         When the first step was closed, ISO 8601; empty under simulated time.
-    pacing, period
-        As in the record and the contract; empty and None if not known.
-    summary, ways, stages
+    period
+        As in the contract; None if it is not known.
+    summary, ways
         The figures, and what is drawn of the whole run.
     moments
         The most suspicious, the first first.
@@ -158,11 +133,9 @@ class Report:
     name: str
     path: str
     begun: str
-    pacing: str
     period: float | None
     summary: Summary
     ways: tuple[Way, ...]
-    stages: Mapping[str, StageCounts]
     moments: tuple[Moment, ...]
     rows: tuple[EpisodeRow, ...]
     details: Mapping[int, Mapping[str, Json]]
@@ -180,11 +153,9 @@ class Report:
             'format': FORMAT,
             'run': self.name,
             'begun': self.begun,
-            'pacing': self.pacing,
             'period': self.period,
             'notes': list(self.notes),
             'summary': self.summary.to_json(),
-            'stages': {name: self._stage(name) for name in self.stages},
             'moments': [
                 {
                     'episode': self.number_of(moment),
@@ -202,19 +173,6 @@ class Report:
                     'frames': plain(self.frames.get(row.number, ())),
                 }
                 for row in self.rows
-            ],
-        }
-
-    def _stage(self, name: str) -> dict[str, Json]:
-        counts = self.stages[name]
-        return {
-            'budget': counts.budget,
-            'known': counts.quantiles.count,
-            'p50': counts.quantiles.at(0.5),
-            'p99': counts.quantiles.at(0.99),
-            'bins': [
-                {'from': SHORTEST * 10 ** (number / BINS), 'count': count}
-                for number, count in sorted(counts.bins.items())
             ],
         }
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.latency import LatencyStage, STAGES
-from boundary_env_ros.evidence.plain import fields_of
+from boundary_env_ros.evidence.episodes import Origin
+from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
 from boundary_env_ros.terminal import table
 
@@ -150,17 +151,32 @@ class Disagreement:
     labels: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excluded:
+    """One episode that is in no rate of success, and why."""
+
+    episode_id: str
+    seed: int
+    why: str
+
+
 @dataclass(slots=True, kw_only=True)
-class ClientSummary:
+class Group:
     """
-    What one client did.
+    The figures of the episodes of one origin.
 
     Attributes
     ----------
-    client
-        Name that it gave in its requests; empty if it never sent one.
-    episodes, unfinished, steps
-        Episodes with an ending, episodes without one (which are in no rate), and steps.
+    origin
+        Policy, contract, pacing and versions that made them.
+    action_space, observation_space, reset_distribution
+        What the contract declares; empty if it is not known.
+    seeds, reset_options
+        Seeds of the episodes, and options of their resets as JSON, each once.
+    episodes, steps
+        Episodes with an ending, and steps.
+    excluded
+        Episodes that are in no rate of success, and why.
     endings
         Number of episodes by ending.
     success
@@ -204,9 +220,14 @@ class ClientSummary:
 
     """
 
-    client: str
+    origin: Origin
+    action_space: str = ''
+    observation_space: str = ''
+    reset_distribution: Mapping[str, object] = field(default_factory=dict)
+    seeds: list[int] = field(default_factory=list)
+    reset_options: list[str] = field(default_factory=list)
     episodes: int = 0
-    unfinished: int = 0
+    excluded: list[Excluded] = field(default_factory=list)
     steps: int = 0
     endings: Counter[str] = field(default_factory=Counter)
     success: Proportion = field(default_factory=Proportion)
@@ -247,7 +268,8 @@ class ClientSummary:
     def to_json(self) -> dict[str, object]:
         """Return it as plain data."""
         means = {'mean_return': self.mean_return, 'mean_length': self.mean_length}
-        return fields_of(self, without=('total_return', 'total_length')) | means
+        found = fields_of(self, without=('origin', 'total_return', 'total_length'))
+        return {**plain(self.origin._asdict()), **found, **means}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,20 +279,27 @@ class Summary:
 
     Attributes
     ----------
-    contract, digest, software_version
-        What the run was made under and with.
-    clients
-        Apart for each client, in the order of their first episode.
+    groups
+        Apart for each origin, in the order of their first episode.
 
     """
 
-    contract: str
-    digest: str
-    software_version: str
-    clients: tuple[ClientSummary, ...]
+    groups: tuple[Group, ...]
 
     def __str__(self) -> str:
         return '\n'.join(_lines(self))
+
+    def origins(self) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """Return what all groups share, and the client and whatever else tells them apart."""
+        told = {
+            name.replace('_', ' '): [_origin(group.origin, name) for group in self.groups]
+            for name in Origin._fields
+        }
+        shared = {name for name, some in told.items() if len({*some}) == 1} - {'client'}
+        return (
+            {name: some[0] for name, some in told.items() if name in shared},
+            {name: some for name, some in told.items() if name not in shared},
+        )
 
     def to_json(self) -> dict[str, object]:
         """Return the summary as plain data; a proportion has its interval beside it."""
@@ -284,28 +313,39 @@ _ABREAST = 3
 
 
 def _lines(summary: Summary) -> Iterator[str]:
-    if not summary.clients:
+    groups = summary.groups
+    if not groups:
         yield 'No transitions, so no figures.'
         return
-    yield (
-        f'{summary.contract}, {summary.digest[:19]}..., software {summary.software_version}. '
-        'In brackets: how many of how many; 95 % interval in %.'
-    )
-    for start in range(0, len(summary.clients), _ABREAST):
-        clients = summary.clients[start : start + _ABREAST]
+    shared, apart = summary.origins()
+    yield from table(shared.items())
+    yield 'In brackets: how many of how many; 95 % interval in %.'
+    for start in range(0, len(groups), _ABREAST):
+        some = slice(start, start + _ABREAST)
         yield ''
-        yield from table((label, *cells) for label, cells in _rows(clients))
-    yield from _takeovers(summary.clients)
-    yield from _disagreements(summary.clients)
+        rows = [(name, values[some]) for name, values in apart.items()]
+        yield from table((label, *cells) for label, cells in (*rows, *_rows(groups[some])))
+    yield from _takeovers(groups)
+    yield from _disagreements(groups)
 
 
-def _takeovers(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
+def _origin(origin: Origin, name: str) -> str:
+    if name == 'client':
+        return origin.client or '(no request)'
+    value = getattr(origin, name)
+    if name == 'digest':
+        return f'{value[:19]}...'
+    return (', '.join(value) if name == 'wrappers' else value) or 'unknown'
+
+
+def _takeovers(clients: tuple[Group, ...]) -> Iterator[str]:
     """Yield who took over from whom, when, and in which dimensions."""
     for client in clients:
         if not client.taken_over:
             continue
         yield ''
-        yield f'Taken over from {client.client or "(no request)"}, {client.taken_over} times:'
+        name = _origin(client.origin, 'client')
+        yield f'Taken over from {name}, {client.taken_over} times:'
         for one in client.takeovers:
             yield (
                 f'  {one.topic}, episode {one.episode_id[:8]}, steps {one.first_step} to '
@@ -316,7 +356,7 @@ def _takeovers(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
             yield f'  and {client.taken_over - len(client.takeovers)} more'
 
 
-def _disagreements(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
+def _disagreements(clients: tuple[Group, ...]) -> Iterator[str]:
     """Yield the episodes of which people say otherwise, beside what the environment says."""
     for client in clients:
         if not client.disagreements:
@@ -324,20 +364,20 @@ def _disagreements(clients: tuple[ClientSummary, ...]) -> Iterator[str]:
         yield ''
         yield (
             f'Judged otherwise by people, {len(client.disagreements)} episodes of '
-            f'{client.client or "(no request)"}:'
+            f'{_origin(client.origin, "client")}:'
         )
         for one in client.disagreements:
             yield f'  episode {one.episode_id[:8]}, {one.ending}: {"; ".join(one.labels)}'
 
 
-def _rows(clients: tuple[ClientSummary, ...]) -> Iterator[tuple[str, list[str]]]:
+def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
     """Yield label and cells of each row."""
-    yield '', [c.client or '(no request)' for c in clients]
     yield 'episodes', [str(c.episodes) for c in clients]
     for ending in _union(c.endings for c in clients):
         yield f'  {ending}', [str(c.endings.get(ending, '-')) for c in clients]
-    if any(c.unfinished for c in clients):
-        yield '  unfinished, in no rate', [str(c.unfinished) for c in clients]
+    for why in _union({one.why: 0 for one in c.excluded} for c in clients):
+        excluded = [sum(one.why == why for one in c.excluded) for c in clients]
+        yield f'  in no rate of success: {why}', list(map(str, excluded))
     yield 'success, a truncation as failure', [str(c.success) for c in clients]
     yield 'success of the terminated', [str(c.success_of_terminated) for c in clients]
     yield '  truncated, apart', [str(c.truncated) for c in clients]
@@ -384,12 +424,12 @@ def _short(value: float | None) -> str:
     return '-' if value is None else f'{value:.3g}'
 
 
-def _stage_label(stage: str, clients: tuple[ClientSummary, ...]) -> str:
+def _stage_label(stage: str, clients: tuple[Group, ...]) -> str:
     budget = clients[0].stages[stage].budget
     return stage if budget is None else f'{stage}, budget {1000 * budget:g}'
 
 
-def _stage(client: ClientSummary, stage: str) -> str:
+def _stage(client: Group, stage: str) -> str:
     found = client.stages[stage]
     p50, p99 = found.quantiles.at(0.5), found.quantiles.at(0.99)
     if p50 is None or p99 is None:
@@ -403,7 +443,7 @@ def _milliseconds(seconds: float) -> str:
     return f'{milliseconds:.0f}' if abs(milliseconds) >= 100 else f'{milliseconds:.3g}'
 
 
-def _difference(client: ClientSummary, pair: str, dimension: str) -> str:
+def _difference(client: Group, pair: str, dimension: str) -> str:
     found = client.differences.get(pair, {}).get(dimension)
     if found is None or found.mean is None:
         return 'unknown'

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 import math
 from statistics import NormalDist
@@ -110,8 +111,14 @@ class Quantiles:
             return None
         rank = fraction * (self.count - 1)
         passed = 0
-        for sign, signed in sorted(self.buckets):
-            passed += self.buckets[sign, signed]
+        for value, count in self.counts():
+            passed += count
             if passed > rank:
-                return sign * 2.0 * _GAMMA ** (sign * signed) / (_GAMMA + 1.0)
+                return value
         return self.greatest
+
+    def counts(self) -> Iterator[tuple[float, int]]:
+        """Yield the values, the least first, and how often each was there."""
+        for sign, signed in sorted(self.buckets):
+            value = sign * 2.0 * _GAMMA ** (sign * signed) / (_GAMMA + 1.0)
+            yield value, self.buckets[sign, signed]

@@ -1,12 +1,13 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The figures of a run, episode by episode and step by step, apart for each client."""
+"""The figures of a run, episode by episode and step by step, apart for each origin."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
+from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode_label import (
@@ -21,16 +22,18 @@ from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.intervention import Intervention, InterventionTracker
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Step
+from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
 from boundary_env_ros.evidence.summary.figures import (
-    ClientSummary,
     Difference,
     Disagreement,
+    Excluded,
+    Group,
     StageSummary,
     Summary,
     Takeover,
 )
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
 #: Stages of the action that are compared with each other.
 PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
@@ -43,6 +46,9 @@ TAKEOVERS = 32
 
 #: Ended episodes that are remembered for the labels on them.
 ENDED = 65_536
+
+#: Why an episode is in no rate of success.
+NO_ENDING, NOT_JUDGED = 'no ending in the record', 'the task could not judge it'
 
 #: Verdict of a step without a decision.
 NONE = 'NONE'
@@ -83,25 +89,24 @@ class Summariser:
     def __init__(self, contract: Contract | None = None) -> None:
         self._contract = contract
         self._budget = dict(contract.latency_budget) if contract else {}
-        self._clients: dict[str, ClientSummary] = {}
-        self._first: Transition | None = None
+        self._groups: dict[Origin, Group] = {}
         self._hands: dict[str, InterventionTracker] = {}
-        self._taken: dict[str, list[Intervention]] = {}
+        self._taken: dict[Origin, list[Intervention]] = {}
         self._dimensions = [
             f'{name} ({unit})'
             for group in (contract.action if contract else ())
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
         self._stopping: dict[str, frozenset[str]] = {}
-        self._ended: OrderedDict[Key, tuple[ClientSummary, str, bool | None]] = OrderedDict()
+        self._ended: OrderedDict[Key, tuple[Group, str, bool | None]] = OrderedDict()
 
     def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
         """Return the figures, with what people said of the episodes."""
         for key, (client, ending, success) in self._ended.items():
             if key in labels:
                 _judge(client, key[1], ending, success, labels[key])
-        for name, taken in self._taken.items():
-            self._clients[name].takeovers = [
+        for origin, taken in self._taken.items():
+            self._groups[origin].takeovers = [
                 Takeover(
                     topic=hand.topic,
                     episode_id=hand.episode_id,
@@ -112,33 +117,42 @@ class Summariser:
                 )
                 for hand in taken
             ]
-        first = self._first
-        return Summary(
-            contract=f'{first.contract} {first.contract_version}' if first else '',
-            digest=first.id.digest if first else '',
-            software_version=first.software_version if first else '',
-            clients=tuple(self._clients.values()),
-        )
+        return Summary(groups=tuple(self._groups.values()))
 
     def add(self, step: Step) -> None:
         """Take the next step."""
         now, episode = step.transition, step.episode
-        self._first = self._first or now
-        client = self._clients.get(episode.client)
-        if client is None:
-            client = self._clients[episode.client] = ClientSummary(
-                client=episode.client,
-                stages={name: StageSummary(self._budget.get(name)) for name in STAGES},
-            )
+        client = self._groups.get(episode.origin) or self._begin(episode.origin)
         if now is episode.first:
             self._stopping[now.id.agent] = frozenset()
+            options = now.reset.options if now.reset else ''
+            if options not in client.reset_options:
+                client.reset_options.append(options)
+            client.seeds.append(now.seed)
         self._step(client, step)
         if step.last:
             self._end(client, episode)
 
-    def _end(self, client: ClientSummary, episode: Episode) -> None:
+    def _begin(self, origin: Origin) -> Group:
+        found = self._groups[origin] = Group(
+            origin=origin,
+            stages={name: StageSummary(self._budget.get(name)) for name in STAGES},
+        )
+        contract = self._contract
+        if contract is not None and digest_of(contract) == origin.digest:
+            found.action_space = str(action_space(contract))
+            found.observation_space = str(observation_space(contract))
+            found.reset_distribution = dict(contract.task.parameters)
+        return found
+
+    def _end(self, client: Group, episode: Episode) -> None:
+        why = '' if episode.judged else NOT_JUDGED
         if not episode.ending:
-            client.unfinished += 1
+            why = NO_ENDING
+        if why:
+            id_ = episode.key[1]
+            client.excluded.append(Excluded(episode_id=id_, seed=episode.first.seed, why=why))
+        if not episode.ending:
             return
         client.episodes += 1
         client.endings[episode.ending] += 1
@@ -157,7 +171,7 @@ class Summariser:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _step(self, client: ClientSummary, step: Step) -> None:
+    def _step(self, client: Group, step: Step) -> None:
         now, episode = step.transition, step.episode
         for found in now.after:
             client.stale[found.name] += found.status is FieldStatus.STALE
@@ -179,7 +193,7 @@ class Summariser:
         hands = self._hands.setdefault(now.id.agent, InterventionTracker(self._contract))
         for hand in hands.follow(now):
             client.taken_over += 1
-            taken = self._taken.setdefault(episode.client, [])
+            taken = self._taken.setdefault(episode.origin, [])
             if len(taken) < TAKEOVERS:
                 taken.append(hand)  # it grows while he has it
         for decision in now.decisions:
@@ -194,7 +208,7 @@ class Summariser:
         for name in STAGES:
             client.stages[name].add(step.stage(name, self._budget))
 
-    def _stops(self, client: ClientSummary, agent: str, decision: GateDecision) -> None:
+    def _stops(self, client: Group, agent: str, decision: GateDecision) -> None:
         """Count a stop once for each of its reasons, when it begins."""
         if decision.verdict is Verdict.REJECTED:
             return  # it changes nothing of what the robot does
@@ -217,7 +231,7 @@ def _label_text(label: EpisodeLabel) -> str:
 
 
 def _judge(
-    client: ClientSummary,
+    client: Group,
     episode_id: str,
     ending: str,
     success: bool | None,

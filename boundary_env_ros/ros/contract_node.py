@@ -9,7 +9,7 @@ namespace has latched another digest, and the node may act.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 import gc
 import os
@@ -19,6 +19,7 @@ import traceback
 from types import FrameType
 from typing import Any
 
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 import rclpy
 from rclpy.clock import Clock as RosClock
@@ -39,6 +40,7 @@ from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time
+from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
 from boundary_env_ros.ros.executors import Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.log_throttle import Once
@@ -65,8 +67,9 @@ _RATE_OF_CONTRACTS = 100.0
 _MOST_PEERS = 1000
 _AGAIN = 10.0
 
-# Seconds between two looks for publishers that are not heard.
+# Seconds between two looks for publishers that are not heard, and between two diagnostics.
 _LOOK = 5.0
+_DIAGNOSE = 1.0
 
 
 # Signals that end a node in order.
@@ -137,6 +140,7 @@ class ContractNode(LifecycleNode):
         self._description = self.create_publisher(
             msg.ContractDescription, names.CONTRACT, names.LATCHED
         )
+        self._diagnostics = self.create_publisher(DiagnosticArray, names.DIAGNOSTICS, names.RECORD)
         self._listener = self.create_subscription(
             msg.ContractDescription,
             names.CONTRACT,
@@ -351,6 +355,33 @@ class ContractNode(LifecycleNode):
         set_time(message.header.stamp, self.clock.now().ros.nanoseconds)
         self._description.publish(message)
 
+    # Diagnostics ---------------------------------------------------------------------------------
+
+    def trouble(self) -> str:
+        """Return what is wrong with the node; empty if nothing is."""
+        return ''
+
+    def conditions(self) -> Iterator[DiagnosticStatus]:
+        """Yield what ``/diagnostics`` says of the node; one with more parts adds to it."""
+        contract, said = self.contract, self.trouble()
+        values = {
+            'contract': f'{contract.name} {contract.version}',
+            'digest': self.loaded.digest,
+            'messages that could not be read': self.refused,
+        }
+        level = ERROR if said else OK
+        yield condition(f'{self.path}: node', level, said or 'active', values)
+
+    @property
+    def path(self) -> str:
+        """The fully qualified name of the node, without the first slash."""
+        return str(self.get_fully_qualified_name()).lstrip('/')
+
+    def _diagnose(self) -> None:
+        message = DiagnosticArray(status=list(self.conditions()))
+        set_time(message.header.stamp, self.clock.now().ros.nanoseconds)
+        self._diagnostics.publish(message)
+
     # Life ----------------------------------------------------------------------------------------
 
     def configure(self) -> None:
@@ -415,6 +446,7 @@ class ContractNode(LifecycleNode):
             return Failure
         before = len(self._periodic)
         self.every(_LOOK, self._look_at_qos)
+        self.every(_DIAGNOSE, self._diagnose)
         try:
             self.activate()
         except BoundaryError as error:

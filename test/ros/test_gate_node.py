@@ -203,13 +203,13 @@ def test_limits_are_made_stricter_by_parameters_and_never_looser_in_an_episode(
 # Diagnostics -------------------------------------------------------------------------------------
 
 
-def entry(world: World) -> Any:
-    """Return the last diagnostics of the gate; None before the first."""
+def entry(world: World, of: str = 'safety_gate: commands') -> Any:
+    """Return the last diagnostics of a part of a node; None before the first."""
     found = (
         status
         for message in reversed(world.probe.messages(names.DIAGNOSTICS))
         for status in message.status
-        if status.name == 'safety_gate: commands'
+        if status.name == of
     )
     return next(found, None)
 
@@ -231,6 +231,14 @@ def test_the_state_of_the_gate_is_in_the_diagnostics(world: World) -> None:
     assert values['foreign publishers'] == '0'
     assert int(values['decisions STOPPED']) >= 0
     assert float(values['measured driver timeout of base, s']) > 0.0
+
+
+@pytest.mark.parametrize('node', ['environment', 'safety_gate', 'simulated_robot'])
+def test_every_node_says_how_it_is(world: World, node: str) -> None:
+    world.probe.until(lambda: entry(world, f'{node}: node'), SOON, f'diagnostics of {node}')
+    found = entry(world, f'{node}: node')
+    assert (found.level, found.message) == (DiagnosticStatus.OK, 'active')
+    assert {pair.key: pair.value for pair in found.values}['digest'] == world.loaded.digest
 
 
 # Others who command ------------------------------------------------------------------------------
@@ -376,7 +384,7 @@ def test_a_message_that_cannot_be_read_ends_no_node_and_no_episode(
     assert all(process.alive for process in world.processes.values())
 
     def counted() -> bool:
-        values = {pair.key: pair.value for pair in entry(world).values}
+        values = {pair.key: pair.value for pair in entry(world, 'safety_gate: node').values}
         # One of each topic at least: a latched one takes the place of that before.
         return int(values['messages that could not be read']) >= 2
 

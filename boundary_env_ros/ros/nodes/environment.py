@@ -8,12 +8,12 @@ It sends no command.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 import sys
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticStatus
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Pacing, WaitStep, WorldStep
@@ -26,11 +26,11 @@ from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_environment import AgentEnvironment, Asked
 from boundary_env_ros.ros.contract_node import ContractNode, run
-from boundary_env_ros.ros.conversions import set_time, to_bytes
+from boundary_env_ros.ros.conversions import to_bytes
+from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.reset_client import ResetClient
-from boundary_env_ros.ros.step_diagnostics import step_diagnostics
 
 # Looked at a few times a period, so that a deadline is missed by little.
 _WATCHES_A_PERIOD = 4
@@ -70,7 +70,6 @@ class EnvironmentNode(ContractNode):
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
         )
-        self._diagnostics = self.add_publisher(DiagnosticArray, names.DIAGNOSTICS, names.RECORD)
         self._advances = self.add_publisher(
             msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD
         )
@@ -110,7 +109,6 @@ class EnvironmentNode(ContractNode):
             self._ticks = self.every(period, self._on_tick)
         self.every(period / _WATCHES_A_PERIOD, self._on_watch)
         self.every(min(period, self.contract.safety.environment_timeout / 4.0), self._say)
-        self.every(1.0, self._diagnose)
         self._say()
 
     def deactivate(self) -> None:
@@ -214,13 +212,11 @@ class EnvironmentNode(ContractNode):
         for agent in self._agents.values():
             agent.say()
 
-    def _diagnose(self) -> None:
-        message = step_diagnostics(
-            {name: agent.timing for name, agent in self._agents.items()},
-            name=self.get_fully_qualified_name(),
-        )
-        set_time(message.header.stamp, self.clock.now().ros.nanoseconds)
-        self._diagnostics.publish(message)
+    def conditions(self) -> Iterator[DiagnosticStatus]:
+        """Yield what ``/diagnostics`` says of the node and of each agent's steps."""
+        yield from super().conditions()
+        for name, agent in self._agents.items():
+            yield of_steps(self.path, name, agent.timing)
 
 
 def main() -> int:

@@ -392,6 +392,14 @@ class Recorder(ContractNode):
                 throttle_duration_sec=10.0,
             )
 
+    def trouble(self) -> str:
+        """Return why the recorder does not record, or what the record lacks."""
+        if not self._active:
+            return 'the recording is over'
+        if not self._in_time:
+            return 'the disk is behind'
+        return f'{self._lost} messages are missing in the record' if self._lost else ''
+
     def _say(self) -> None:
         now = self.clock.now()
         recording = self.recording

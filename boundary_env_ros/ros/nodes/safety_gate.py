@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 import sys
@@ -13,7 +13,7 @@ import time
 from typing import Any
 import uuid
 
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
@@ -73,8 +73,8 @@ from boundary_env_ros.ros.conversions import (
     to_bytes,
     to_msg,
 )
+from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
-from boundary_env_ros.ros.gate_diagnostics import diagnostics
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.log_throttle import Once
 
@@ -239,7 +239,6 @@ class SafetyGate(ContractNode):
         )
         self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
-        self._diagnostics = self.add_publisher(DiagnosticArray, names.DIAGNOSTICS, names.RECORD)
         self._sensors = [
             self.add_subscription(
                 message_class(item.type),
@@ -301,7 +300,6 @@ class SafetyGate(ContractNode):
         self.every(safety.gate_period, self._on_timer)
         self.every(min(self.contract.period, safety.gate_timeout / 4.0), self._say)
         self.every(_LOOK, self._look_around)
-        self.every(1.0, self._diagnose)
         self.gate.apply(TimerStarted(now=self.clock.now()))
         self._tally: Counter[Verdict] = Counter()
         self._ticked = None
@@ -547,20 +545,17 @@ class SafetyGate(ContractNode):
         self._said.append(now.steady)
         self._status.publish(to_bytes(status, now.ros.nanoseconds))
 
-    def _diagnose(self) -> None:
-        now, contract = self.clock.now(), self.contract
-        message = diagnostics(
-            self.gate.state.status(now),
-            name=self.get_fully_qualified_name(),
-            contract=f'{contract.name} {contract.version}',
-            groups=[group.name for group in contract.action],
+    def conditions(self) -> Iterator[DiagnosticStatus]:
+        """Yield what ``/diagnostics`` says of the node and of its commands."""
+        yield from super().conditions()
+        yield of_gate(
+            self.path,
+            self.gate.state.status(self.clock.now()),
+            groups=[group.name for group in self.contract.action],
             decisions=self._tally,
             latest=self._latest,
-            refused=self.refused,
         )
         self._latest = 0.0
-        set_time(message.header.stamp, now.ros.nanoseconds)
-        self._diagnostics.publish(message)
 
     # Other publishers ----------------------------------------------------------------------------
 

@@ -149,6 +149,10 @@ class SimulatedRobotNode(ContractNode):
         nanoseconds: int = self.get_clock().now().nanoseconds
         return nanoseconds
 
+    def trouble(self) -> str:
+        """Return why the world stands still until the next reset."""
+        return self._failed
+
     def activate(self) -> None:
         """Let the world run: by its own timer in realtime; in lockstep when asked."""
         self._active = True

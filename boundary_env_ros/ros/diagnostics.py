@@ -1,16 +1,18 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The state of the safety gate as a ``DiagnosticArray``, for ``/diagnostics``."""
+"""What the nodes say of themselves on ``/diagnostics``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import math
-from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
 from boundary_env_ros.core.gate.decision import GateState, GateStatus, REASON_TEXT, Verdict
+from boundary_env_ros.core.step_timing import StepTiming
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 _WORDS = {
     GateState.DISARMED: 'disarmed: nothing is published',
@@ -23,50 +25,69 @@ _WORDS = {
 }
 
 
-def diagnostics(
+def condition(
+    name: str, level: bytes, message: str, values: Mapping[str, object], agent: str = ''
+) -> DiagnosticStatus:
+    """Return the condition of one part of a node, ``NODE: PART``."""
+    return DiagnosticStatus(
+        name=name,
+        level=level,
+        message=message,
+        hardware_id=agent,
+        values=[KeyValue(key=key, value=str(value)) for key, value in values.items()],
+    )
+
+
+def of_steps(name: str, agent: str, timing: StepTiming) -> DiagnosticStatus:
+    """Return whether the steps of an agent keep their times, since the node is active."""
+    values = {
+        'steps': timing.steps,
+        'overruns': timing.overruns,
+        'late ticks': timing.late,
+        'missed periods': timing.missed,
+        'latest tick, s': f'{timing.worst:.4f}',
+        **{f'{stage} over budget': number for stage, number in timing.over_budget.items()},
+    }
+    said = timing.trouble
+    return condition(
+        f'{name}: steps', WARN if said else OK, said or 'the steps keep their times', values, agent
+    )
+
+
+def of_gate(
+    name: str,
     status: GateStatus,
     *,
-    name: str,
-    contract: str,
     groups: Sequence[str],
     decisions: Mapping[Verdict, int],
     latest: float,
-    refused: int,
-) -> Any:
+) -> DiagnosticStatus:
     """
-    Return the diagnostics of a gate.
+    Return the condition of a gate.
 
     Parameters
     ----------
+    name
+        Name of the node.
     status
         Its state.
-    name
-        Fully qualified name of the node.
-    contract
-        Name and version of the contract.
     groups
         Names of the groups of the action.
     decisions
         How many there were of each verdict since the node is active.
     latest
         Longest time between two runs of the protecting timer since the last diagnostics, s.
-    refused
-        How many messages could not be read since the process began.
 
     """
     level, message = _summary(status)
     values = {
-        'contract': contract,
-        'digest': status.digest,
-        'agent': status.agent,
         'state': status.state.name,
         'holder': status.holder or 'nobody',
         'episode': status.episode_id or 'none',
-        'teleoperated': str(status.teleoperated),
-        'foreign publishers': str(status.foreign_publishers),
+        'teleoperated': status.teleoperated,
+        'foreign publishers': status.foreign_publishers,
         'longest time between two runs of the timer, s': f'{latest:.4f}',
-        **{f'decisions {v.name}': str(decisions.get(v, 0)) for v in Verdict},
-        'messages that could not be read': str(refused),
+        **{f'decisions {v.name}': decisions.get(v, 0) for v in Verdict},
         **{
             f'measured driver timeout of {group}, s': f'{seconds:.4f}'
             for group, seconds in zip(groups, status.driver_timeouts, strict=False)
@@ -81,23 +102,16 @@ def diagnostics(
             )
     if runtime_limits.command_timeout is not None:
         values['runtime limit command_timeout, s'] = f'{runtime_limits.command_timeout:g}'
-    entry = DiagnosticStatus(
-        level=level,
-        name=f'{name.lstrip("/")}: commands',
-        message=message,
-        hardware_id=status.agent,
-        values=[KeyValue(key=key, value=value) for key, value in values.items()],
-    )
-    return DiagnosticArray(status=[entry])
+    return condition(f'{name}: commands', level, message, values, status.agent)
 
 
 def _summary(status: GateStatus) -> tuple[bytes, str]:
     if status.foreign_publishers:
-        return DiagnosticStatus.ERROR, 'somebody else publishes commands, which pass no gate'
+        return ERROR, 'somebody else publishes commands, which pass no gate'
     message = _WORDS[status.state]
     if status.state is GateState.EMERGENCY_STOPPED:
-        return DiagnosticStatus.ERROR, message
+        return ERROR, message
     if status.state is GateState.STOPPING and status.reasons:
         why = '; '.join(REASON_TEXT[reason] for reason in status.reasons)
-        return DiagnosticStatus.WARN, f'{message}: {why}'
-    return DiagnosticStatus.OK, message
+        return WARN, f'{message}: {why}'
+    return OK, message

@@ -113,7 +113,7 @@ class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
         # That of the class is what there is before an instance; a period is the contract's.
         self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
         self._world_name, self._world_arguments = world, world_arguments
-        self._keep = FirstStep(self._loaded, first_step)
+        self._keep = FirstStep(self._loaded, first_step, world)
         self._full_info = full_info
         self._world: World | None = None
         self._agent = ''

@@ -88,7 +88,7 @@ class SharedEnv(AsksWorld):
         self._loaded = loaded
         self._full_info = full_info
         self._world_name, self._world_arguments = world, world_arguments
-        self._keep = FirstStep(self._loaded, first_step)
+        self._keep = FirstStep(self._loaded, first_step, world)
         self._world: World | None = None
         self._closed = False
         self._broken = ''

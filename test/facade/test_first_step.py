@@ -20,6 +20,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.facade import BoundaryEnv, first_step
+from boundary_env_ros.storage.contract_file import load
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
 EXAMPLES = Path(__file__).parents[2] / 'examples'
@@ -56,6 +57,22 @@ def test_without_a_folder_there_is_one_for_a_contract_in_a_process_and_the_termi
         env.close()
     (place,) = tmp_path.glob('warehouse_cart-*/first_transition.json')
     assert capsys.readouterr().err == f'First step: {place}\n'
+
+
+def test_over_ros_the_recorder_keeps_it_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path / 'runs'))
+    loaded = load('warehouse_cart')
+    env = BoundaryEnv(world='embedded', first_step=tmp_path / 'mine')
+    env.reset(seed=1)
+    env.step(NOTHING)
+    assert env.last is not None
+    first_step.FirstStep(loaded, None, 'ros')(env.last.transition)
+    assert not (tmp_path / 'runs').exists()
+    first_step.FirstStep(loaded, tmp_path / 'given', 'ros')(env.last.transition)
+    assert (tmp_path / 'given' / 'first_transition.json').exists()
+    env.close()
 
 
 def test_where_nothing_can_be_kept_the_run_goes_on(

@@ -18,7 +18,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from boundary_env_ros.core.timebase import between, ClockOffset, ClockReading, elapsed, Stamp
+from boundary_env_ros.core.timebase import (
+    between,
+    Clock,
+    ClockOffset,
+    ClockReading,
+    elapsed,
+    offset_from_exchange,
+    Stamp,
+)
 from boundary_env_ros.errors import ClockMismatch
 
 STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
@@ -67,6 +75,32 @@ class Latency:
     gate: LatencyStage = LatencyStage()
     actuation: LatencyStage = LatencyStage()
     reaction: LatencyStage = LatencyStage()
+
+
+def measured_offsets(
+    *,
+    observed: ClockReading | None,
+    delivered: ClockReading | None,
+    requested: ClockReading | None,
+    received: ClockReading | None,
+) -> tuple[ClockOffset, ...]:
+    """
+    Return the offset of the policy's clock to that of the robot, if they are of two hosts.
+
+    Each step is an exchange that measures it: an observation goes there, and an action comes back.
+    """
+    if observed is None or delivered is None or requested is None or received is None:
+        return ()
+    robot, policy = observed.ros.host, delivered.ros.host
+    if (robot == policy) or (received.ros.host, requested.ros.host) != (robot, policy):
+        return ()
+    if observed.ros.clock is not Clock.SYSTEM:
+        return ()  # simulated time is one clock for every host
+    return (
+        offset_from_exchange(
+            sent=observed.ros, received=delivered.ros, returned=requested.ros, back=received.ros
+        ),
+    )
 
 
 def measure(
@@ -126,12 +160,13 @@ def measure(
             added += part.clock_offset
             if part.uncertainty is None:
                 doubtful = True
-            else:
-                doubt += part.uncertainty
+            elif start is not None and end is not None:
+                # On the way there and back an error of the offset cancels itself.
+                doubt += part.uncertainty if start.host < end.host else -part.uncertainty
         return LatencyStage(
             duration=seconds,
             clock_offset=None if doubtful else added,
-            uncertainty=None if doubtful else doubt,
+            uncertainty=None if doubtful else abs(doubt),
             budget=budget.get(name),
         )
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.latency import Latency, LatencyStage, measure, STAGES
+from boundary_env_ros.core.latency import Latency, LatencyStage, measure, measured_offsets, STAGES
 from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, NANOSECONDS, Stamp
 
 PARTS = ('capture', 'transport', 'inference', 'gate', 'actuation')
@@ -82,10 +82,40 @@ def test_the_stages_add_up_across_hosts_too(
         assert getattr(there, name).duration == pytest.approx(
             getattr(here, name).duration, abs=1e-6
         )
-    # To the policy and back, the offset goes in and comes out again; its doubt does not.
+    # To the policy and back, the offset goes in and comes out again, and its error with it.
     assert there.transport.clock_offset == pytest.approx(0.0, abs=1e-9)
-    assert there.transport.uncertainty == pytest.approx(2 * uncertainty)
+    assert there.transport.uncertainty == pytest.approx(0.0)
     assert there.inference.uncertainty == 0.0
+
+
+@given(
+    ahead=st.integers(-(10**12), 10**12),
+    waits=st.tuples(*[st.integers(0, 10**9)] * 3),
+)  # fmt: skip
+def test_each_step_measures_the_offset_of_the_policys_clock(
+    ahead: int, waits: tuple[int, int, int]
+) -> None:
+    there, thinking, back = waits
+
+    def read(host: str, nanoseconds: int) -> ClockReading:
+        return ClockReading(
+            ros=Stamp(clock=Clock.SYSTEM, nanoseconds=nanoseconds, host=host), steady=0
+        )
+
+    begin = 10**15
+    exchange = {
+        'observed': read('robot', begin),
+        'delivered': read('policy', begin + there + ahead),
+        'requested': read('policy', begin + there + thinking + ahead),
+        'received': read('robot', begin + there + thinking + back),
+    }
+    (found,) = measured_offsets(**exchange)
+    assert (found.host, found.reference) == ('policy', 'robot')
+    assert abs(found.offset - ahead / NANOSECONDS) <= found.uncertainty + 1e-6
+    assert found.uncertainty == pytest.approx((there + back) / 2 / NANOSECONDS)
+    assert measured_offsets(**{**exchange, 'requested': None}) == ()
+    here = {name: read('robot', i) for i, name in enumerate(exchange)}
+    assert measured_offsets(**here) == ()
 
 
 def test_a_stage_across_hosts_that_were_never_compared_says_so() -> None:

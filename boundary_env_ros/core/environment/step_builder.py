@@ -15,7 +15,7 @@ from boundary_env_ros.core.environment.observation import Observation, Observati
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Reason, Trigger, Verdict
-from boundary_env_ros.core.latency import measure
+from boundary_env_ros.core.latency import measure, measured_offsets
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -166,6 +166,9 @@ def close(
     received = decision.received if decision else None
     commanded = decision.commanded if decision else None
     actuated = execution.actuated if execution else None
+    offsets = measured_offsets(
+        observed=observed, delivered=delivered, requested=requested, received=received
+    )
     overrun = (
         decision is None
         and contract.pacing is Pacing.REALTIME
@@ -222,7 +225,9 @@ def close(
             actuated=actuated,
             budget=contract.latency_budget,
             lockstep=contract.pacing is Pacing.LOCKSTEP,
+            offsets=offsets,
         ),
+        clock_offsets=offsets,
         diagnostics=(*_diagnostics(step, endings), *(request.metadata if request else ())),
     )
     evidence = tuple(_evidence(e, step.source) for e in executions if e is not execution)

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.latency import LatencyStage, measure, STAGES, STEADY_IN_LOCKSTEP
+from boundary_env_ros.core.latency import (
+    LatencyStage,
+    measure,
+    measured_offsets,
+    STAGES,
+    STEADY_IN_LOCKSTEP,
+)
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules import catalogue
@@ -26,6 +32,9 @@ from boundary_env_ros.evidence.audit.rules.imported import never
 
 #: The instants of a step that its own processes took, in the order in which they happen.
 IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
+
+#: The instants that measure the offset of the policy's clock.
+_EXCHANGE = ('observed', 'delivered', 'requested', 'received')
 
 #: Seconds that one pair of readings of the two clocks may lie apart because the process was
 #: interrupted between them.
@@ -53,6 +62,8 @@ def _stages_recomputed(scene: Scene) -> Found:
     instants = {name: getattr(now, name) for name in ('captured', *IN_ORDER, 'actuated')}
     budget = {} if scene.terms is None else scene.terms.contract.latency_budget
     lockstep = now.pacing is Pacing.LOCKSTEP
+    exchange = {name: getattr(now, name) for name in _EXCHANGE}
+    yield from unlike('clock_offsets', measured_offsets(**exchange), now.clock_offsets)
     expected = measure(**instants, budget=budget, lockstep=lockstep, offsets=now.clock_offsets)
     for name in STAGES:
         ours: LatencyStage = getattr(expected, name)

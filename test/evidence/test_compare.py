@@ -261,7 +261,7 @@ def test_episodes_of_one_client_can_be_taken_alone() -> None:
     )
     assert (comparison.a.clients, comparison.b.clients) == ({'scripted': 8}, {'no-op': 8})
     assert not comparison.obstacles
-    pooled = compare(both, CONTRACT.contract, both, CONTRACT.contract, simulation='none').obstacles
+    pooled = compare(both, CONTRACT.contract, both, CONTRACT.contract).obstacles
     assert 'A has episodes of more than one client (expected one, got no-op, scripted).' in str(
         pooled
     )

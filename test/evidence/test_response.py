@@ -9,9 +9,18 @@ import math
 import numpy as np
 import pytest
 
-from boundary_env_ros.evidence.compare.response import identify, Response
+from boundary_env_ros.evidence.response import Array, Fit, Response
 
 PERIOD = 0.1
+
+
+def identify(
+    at: Array, commands: Array, measured_at: Array, measured: Array, *, start: float = 0.0
+) -> Response | None:
+    """Return what one episode says."""
+    fit = Fit(PERIOD, 0.05)
+    fit.add(at, commands, measured_at, measured, start=start)
+    return fit.response()
 
 
 def answer(
@@ -31,9 +40,7 @@ def answer(
         values.append(y)
     measured_at = at[:-1] + 0.08
     measured = np.interp(measured_at, fine, values) + noise * random.normal(size=len(at) - 1)
-    return identify(
-        at, commands, measured_at, measured, period=PERIOD, start=start, excitation=0.05
-    )
+    return identify(at, commands, measured_at, measured, start=start)
 
 
 def found(**changes: float) -> Response:
@@ -49,6 +56,14 @@ def test_gain_is_the_final_value_over_the_command() -> None:
 
 def test_a_longer_dead_time_is_found_as_delay() -> None:
     assert found(delay=0.15).delay - found().delay == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize('delay', [0.02, 0.05, 0.11, 0.14])
+def test_the_latency_lies_within_its_uncertainty(delay: float) -> None:
+    response = found(delay=delay, lag=0.03, noise=0.02)
+    assert abs(response.latency - (delay + 0.03)) < response.uncertainty
+    assert PERIOD / 2 < response.uncertainty < PERIOD
+    assert found(noise=0.05).uncertainty > found(noise=0.01).uncertainty
 
 
 def test_a_slower_robot_takes_longer_to_settle_than_it_is_late() -> None:
@@ -70,17 +85,12 @@ def test_positions_are_counted_from_where_the_robot_stood() -> None:
 
 def test_commands_that_do_not_change_say_nothing() -> None:
     at = PERIOD * np.arange(50)
-    assert (
-        identify(at, np.zeros(50), at, np.ones(50), period=PERIOD, start=0.0, excitation=0.05)
-        is None
-    )
+    assert identify(at, np.zeros(50), at, np.ones(50)) is None
 
 
 def test_too_few_measurements_say_nothing() -> None:
     at = PERIOD * np.arange(8)
-    assert (
-        identify(at, np.sin(at), at, np.sin(at), period=PERIOD, start=0.0, excitation=0.0) is None
-    )
+    assert identify(at, np.sin(at), at, np.sin(at)) is None
 
 
 def test_what_never_comes_near_does_not_settle() -> None:

@@ -191,6 +191,21 @@ def test_late_evidence_completes_the_stages_of_its_step(
     assert with_it.quantiles.greatest > without.quantiles.greatest
 
 
+def test_what_was_not_seen_executed_is_estimated_and_never_mixed_with_what_was(
+    clients: dict[str, Group], contract: Contract
+) -> None:
+    found = clients['goal_seeking']
+    execution = found.execution
+    assert execution.measured == found.stages['actuation'].known
+    assert 0 < execution.measured < execution.changed <= found.steps
+    assert execution.measured + execution.estimated >= 0.8 * execution.changed
+    for delay in execution.delays.values():
+        assert contract.period / 2 < delay.uncertainty < contract.period
+        assert abs(delay.seconds - 0.1) < delay.uncertainty
+    nothing = clients['no_op'].execution
+    assert (nothing.measured, nothing.estimated, nothing.delays) == (0, 0, {})
+
+
 def test_differences_between_the_stages_of_the_action_are_told(
     clients: dict[str, Group],
 ) -> None:
@@ -282,4 +297,5 @@ def test_memory_stays_flat_while_the_record_grows(
         tracemalloc.stop()
         return most
 
-    assert peak(24) < peak(8) * 1.3
+    # Free lists of the interpreter fill first.
+    assert peak(48) < peak(24) * 1.3

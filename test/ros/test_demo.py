@@ -137,6 +137,11 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     assert clients['go_to_goal']['episodes'] == 5
     assert clients['no_op']['endings'] == {'time_limit': 1}
     assert clients['too_fast']['intervened']['value'] > 0.9
+    # Execution latency is known, measured or estimated, wherever a new command was executed.
+    executions = [group['execution'] for group in clients.values()]
+    known = sum(found['measured'] + found['estimated'] for found in executions)
+    assert known >= 0.9 * sum(found['changed'] for found in executions)
+    assert clients['go_to_goal']['stages']['actuation']['known'] == executions[0]['measured']
     for said in (
         'Audit: SUPPORTED.',
         'go_to_goal  clear    3 of 3',

@@ -152,5 +152,6 @@ def test_the_command_drives_the_nodes(
     assert main(['run', *words, '--option', 'scenario=clear', '--json']) == 0
     told = json.loads(capsys.readouterr().out)
     (episode,) = told['episodes']
-    assert (told['world'], told['pacing'], told['failure']) == ('ros', 'lockstep', '')
+    (group,) = told['summary']['groups']
+    assert (told['world'], group['pacing'], told['failure']) == ('ros', 'lockstep', '')
     assert (episode['ending'], episode['left']) == ('success', '')

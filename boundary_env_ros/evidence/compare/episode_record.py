@@ -15,6 +15,7 @@ from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Episode, Step
+from boundary_env_ros.evidence.response import Motion
 
 
 @dataclass(slots=True)
@@ -59,10 +60,8 @@ class EpisodeRecord:
         The episode.
     imported
         Whether it was made from a bag: no gate decided in it, and nobody knows its seed.
-    commands
-        When each command was published, ns of the ROS clock, and its values.
-    measured
-        When the robot was measured, ns likewise, and what.
+    motion
+        What was commanded and measured.
     answers
         Of each step whose action was executed, its number and its command.
     seen
@@ -72,8 +71,7 @@ class EpisodeRecord:
 
     episode: Episode
     imported: bool = False
-    commands: list[tuple[int, Vector]] = field(default_factory=list)
-    measured: list[tuple[int, Vector]] = field(default_factory=list)
+    motion: Motion = field(default_factory=Motion)
     answers: list[tuple[int, Vector]] = field(default_factory=list)
     seen: set[int] = field(default_factory=set)
     fields: dict[str, FieldTrack] = field(default_factory=dict)
@@ -100,8 +98,7 @@ class EpisodeRecord:
             self.terms[term.name] = self.terms.get(term.name, 0.0) + term.value
         if now.kind is Kind.RESET:
             return
-        if now.measured_at is not None and now.measured_action:
-            self.measured.append((now.measured_at.nanoseconds, now.measured_action))
+        self.motion.add(now)
         if now.actuated is not None or step.late is not None:
             self.seen.add(now.id.step)
         for name in STAGES:
@@ -121,6 +118,3 @@ class EpisodeRecord:
         )
         self.rates['overruns'] += now.overrun
         self.reasons.update({r.reason.name.lower() for d in now.decisions for r in d.rules})
-        for decision in now.decisions:
-            if decision.published and decision.commanded is not None:
-                self.commands.append((decision.commanded.ros.nanoseconds, decision.command))

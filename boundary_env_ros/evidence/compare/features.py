@@ -17,10 +17,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
-from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
-from boundary_env_ros.evidence.compare.response import identify
 from boundary_env_ros.evidence.episodes import LATE_STAGES
+from boundary_env_ros.evidence.response import Fit
 
 Array = npt.NDArray[np.float64]
 
@@ -261,32 +260,11 @@ def _outcome(
 def _response(record: EpisodeRecord, contract: Contract) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     labels = contract.command_dimensions
-    commands = [(at, c) for at, c in record.commands if len(c) == len(labels)]
-    measured = [(at, m) for at, m in record.measured if len(m) == len(labels)]
-    if not commands or not measured:
-        return found
-    begin = commands[0][0]
-    commanded_at, measured_at = (
-        np.array([(at - begin) / NANOSECONDS for at, _ in series])
-        for series in (commands, measured)
-    )
-    commanded, answers = (
-        _matrix([values for _, values in series], len(labels)) for series in (commands, measured)
-    )
-    rest = contract.flat('safe')
-    threshold = tuple(t for group in contract.action for t in group.feedback.threshold)
-    for index, label in enumerate(labels):
-        start = rest[index] if index < len(rest) else math.nan
-        response = identify(
-            commanded_at,
-            commanded[:, index],
-            measured_at,
-            answers[:, index],
-            period=contract.period,
-            start=start if math.isfinite(start) else float(answers[0, index]),
-            excitation=threshold[index] if index < len(threshold) else 1e-6,
-        )
+    fits: dict[int, Fit] = {}
+    record.motion.fit(fits, contract)
+    for index, fit in fits.items():
+        response = fit.response()
         if response is not None:
             for name in ('delay', 'settling', 'gain', 'residual'):
-                found.setdefault(f'response.{name}', {})[label] = getattr(response, name)
+                found.setdefault(f'response.{name}', {})[labels[index]] = getattr(response, name)
     return found

@@ -106,6 +106,51 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Delay:
+    """
+    How far the robot is behind its commands in one dimension, estimated and not measured.
+
+    Attributes
+    ----------
+    episodes
+        Those to which the response of the robot was fitted.
+    seconds
+        Dead time, lag and the sensor's own delay together.
+    uncertainty
+        Half a period and twice its standard error, s.
+
+    """
+
+    episodes: int
+    seconds: float
+    uncertainty: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Execution:
+    """
+    Of how many steps it is known when their command was executed.
+
+    Attributes
+    ----------
+    changed
+        Steps whose command is another than that before; of the others there is nothing to execute.
+    measured
+        Those of which evidence of the execution came: their time is in the stage ``actuation``.
+    estimated
+        Others, to whose commands the response of the robot could be fitted.
+    delays
+        What was fitted, by dimension; never in a stage.
+
+    """
+
+    changed: int = 0
+    measured: int = 0
+    estimated: int = 0
+    delays: dict[str, Delay] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Takeover:
     """
     One time that a person had the robot.
@@ -213,6 +258,8 @@ class Group:
         Steps by verdict (``NONE``: no decision came), and rule results by reason.
     stages
         Latency, by stage.
+    execution
+        Of how many steps it is known when their command was executed.
     stale, missing
         Observations in which a field was too old, or had never come, by field.
     differences
@@ -250,6 +297,7 @@ class Group:
     verdicts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     stages: Mapping[str, StageSummary] = field(default_factory=dict)
+    execution: Execution = field(default_factory=Execution)
     stale: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
     differences: dict[str, dict[str, Difference]] = field(default_factory=dict)
@@ -409,6 +457,13 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
     yield 'latency p50 / p99, ms (steps)', [''] * len(clients)
     for stage in STAGES:
         yield f'  {_stage_label(stage, clients)}', [_stage(c, stage) for c in clients]
+    yield 'steps with another command than before', [str(c.execution.changed) for c in clients]
+    for name in ('measured', 'estimated'):
+        counts = [str(getattr(c.execution, name)) for c in clients]
+        yield f'  execution {name}', counts
+    for dimension in _union(c.execution.delays for c in clients):
+        cells = [_delay(c.execution.delays.get(dimension)) for c in clients]
+        yield f'  estimated delay, {dimension}, ms', cells
     yield 'difference, mean / greatest', [''] * len(clients)
     for pair in _union(c.differences for c in clients):
         for dimension in _union(c.differences.get(pair, {}) for c in clients):
@@ -436,6 +491,13 @@ def _stage(client: Group, stage: str) -> str:
         return 'unknown'
     over = f', {found.over} over' if found.over else ''
     return f'{_milliseconds(p50)} / {_milliseconds(p99)} ({found.known}{over})'
+
+
+def _delay(found: Delay | None) -> str:
+    if found is None:
+        return 'unknown'
+    episodes = f'{found.episodes} episode{"s" if found.episodes != 1 else ""}'
+    return f'{_milliseconds(found.seconds)} ± {_milliseconds(found.uncertainty)} ({episodes})'
 
 
 def _milliseconds(seconds: float) -> str:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -24,10 +24,13 @@ from boundary_env_ros.core.intervention import Intervention, InterventionTracker
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
+from boundary_env_ros.evidence.response import Fit, Motion
 from boundary_env_ros.evidence.summary.figures import (
+    Delay,
     Difference,
     Disagreement,
     Excluded,
+    Execution,
     Group,
     StageSummary,
     Summary,
@@ -98,6 +101,9 @@ class Summariser:
             for name, unit in zip(group.dimensions, group.unit, strict=True)
         ]
         self._stopping: dict[str, frozenset[str]] = {}
+        self._motions: dict[Key, Motion] = {}
+        self._fits: dict[Origin, dict[int, Fit]] = {}
+        self._unseen: dict[Origin, Counter[tuple[int, ...]]] = {}
         self._ended: OrderedDict[Key, tuple[Group, str, bool | None]] = OrderedDict()
 
     def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
@@ -117,6 +123,8 @@ class Summariser:
                 )
                 for hand in taken
             ]
+        for origin, fits in self._fits.items():
+            self._estimate(self._groups[origin].execution, fits, self._unseen.get(origin, {}))
         return Summary(groups=tuple(self._groups.values()))
 
     def add(self, step: Step) -> None:
@@ -145,7 +153,40 @@ class Summariser:
             found.reset_distribution = dict(contract.task.parameters)
         return found
 
+    def _execution(self, client: Group, step: Step) -> None:
+        """Take whether it is known of a step when its command was executed."""
+        now, answer = step.transition, step.transition.answer
+        self._motions.setdefault(step.episode.key, Motion()).add(now)
+        if answer is None or not answer.published:
+            return
+        pairs = zip(answer.command, answer.previous_command, strict=False)
+        changed = tuple(i for i, (command, before) in enumerate(pairs) if command != before)
+        client.execution.changed += bool(changed)
+        if step.stage('actuation', self._budget).duration is not None:
+            client.execution.measured += bool(changed)
+        elif changed:
+            self._unseen.setdefault(step.episode.origin, Counter())[changed] += 1
+
+    def _estimate(
+        self, execution: Execution, fits: Mapping[int, Fit], unseen: Mapping[tuple[int, ...], int]
+    ) -> None:
+        """Take how the robot answered commands, for those whose execution was not seen."""
+        execution.estimated, execution.delays = 0, {}
+        found = {i: response for i, fit in fits.items() if (response := fit.response())}
+        for index, response in found.items():
+            execution.delays[self._dimension(index)] = Delay(
+                episodes=fits[index].episodes,
+                seconds=response.latency,
+                uncertainty=response.uncertainty,
+            )
+        for dimensions, count in unseen.items():
+            if not found.keys().isdisjoint(dimensions):
+                execution.estimated += count
+
     def _end(self, client: Group, episode: Episode) -> None:
+        motion = self._motions.pop(episode.key, None)
+        if motion is not None and self._contract is not None:
+            motion.fit(self._fits.setdefault(episode.origin, {}), self._contract)
         why = '' if episode.judged else NOT_JUDGED
         if not episode.ending:
             why = NO_ENDING
@@ -205,6 +246,7 @@ class Summariser:
                 for i, (left, right) in enumerate(zip(a, b, strict=True)):
                     dimensions = client.differences.setdefault(f'{one} - {other}', {})
                     dimensions.setdefault(self._dimension(i), Difference()).add(left, right)
+        self._execution(client, step)
         for name in STAGES:
             client.stages[name].add(step.stage(name, self._budget))
 

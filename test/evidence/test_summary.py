@@ -22,6 +22,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.latency import LatencyStage
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.evidence.summary.figures import Group
 from boundary_env_ros.evidence.summary.statistics import ACCURACY, Proportion, Quantiles
@@ -204,6 +205,24 @@ def test_what_was_not_seen_executed_is_estimated_and_never_mixed_with_what_was(
         assert abs(delay.seconds - 0.1) < delay.uncertainty
     nothing = clients['no_op'].execution
     assert (nothing.measured, nothing.estimated, nothing.delays) == (0, 0, {})
+
+
+def test_a_robot_that_follows_nothing_is_noticed(
+    record: list[Piece], contract: Contract, clients: dict[str, Group]
+) -> None:
+    assert not any(group.execution.ignored for group in clients.values())
+
+    def deaf(piece: Piece) -> Piece:
+        if not isinstance(piece, Transition):
+            return piece
+        still = tuple(0.0 for _ in piece.measured_action)
+        latency = replace(piece.latency, actuation=LatencyStage(), reaction=LatencyStage())
+        return replace(piece, measured_action=still, actuated=None, latency=latency)
+
+    heard = [deaf(p) for p in record if not isinstance(p, ActuationEvidence)]
+    summary = summarise(heard, contract)
+    assert [group.execution.ignored for group in summary.groups] == [True, False]
+    assert 'does the driver take them?' in str(summary)
 
 
 def test_differences_between_the_stages_of_the_action_are_told(

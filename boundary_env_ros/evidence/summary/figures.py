@@ -126,6 +126,10 @@ class Delay:
     uncertainty: float
 
 
+#: Changed commands of which a robot that works follows some.
+MANY = 10
+
+
 @dataclass(slots=True, kw_only=True)
 class Execution:
     """
@@ -148,6 +152,11 @@ class Execution:
     measured: int = 0
     estimated: int = 0
     delays: dict[str, Delay] = field(default_factory=dict)
+
+    @property
+    def ignored(self) -> bool:
+        """Whether many commands changed, and the robot is not seen to have followed any."""
+        return self.changed >= MANY and not self.measured and not self.estimated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -461,6 +470,9 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
     for name in ('measured', 'estimated'):
         counts = [str(getattr(c.execution, name)) for c in clients]
         yield f'  execution {name}', counts
+    if any(c.execution.ignored for c in clients):
+        asked = ['does the driver take them?' if c.execution.ignored else '' for c in clients]
+        yield '  none was followed', asked
     for dimension in _union(c.execution.delays for c in clients):
         cells = [_delay(c.execution.delays.get(dimension)) for c in clients]
         yield f'  estimated delay, {dimension}, ms', cells

@@ -173,11 +173,9 @@ def import_(
     """
     Convert a rosbag2 into a run, by a contract.
 
-    Reads MCAP or SQLite, compressed or not, in one file or several. Sensor and command topics of
-    the contract pass through the objects that make observations, judge steps and end episodes on a
-    robot. The result is a run folder with the raw messages, for every other command. What a bag
-    cannot tell (requests, gate decisions, resets) stays unknown, and every transition says that it
-    was imported. doc/import.md has the details.
+    Reads MCAP or SQLite, compressed or not, in one file or several, and writes a run folder with
+    the raw messages, for every other command. What a bag cannot tell (requests, gate decisions,
+    resets) stays unknown. doc/import.md has the details.
 
       boundary-env bag import recording/ --contract my_robot.yaml -o runs/imported --gap 3
       boundary-env bag import old.db3 --contract my_robot.yaml -o runs/one --range 12.5:40
@@ -248,10 +246,8 @@ def recover(path: Path) -> int:
     transitions.jsonl is cut off; the episode index gets the steps, states and labels it lacks.
 
     Messages are copied as they are, and the command says what is lost. A file of which something
-    could not be read is kept as NAME.torn. Each new file replaces the old one when it is complete
-    and on the disk, so that an interrupted recovery is simply repeated (it needs the space of the
-    largest file). A run that is being recorded is refused; a run that is whole is not changed. The
-    audit still says what a recovered record lacks.
+    could not be read is kept as NAME.torn. An interrupted recovery can be repeated; it needs the
+    space of the largest file. A run that is being recorded is refused.
 
       boundary-env bag recover runs/demo-20261122-024000
       boundary-env bag recover bag/bag_3.mcap

@@ -204,20 +204,16 @@ def output_option(text: str, **settings: Any) -> _Decorator:
     return option('-o', '--output', type=PathType(), metavar='PATH', help=text, **settings)
 
 
-def domain_option(function: _Function) -> _Function:
-    """Add the option ``--domain-id``."""
-    return option(
-        '--domain-id',
-        type=click.IntRange(0, 232),
-        metavar='N',
-        help='ROS domain (default: ROS_DOMAIN_ID)',
-    )(function)
+def domain_option(default: str = 'ROS_DOMAIN_ID') -> _Decorator:
+    """Return a decorator that adds the option ``--domain-id``."""
+    text = f'ROS domain (default: {default})'
+    return option('--domain-id', type=click.IntRange(0, 232), metavar='N', help=text)
 
 
 def ros_options(function: _Function) -> _Function:
     """Add the options that say where the nodes are."""
     namespace = option('--namespace', default='', metavar='NS', help='namespace of the nodes')
-    return namespace(domain_option(function))
+    return namespace(domain_option()(function))
 
 
 def ros_command(name: str) -> Callable[..., Any]:

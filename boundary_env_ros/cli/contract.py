@@ -73,7 +73,7 @@ def contract() -> None:
     metavar='S',
     help='how long to watch the live robot',
 )
-@domain_option
+@domain_option()
 def init(output: Path, bag: Path | None, seconds: float, domain_id: int | None) -> int:
     """
     Draft a contract from a bag or a live robot.
@@ -342,16 +342,16 @@ def schema(path: bool, transition: bool) -> int:
     """
     Print the JSON Schema of contracts, or of a recorded step.
 
-    With the schema (draft 2020-12) an editor completes keys, shows their meaning and unit, and
-    underlines mistakes. Save it beside the contract and name it in the first line:
+    With the schema (draft 2020-12) an editor completes keys, shows their meaning, and underlines
+    mistakes; `boundary-env contract check` finds more. Save it beside the contract and name it in
+    the first line:
 
       boundary-env contract schema > contract.schema.json
 
       # yaml-language-server: $schema=contract.schema.json
       contract: my_robot
 
-    The schema knows keys, types, enumerations and simple bounds; `boundary-env contract check`
-    knows the rest. With --transition it is that of `first_transition.json`, and of each line of
+    With --transition it is that of `first_transition.json`, and of each line of
     `transitions.jsonl`.
 
     Exit codes:

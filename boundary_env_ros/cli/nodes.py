@@ -155,7 +155,7 @@ def serve(
 )
 @option('--seed', type=COUNT, default=1, metavar='N', help='seed of the first episode')
 @run_option
-@domain_option
+@domain_option('one that nothing else uses')
 def demo(
     episodes: int, baseline: int, pacing: str, seed: int, run: Path | None, domain_id: int | None
 ) -> int:

@@ -4,11 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import cycle, islice
 import json
+import math
 from pathlib import Path
+from shutil import get_terminal_size
 import sys
-import time
 from typing import Any
 
 import gymnasium
@@ -20,7 +22,6 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.page import render
 from boundary_env_ros.evidence.summary.runs import summarise_path
-from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import (
@@ -38,6 +39,9 @@ from boundary_env_ros.terminal import table as aligned
 _ID, _CONTRACT = 'boundary_env_ros/WarehouseCart-v0', 'warehouse_cart'
 # What the scripted policy meets, over and over.
 _SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
+# Cells of the plan, 0.25 m wide and 0.5 m high, and the racks of the hall in it (m).
+_COLUMNS, _ROWS = 40, 16
+_RACKS = ((-1.6, -0.35, 1.6, 0.35), (-3.6, 3.25, 0.4, 3.95), (4.25, -3.1, 4.95, -0.1))
 # How that is to end, and what it shows, for each policy and scenario.
 _EXPECTED = {
     ('go_to_goal', 'clear'): ('success', 'reaches its goal'),
@@ -131,7 +135,7 @@ def _drive(
             for number, scenario in enumerate(scenarios):
                 policy = _policy(name, boundary.contract)
                 head = f'  {number + 1:>2}/{len(scenarios)} {scenario:<8}'
-                ending = _episode(env, boundary, policy, head, scenario, seed + number)
+                ending = _episode(env, policy, head, scenario, seed + number)
                 endings.append((name, scenario, ending))
         finally:
             env.close()
@@ -161,7 +165,6 @@ def _within_limits(policy: Policy, contract: Contract) -> Policy:
 
 def _episode(
     env: gymnasium.Env[Any, Any],
-    boundary: BoundaryEnv,
     policy: Policy,
     head: str,
     scenario: str,
@@ -169,7 +172,7 @@ def _episode(
 ) -> str:
     """Drive one episode, and return its ending."""
     observation, info = env.reset(seed=seed, options={'scenario': scenario})
-    progress = _Progress(head, boundary.contract.max_steps)
+    progress = _Progress(head)
     total, limited, overruns = 0.0, 0, 0
     why = ''
     ended = False
@@ -181,7 +184,7 @@ def _episode(
             limited += 1
             why = why or f'step {info["step"]}: {" ".join(info["reasons"])}'
         overruns += len(info['missed'])
-        progress.show(info['step'])
+        progress.show(info['step'], observation)
     kind = 'terminated' if terminated else 'truncated'
     progress.done(
         f'{info["step"]:>3} steps  return {total:+6.2f}  {kind:<10} {info["ending"]:<12} '
@@ -193,28 +196,61 @@ def _episode(
 
 
 class _Progress:
-    """One line a episode; on a terminal it grows while the episode runs."""
+    """One line an episode; on a terminal a plan of the hall below it while the episode runs."""
 
-    def __init__(self, head: str, most: int) -> None:
+    def __init__(self, head: str) -> None:
         self._head = head
-        self._most = most
-        self._live = sys.stdout.isatty()
-        self._shown = 0.0
+        high = get_terminal_size().lines > _ROWS + 4
+        self._live = sys.stdout.isatty() and high
+        self._drawn = 0
 
-    def show(self, step: int) -> None:
-        """Show how far the episode is."""
-        now = time.monotonic()
-        if self._live and now - self._shown > 0.1:
-            self._shown = now
-            filled = round(20 * step / self._most)
-            bar = '█' * filled + '·' * (20 - filled)
-            steer(sys.stdout, '\r')
-            print(f'{self._head} {bar} step {step:>3}', end='', flush=True)
+    def show(self, step: int, observation: Any) -> None:
+        """Draw where the cart is."""
+        if self._live:
+            lines = [
+                f'{self._head} step {step:>3}',
+                *plan(observation['pose'], observation['goal']),
+            ]
+            self._erase()
+            print(*lines, sep='\n', flush=True)
+            self._drawn = len(lines)
+
+    def _erase(self) -> None:
+        steer(sys.stdout, f'\x1b[{self._drawn}A\x1b[J' if self._drawn else '')
 
     def done(self, tail: str) -> None:
-        """Replace the line by its result."""
-        steer(sys.stdout, '\r\x1b[K' if self._live else '')
+        """Replace the plan by the result."""
+        self._erase()
         print(f'{self._head} {tail}', flush=True)
+
+
+def plan(pose: Sequence[float], goal: Sequence[float]) -> list[str]:
+    """
+    Return the lines of a plan of the hall: racks, the goal, and the cart as an arrow.
+
+    Parameters
+    ----------
+    pose
+        Of the cart: x, y, yaw, shape (3,), m and rad.
+    goal
+        x, y, shape (2,), m.
+
+    """
+    cells = [[' '] * _COLUMNS for _ in range(_ROWS)]
+
+    def put(x: float, y: float, sign: str) -> None:
+        column, row = int((x + 5.0) * 4.0), int((4.0 - y) * 2.0)
+        if 0 <= column < _COLUMNS and 0 <= row < _ROWS:
+            cells[row][column] = sign
+
+    for low_x, low_y, high_x, high_y in _RACKS:
+        for x in np.arange(low_x, high_x, 0.25):
+            for y in np.arange(low_y, high_y, 0.5):
+                put(x, y, '#')
+    put(goal[0], goal[1], 'G')
+    put(pose[0], pose[1], '>^<v'[round(pose[2] / (math.pi / 2.0)) % 4])
+    edge = f'    +{"-" * _COLUMNS}+'
+    return [edge, *(f'    |{"".join(row)}|' for row in cells), edge]
 
 
 # Evaluating --------------------------------------------------------------------------------------

@@ -81,11 +81,26 @@ def episodes() -> None:
 @option('--agent', group=_WHICH, default='', metavar='NAME', help='of this agent')
 @option('--client', group=_WHICH, default='', metavar='NAME', help='of this policy')
 @option(
+    '--contract-version',
+    'version',
+    group=_WHICH,
+    default='',
+    metavar='VERSION',
+    help='under this version of the contract',
+)
+@option(
     '--since',
     group=_WHICH,
     type=Parsed('time', since),
     metavar='WHEN',
     help='begun since: 2026-11-22, 2026-11-22T14:30, or 30m, 2h, 3d ago',
+)
+@option(
+    '--until',
+    group=_WHICH,
+    type=Parsed('time', since),
+    metavar='WHEN',
+    help='begun until then, in the same words',
 )
 def list_(
     paths: tuple[Path, ...],
@@ -97,7 +112,9 @@ def list_(
     environment: str,
     agent: str,
     client: str,
+    version: str,
     since: int | None,
+    until: int | None,
 ) -> int:
     """
     List the episodes of runs.
@@ -114,7 +131,7 @@ def list_(
       2  wrong arguments, or no index
     """
     from boundary_env_ros.cli import episode_text
-    from boundary_env_ros.storage.episode_search import EpisodeFilter
+    from boundary_env_ros.storage.episode_index import EpisodeFilter
 
     wanted = EpisodeFilter(
         endings=ending,
@@ -123,7 +140,9 @@ def list_(
         environment=environment,
         agent=agent,
         client=client,
+        version=version,
         since=since,
+        until=until,
         labelled=labelled,
     )
     found = [episode for episode in _all(paths) if wanted.takes(episode.row)]
@@ -208,7 +227,7 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     from boundary_env_ros.core.gate.decision import StepId
     from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
-    from boundary_env_ros.storage.episode_store import EpisodeStore
+    from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 
     if not user.strip():
         raise BoundaryError(
@@ -222,7 +241,7 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     rows = [found.row for found in named(episodes_in(indexes[0]), episode, agent)]
     now = time.time_ns()
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=now, host=socket.gethostname())
-    with EpisodeStore.open(indexes[0], to_label=True) as store:
+    with SQLiteEpisodeStore.open(indexes[0], to_label=True) as store:
         for row in rows:
             record = EpisodeLabel(
                 id=StepId(

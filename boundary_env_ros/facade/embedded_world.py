@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+import json
 from pathlib import Path
 import socket
 import time
@@ -27,7 +28,7 @@ from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
-from boundary_env_ros.core.environment.reset import ResetWorld
+from boundary_env_ros.core.environment.reset import ResetWorld, SavedState
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
@@ -50,7 +51,7 @@ from boundary_env_ros.simulation.robot import (
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 
-Sink = Callable[[Effect | ActionRequest | GateDecision], None]
+Sink = Callable[[Effect | ActionRequest | GateDecision | SavedState], None]
 
 
 class EmbeddedWorld:
@@ -242,7 +243,11 @@ class EmbeddedWorld:
 
         """
         self._check_open()
-        return ask(self._robot, method, arguments)
+        answer = ask(self._robot, method, arguments)
+        last = next(iter(self._boundaries.values())).closed[-1:]
+        if method == 'save' and last:
+            self._sink(SavedState(id=last[0].transition.id, state=json.dumps(answer['state'])))
+        return answer
 
     def close(self) -> None:
         """End the episodes that still run as ``abandoned``; nothing can be stepped any more."""
@@ -285,7 +290,7 @@ class EmbeddedWorld:
             for push in self._robot.pushed():
                 self._tell(self._events[push.agent].pushed(push))
 
-    def _sink(self, record: Effect | ActionRequest | GateDecision) -> None:
+    def _sink(self, record: Effect | ActionRequest | GateDecision | SavedState) -> None:
         if self._file is not None and isinstance(record, Transition):
             self._file.append(record)
         if self._to is not None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 
 #: In place of an id: the episode that was begun last.
@@ -30,51 +30,6 @@ class FoundEpisode:
     def run(self) -> Path:
         """Return the folder of its run."""
         return self.index.parent
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeFilter:
-    """
-    What episodes have to be to be found; what is None or empty does not matter.
-
-    Attributes
-    ----------
-    endings
-        Endings, any of them.
-    done
-        Whether it has ended.
-    success
-        Whether it ended in success; one that has not ended is neither.
-    environment, agent, client
-        Names of contract, agent and policy.
-    since
-        Nanoseconds of system time, when it was begun at the earliest.
-    labelled
-        Only those that people have labelled.
-
-    """
-
-    endings: tuple[str, ...] = ()
-    done: bool | None = None
-    success: bool | None = None
-    environment: str = ''
-    agent: str = ''
-    client: str = ''
-    since: int | None = None
-    labelled: bool = False
-
-    def takes(self, row: EpisodeRow) -> bool:
-        """Return whether an episode is one of those."""
-        return (
-            (not self.endings or row.ending in self.endings)
-            and self.done in (None, row.done)
-            and self.success in (None, row.success)
-            and self.environment in ('', row.environment)
-            and self.agent in ('', row.agent)
-            and self.client in ('', row.state.client)
-            and (self.since is None or row.created_at >= self.since)
-            and (not self.labelled or bool(row.labels))
-        )
 
 
 def indexes_at(path: Path) -> tuple[Path, ...]:
@@ -112,7 +67,7 @@ def episodes_in(index: Path) -> tuple[FoundEpisode, ...]:
         If it cannot be read.
 
     """
-    with EpisodeStore.open(index) as store:
+    with SQLiteEpisodeStore.open(index) as store:
         return tuple(FoundEpisode(index, row) for row in store.episodes())
 
 

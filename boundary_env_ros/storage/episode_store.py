@@ -7,11 +7,12 @@ People's labels on episodes are in a table of their own.
 
 The file is in WAL mode while it is written: readers never wait for the writer, nor it for them.
 After ``kill -9`` each row is as the last flush left it; a power loss may take the flushes since
-the last sync of :meth:`EpisodeStore.descriptor`, never the file.
+the last sync of :meth:`SQLiteEpisodeStore.descriptor`, never the file.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 import json
@@ -25,17 +26,21 @@ from urllib.parse import quote
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.reset import SavedState
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making
-from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
+from boundary_env_ros.storage.episode_index import EpisodeFilter, EpisodeIndex, EpisodeRow
+from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.sqlite_bag import bounded
 
-__all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
+__all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore', 'SQLiteEpisodeStore']
 
 T = TypeVar('T')
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 #: Marks a file as ours ("BErE"), so that somebody else's database is never written to.
 APPLICATION_ID: Final = 0x42457245
@@ -61,6 +66,8 @@ CREATE TABLE episodes (
     updated_at  INTEGER NOT NULL,
     rewarded    INTEGER NOT NULL DEFAULT -1,  -- last step whose reward is in "return"
     interventions INTEGER NOT NULL DEFAULT 0, -- how often a person took over
+    version     TEXT NOT NULL DEFAULT '',     -- of the contract
+    software_version TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (episode_id, agent)
 )
 """,
@@ -76,6 +83,16 @@ CREATE TABLE labels (
     labelled_at  INTEGER NOT NULL    -- nanoseconds of system time
 )
 """,
+    # What a world gave of itself, to go on from later. Rows are added, never changed.
+    """
+CREATE TABLE states (
+    episode_id  TEXT NOT NULL,
+    agent       TEXT NOT NULL,
+    step        INTEGER NOT NULL,
+    state       TEXT NOT NULL,      -- JSON
+    saved_at    INTEGER NOT NULL    -- nanoseconds of system time
+)
+""",
 )
 
 #: What each column of an episode holds; SQLite keeps whatever is put into one.
@@ -88,6 +105,7 @@ _COLUMNS: Final[Mapping[str, Any]] = {
     'return': (int, float, NoneType),
     **dict.fromkeys(('seed', 'bag'), str),
     **dict.fromkeys(('created_at', 'updated_at', 'rewarded', 'interventions'), int),
+    **dict.fromkeys(('version', 'software_version'), str),
 }
 _NAMES: Final = ', '.join(f'"{name}"' for name in _COLUMNS)
 
@@ -105,6 +123,8 @@ SELECT :episode_id, :agent, :label, :user, :note, :record, :now
 WHERE NOT EXISTS (SELECT 1 FROM labels WHERE record = :record)
 """
 
+_STATES = 'SELECT agent, step, state FROM states WHERE episode_id = ? ORDER BY saved_at, rowid'
+
 _LABELS = 'SELECT episode_id, agent, record FROM labels ORDER BY labelled_at, rowid'
 
 
@@ -112,16 +132,62 @@ class AnotherDatabase(RecordError):
     """Raised when a file is a sound database, but no index that this version reads."""
 
 
-class EpisodeStore:
+class EpisodeStore(ABC):
+    """
+    What is kept of episodes; :class:`SQLiteEpisodeStore` keeps it in a file.
+
+    Attributes
+    ----------
+    index
+        What its writer knows of the episodes; :meth:`flush` writes down what is new of it.
+
+    """
+
+    index: EpisodeIndex
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Write what is new of the index."""
+
+    @abstractmethod
+    def label(self, label: EpisodeLabel, *, now: int) -> bool:
+        """Add what somebody says of an episode; return whether it is new."""
+
+    @abstractmethod
+    def keep_state(self, saved: SavedState, *, now: int) -> None:
+        """Add the state of a world, which a reset can go on from."""
+
+    @abstractmethod
+    def states(self, episode_id: str) -> tuple[SavedState, ...]:
+        """Return the states that were kept of an episode, the oldest first."""
+
+    @abstractmethod
+    def episodes(self) -> tuple[EpisodeRow, ...]:
+        """Return all episodes with their labels, the oldest first."""
+
+    @abstractmethod
+    def steps(self, episode_id: str, agent: str = '') -> Iterator[Transition]:
+        """Yield the steps of an episode, the reset first; of one agent, or of all."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Write what is new, and close it."""
+
+    def find(self, wanted: EpisodeFilter) -> tuple[EpisodeRow, ...]:
+        """Return the episodes that a filter takes, the oldest first."""
+        return tuple(filter(wanted.takes, self.episodes()))
+
+
+class SQLiteEpisodeStore(EpisodeStore):
     """
     The index of the episodes of a run. Made by :meth:`create`, read through :meth:`open`.
+
+    Their steps are in the records beside it, where each row says.
 
     Attributes
     ----------
     path
         The file.
-    index
-        What its writer knows of the episodes; :meth:`flush` writes down what is new of it.
 
     """
 
@@ -134,7 +200,7 @@ class EpisodeStore:
         self.index = EpisodeIndex()
 
     @classmethod
-    def create(cls, path: Path, rows: Iterable[EpisodeRow] = ()) -> EpisodeStore:
+    def create(cls, path: Path, rows: Iterable[EpisodeRow] = ()) -> SQLiteEpisodeStore:
         """
         Make a new index.
 
@@ -171,7 +237,7 @@ class EpisodeStore:
         return store
 
     @classmethod
-    def open(cls, path: Path, *, to_label: bool = False) -> EpisodeStore:
+    def open(cls, path: Path, *, to_label: bool = False) -> SQLiteEpisodeStore:
         """
         Open an index to read it, while it is being written or afterwards.
 
@@ -295,6 +361,68 @@ class EpisodeStore:
             for row in rows
         )
 
+    def keep_state(self, saved: SavedState, *, now: int) -> None:
+        """
+        Add the state of a world.
+
+        Parameters
+        ----------
+        saved
+            The state.
+        now
+            System time, nanoseconds.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be written.
+
+        """
+        step = saved.id
+        values = (step.episode_id, step.agent, step.step, saved.state, now)
+        with self._used() as connection:
+            connection.execute('INSERT INTO states VALUES (?, ?, ?, ?, ?)', values)
+
+    def states(self, episode_id: str) -> tuple[SavedState, ...]:
+        """
+        Return the states that were kept of an episode, the oldest first.
+
+        Raises
+        ------
+        RecordError
+            If they cannot be read.
+
+        """
+        with self._used() as connection, bounded(connection, self.path):
+            rows = connection.execute(_STATES, (episode_id,)).fetchall()
+        return tuple(
+            SavedState(
+                id=StepId(digest='', agent=row['agent'], episode_id=episode_id, step=row['step']),
+                state=row['state'],
+            )
+            for row in rows
+        )
+
+    def steps(self, episode_id: str, agent: str = '') -> Iterator[Transition]:
+        """
+        Yield the steps of an episode, the reset first, out of the records beside the index.
+
+        Raises
+        ------
+        RecordError
+            If there is no such episode, or its records cannot be read.
+
+        """
+        rows = [row for row in self.episodes() if row.episode_id == episode_id]
+        if not rows:
+            raise RecordError(
+                f'The episode {episode_id!r} is not in the index. '
+                '`boundary-env episodes list RUN` lists them.'
+            )
+        for transition in open_records(self.path.parent / rows[0].bag).records(Transition):
+            if transition.id.episode_id == episode_id and agent in ('', transition.id.agent):
+                yield transition
+
     def descriptor(self) -> int:
         """
         Return a file descriptor for whoever waits until the last calls are on the disk.
@@ -325,7 +453,7 @@ class EpisodeStore:
             finally:
                 self._connection.close()
 
-    def __enter__(self) -> EpisodeStore:
+    def __enter__(self) -> SQLiteEpisodeStore:
         """Return the index."""
         return self
 
@@ -356,7 +484,7 @@ class EpisodeStore:
         # A view or a trigger is a program, which may have no end.
         if schema - {None} != {table.strip() for table in TABLES}:
             raise AnotherDatabase(
-                f'{self.path} is no index of episodes (expected its two tables, got others); '
+                f'{self.path} is no index of episodes (expected its tables, got others); '
                 'name the episodes.sqlite of a run'
             )
 

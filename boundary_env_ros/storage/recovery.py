@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically
@@ -31,7 +32,7 @@ from boundary_env_ros.storage.bag_metadata import (
     METADATA,
 )
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
-from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
+from boundary_env_ros.storage.episode_store import AnotherDatabase, SQLiteEpisodeStore
 from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
 from boundary_env_ros.storage.mcap_repair import described, Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
@@ -245,9 +246,12 @@ class _Work:
             return
         damage = ''
         known: tuple[EpisodeRow, ...] = ()
+        states: list[SavedState] = []
         try:
-            with EpisodeStore.open(place) as store:
+            with SQLiteEpisodeStore.open(place) as store:
                 known = store.episodes()
+                ids = dict.fromkeys(row.episode_id for row in known)
+                states = [state for episode in ids for state in store.states(episode)]
         except AnotherDatabase:
             raise
         except RecordError as error:
@@ -256,13 +260,15 @@ class _Work:
         if was_closed and not (damage or self._done):
             return
         rows, labels = _indexed(run, known)
-        with EpisodeStore.create(draft, rows) as store:
+        with SQLiteEpisodeStore.create(draft, rows) as store:
             labelled = 0
             for label in labels:
                 stamp = 0 if label.stamp is None else label.stamp.ros.nanoseconds
                 labelled = max(labelled + 1, stamp)
                 with suppress(RecordError):  # On an episode that nothing else tells of.
                     store.label(label, now=labelled)
+            for number, state in enumerate(states):
+                store.keep_state(state, now=number)
         kept = _keep(place) if damage else place
         for stale in _beside(place):
             stale.unlink(missing_ok=True)

@@ -32,7 +32,7 @@ from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
 from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -157,7 +157,7 @@ class RunRecording:
         )
         self._transitions = 0
         self._first_kept = False
-        self._episodes = EpisodeStore.create(run.episodes)
+        self._episodes = SQLiteEpisodeStore.create(run.episodes)
 
     @property
     def messages(self) -> int:

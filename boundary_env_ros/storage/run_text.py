@@ -7,10 +7,11 @@ from __future__ import annotations
 import time
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -39,7 +40,7 @@ class RunText:
         self._transitions = TransitionJsonl(run.transitions)
         self._first_kept = False
         self._contract = contract.contract
-        self._episodes = EpisodeStore.create(run.episodes)
+        self._episodes = SQLiteEpisodeStore.create(run.episodes)
 
     def __call__(self, record: object) -> None:
         """
@@ -60,6 +61,8 @@ class RunText:
         elif isinstance(record, EpisodeStatus):
             index.update(record, environment=self._contract.name, now=now, bag=bag)
             self._episodes.flush()
+        elif isinstance(record, SavedState):
+            self._episodes.keep_state(record, now=now)
 
     def close(self) -> None:
         """

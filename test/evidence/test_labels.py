@@ -17,7 +17,7 @@ from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.evidence.summary.summary import summarise
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -88,11 +88,14 @@ def test_mark_that_was_made_when_the_bag_was_closed_counts(
     run = RunFolder.create(tmp_path / 'run')
     run.contract.write_text((Path(__file__).parents[2] / 'config/warehouse_cart.yaml').read_text())
     steps = [p for p in record if isinstance(p, Transition)]
-    with TransitionJsonl(run.transitions) as lines, EpisodeStore.create(run.episodes) as store:
+    with (
+        TransitionJsonl(run.transitions) as lines,
+        SQLiteEpisodeStore.create(run.episodes) as store,
+    ):
         for step in steps:
             lines.append(step)
             store.index.add_step(step, now=1)
-    with EpisodeStore.open(run.episodes, to_label=True) as store:
+    with SQLiteEpisodeStore.open(run.episodes, to_label=True) as store:
         store.label(label(endings['success'], 'ada', Label.FAILURE), now=2)
     assert 'success: failure by ada' in str(summarise_path(run.path))
 

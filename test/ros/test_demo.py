@@ -25,7 +25,7 @@ from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.ros.demo import plan
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.reader import open_records
 
 pytestmark = pytest.mark.ros
@@ -80,7 +80,7 @@ class Demo:
     def steps(self) -> int:
         """Return the number of steps of the first episode that are in the index."""
         try:
-            with EpisodeStore.open(self.run / 'episodes.sqlite') as store:
+            with SQLiteEpisodeStore.open(self.run / 'episodes.sqlite') as store:
                 return max((row.step_count for row in store.episodes()), default=0)
         except RecordError:
             return 0

@@ -44,7 +44,7 @@ from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -220,7 +220,7 @@ class Bench:
 
     def row(self) -> EpisodeRow:
         """Return the one episode of the index."""
-        with EpisodeStore.open(self.run.episodes) as store:
+        with SQLiteEpisodeStore.open(self.run.episodes) as store:
             (row,) = store.episodes()
         return row
 

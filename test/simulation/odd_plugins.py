@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 import os
 import time
 from typing import Any
@@ -132,6 +133,26 @@ class Sees(Plain):
 
     def readings(self) -> dict[str, object]:
         return {'place': (self.x,), 'screen': np.full((4, 6, 3), int(10 * self.x), np.uint8)}
+
+
+class Remembers(Plain):
+    """Tells its place, knows a wall, and can be put where it was."""
+
+    def start(
+        self, seed: int, target: Mapping[str, Vector], options: Mapping[str, Any]
+    ) -> Baseline:
+        baseline = super().start(seed, target, options)
+        self.x = options.get('state', {}).get('x', self.x)
+        return replace(baseline, readings=self.readings(), info={'place': self.x})
+
+    def update(self, setpoints: Mapping[str, Vector], seconds: float) -> Update:
+        return replace(super().update(setpoints, seconds), info={'place': self.x})
+
+    def check(self, agent: str, setpoints: Mapping[str, Vector]) -> str:
+        return 'there is a wall' if self.x + 0.1 * setpoints['push'][0] < 0.0 else ''
+
+    def save(self) -> Mapping[str, Any]:
+        return {'x': self.x}
 
 
 class NoPlugin:

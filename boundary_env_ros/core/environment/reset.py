@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.model import ResetProcedure
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import NamedValues
 
 
@@ -57,6 +58,24 @@ class WorldReset:
     completed: int = 0
     confirmed_by: str = ''
     info: str = ''
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedState:
+    """
+    The state of a world as a plugin gave it, from which a reset can begin it again.
+
+    Attributes
+    ----------
+    id
+        The last step before.
+    state
+        A JSON object.
+
+    """
+
+    id: StepId
+    state: str
 
 
 def by_name(values: tuple[NamedValues, ...]) -> Mapping[str, Vector]:

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-import os
 from pathlib import Path
-import shutil
 import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 import click
@@ -33,7 +32,6 @@ from boundary_env_ros.cli.command import (
     UNUSABLE,
 )
 from boundary_env_ros.errors import BoundaryError, ContractError, RecordError
-from boundary_env_ros.terminal import steer
 
 if TYPE_CHECKING:
     from boundary_env_ros.evidence.difference import Difference
@@ -41,8 +39,6 @@ if TYPE_CHECKING:
 
 #: Exit code for contracts that differ in behaviour, but fit one another.
 BEHAVIOUR = 3
-_NARROWEST, _WIDEST = 80, 100
-_BOLD, _PLAIN = '\x1b[1m', '\x1b[0m'
 
 
 @click.group(cls=Group)
@@ -218,8 +214,7 @@ def show(contract: str, as_json: bool) -> int:
     Print a contract with its defaults and what each key means.
 
     First which process owns the observation, the choice of action, the ending and the timing.
-    Then every key with its value, unit and meaning, and whether it is a default. Then the topics,
-    with what reads and writes them.
+    Then, as YAML, every key with its value, unit and meaning, and whether it is a default.
 
       boundary-env contract show warehouse_cart
       boundary-env contract show my_robot.yaml --json | jq .owners
@@ -228,26 +223,18 @@ def show(contract: str, as_json: bool) -> int:
       0  done
       2  wrong arguments, or an invalid contract; `boundary-env contract check` says why
     """
-    from boundary_env_ros.evidence.describe import as_data, describe
+    from boundary_env_ros.evidence.describe import as_data, describe, owners
     from boundary_env_ros.storage.contract_file import load
 
     loaded = load(contract)
     if as_json:
         print_json(as_data(loaded.contract, loaded.digest))
         return DONE
-    columns = shutil.get_terminal_size((_NARROWEST + 12, 24)).columns
-    width = max(_NARROWEST, min(_WIDEST, columns))
-    can_bold = sys.stdout.isatty() and os.environ.get('TERM') != 'dumb'
-    on, off = (_BOLD, _PLAIN) if can_bold else ('', '')
-    sections = describe(loaded.contract, loaded.digest, written=loaded.lines, width=width)
-    for number, section in enumerate(sections):
-        print('\n' * (number > 0), end='')
-        steer(sys.stdout, on)
-        print(section.title, end='')
-        steer(sys.stdout, off)
-        print()
-        for line in section.lines:
-            print(line)
+    print(f'{loaded.contract.name} {loaded.contract.version}\n{loaded.digest}\n')
+    for what, who in owners(loaded.contract).items():
+        said = f'{what[:1].upper()}{what[1:]}: {who}'
+        print(textwrap.fill(said, 99, subsequent_indent='  ', break_on_hyphens=False))
+    print(describe(loaded.contract, written=loaded.lines), end='')
     return DONE
 
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A contract drawn for a reader: who owns what, then all its keys with the values that hold.
+A contract for a reader: who owns what, then all its keys with the values that hold.
 
 Keys, sentences and units are those of the values of a contract; nothing is said twice.
 """
@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
-from itertools import groupby
 import math
 import re
-import textwrap
 from typing import Any
 
 from boundary_env_ros.core.contract.key import (
@@ -32,26 +30,16 @@ from boundary_env_ros.core.contract.model import (
     FieldSpec,
     ResetProcedure,
 )
-from boundary_env_ros.core.contract.problem_text import Path, printable
-from boundary_env_ros.core.contract.safety import Obstacle, Operator, Safety, Workspace
-from boundary_env_ros.core.contract.sources import value_names
+from boundary_env_ros.core.contract.problem_text import Path
+from boundary_env_ros.core.contract.safety import Obstacle, Safety
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
+from boundary_env_ros.evidence.infer_contract.writing import Page
 from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.storage.contract_words import meanings_of
 
-WIDTH = 92
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 #: Of these also what is not declared is told: it is what holds for the whole.
 _WHOLE = (Contract, Safety, EpisodeRules, ResetProcedure)
-_UNITS = ('s', 'm', 'm/s', 'rad')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """One heading of a description, and the lines below it."""
-
-    title: str
-    lines: tuple[str, ...]
 
 
 def owners(contract: Contract) -> Mapping[str, str]:
@@ -59,7 +47,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
     commands = ', '.join(group.topic for group in contract.action)
     hidden = ', '.join(field.name for field in contract.privileged)
     never = f' It never gets {hidden}, which is privileged.' if hidden else ''
-    silent = _number(2 * contract.safety.environment_timeout)
+    silent = f'{2 * contract.safety.environment_timeout:g}'
     reaction = next(field for field in contract.observation if field.name == contract.reaction_of)
     seen_by = (
         f'the header stamp of {reaction.topic}'
@@ -92,38 +80,21 @@ def owners(contract: Contract) -> Mapping[str, str]:
     }
 
 
-def describe(
-    contract: Contract, digest: str, *, written: Collection[Path] = (), width: int = WIDTH
-) -> tuple[Section, ...]:
+def describe(contract: Contract, *, written: Collection[Path] = ()) -> str:
     """
-    Return a contract, drawn.
+    Return a contract as YAML with every value that holds, and what each key means.
 
     Parameters
     ----------
     contract
-        What to draw.
-    digest
-        Its digest.
+        What to describe.
     written
         Key paths that its file has; of the others the value is said to be the default.
-    width
-        Columns that no line is wider than, if its words allow.
 
     """
-    drawing = _Drawing(contract, written, width)
-    keys = [item for item in _items(contract, ()) if item.shown]
-    simple = [item for item in keys if not item.is_section]
-    return (
-        Section(title=f'{contract.name} {contract.version}', lines=(digest,)),
-        Section(title='Who owns', lines=tuple(drawing.terms(owners(contract), '  '))),
-        Section(title='The whole', lines=tuple(drawing.draw(simple, '  '))),
-        *(
-            Section(title=item.key, lines=tuple(drawing.whole_section(item)))
-            for item in keys
-            if item.is_section
-        ),
-        Section(title='Topics, and what reads or writes them', lines=tuple(drawing.topics())),
-    )
+    page = Page()
+    _Writing(page, contract, written).keys(contract, (), 0)
+    return page.text()
 
 
 def as_data(contract: Contract, digest: str) -> dict[str, object]:
@@ -138,21 +109,6 @@ def as_data(contract: Contract, digest: str) -> dict[str, object]:
         'max_steps': contract.max_steps,
         **data,
     }
-
-
-def _number(value: object) -> str:
-    """Return a number as short as it can be, other values as a contract spells them."""
-    if isinstance(value, float):
-        word = 'none' if math.isinf(value) else f'{value:.6g}'
-        return 'hold_position' if math.isnan(value) else word
-    if isinstance(value, Enum):
-        return spelt(value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, (tuple, list)):
-        inner = ', '.join(f'[{_number(v)}]' if isinstance(v, tuple) else _number(v) for v in value)
-        return inner or 'none'
-    return 'none' if value in (None, '', {}) else str(value)
 
 
 # Keys --------------------------------------------------------------------------------------------
@@ -180,26 +136,13 @@ class _Item:
         return not usual and self.value not in (None, '', (), {})
 
     @property
-    def is_section(self) -> bool:
-        """Return whether keys of its own, or names of the user's choice, are below it."""
-        value = self.value
-        first = value[0] if isinstance(value, tuple) and value else value
-        named = isinstance(first, tuple) and isinstance(next(iter(first), None), str)
-        return named or is_dataclass(first) or (isinstance(value, Mapping) and bool(value))
-
-    @property
-    def text(self) -> str:
-        """Return its value as the file may spell it."""
-        words = self.part.key.words if self.part.key is not None else ()
-        return words[self.value] if words and isinstance(self.value, bool) else _number(self.value)
-
-    @property
     def sentence(self) -> str:
         """Return what is said about the word that it holds, or else about the key."""
         meaning = meanings_of(self.model).get(self.part.attribute, '')
         sentences = re.sub(r'\[([^][]+)\]\([^()]*\)', r'\1', meaning).rstrip('.').split('. ')
-        word = f'`{self.text}`: '
-        begins = (word, 'Without it ') if self.text == 'none' else (word,)
+        text = str(_plain(self))
+        word = f'`{text}`: '
+        begins = (word, 'Without it ') if text == 'none' else (word,)
         fitting = (s.removeprefix(word) for s in sentences if s.startswith(begins))
         said = next(fitting, sentences[0])
         return f'{said}.' if said else ''
@@ -228,176 +171,115 @@ def _items(value: Any, path: Path) -> Iterator[_Item]:
                 yield _Item(model=model, part=parts_of(model)[name], path=below, value=one)
 
 
-class _Drawing:
-    """The lines of a contract; a sentence is told where its key is drawn first."""
+class _Writing:
+    """Writes the keys of a contract; a sentence is told where its key is written first."""
 
-    def __init__(self, contract: Contract, written: Collection[Path], width: int) -> None:
-        self._contract = contract
-        self._written = written
-        self._width = width
+    def __init__(self, page: Page, contract: Contract, written: Collection[Path]) -> None:
+        self._page, self._written = page, written
+        self._dimensions = contract.command_dimensions
         self._told: set[str] = set()
-        self._topics: dict[tuple[str, str], list[str]] = {}
 
-    def terms(self, pairs: Mapping[str, str], indent: str) -> Iterator[str]:
-        """Yield words, each with a text beside it; what does not fit hangs below."""
-        column = len(indent) + max(map(len, pairs), default=0) + 2
-        for term, text in pairs.items():
-            room = max(20, self._width - column)
-            lines = textwrap.wrap(
-                printable(text), room, break_long_words=False, break_on_hyphens=False
-            )
-            for index, line in enumerate(lines or ['']):
-                head = '' if index else f'{indent}{printable(term)}'
-                yield f'{head:<{column}}{line}'.rstrip()
+    def keys(self, value: Any, path: Path, depth: int) -> None:
+        """Write the keys of a value."""
+        names = value.dimensions if isinstance(value, ActionSpec) else self._dimensions
+        below: dict[str, list[tuple[str, _Item]]] = {}
+        for item in _items(value, path):
+            if item.shown or item.path in self._written:
+                first, _, rest = item.key.partition('.')
+                below.setdefault(first, []).append((rest, item))
+        for first, some in below.items():
+            if not depth:
+                self._page.blank()
+            if [rest for rest, _ in some] == ['']:
+                self._item(first, some[0][1], depth, names)
+                continue
+            self._page.section(first, depth)
+            for rest, item in some:
+                if rest:
+                    self._item(rest, item, depth + 1, names)
+                else:
+                    self._entries(item.value, depth + 1)
 
-    def whole_section(self, item: _Item) -> Iterator[str]:
-        """Yield what a key of the whole means, and what is below it."""
-        yield from textwrap.wrap(self._sentence(item), self._width - 2)
-        yield from self.section(item, '  ')
-
-    def section(self, item: _Item, indent: str, names: Sequence[str] = ()) -> Iterator[str]:
-        """Yield what is below a key."""
-        value = item.value
+    def _item(self, key: str, item: _Item, depth: int, names: Sequence[str]) -> None:
+        value, comment = item.value, self._comment(item)
+        first = value[0] if isinstance(value, tuple) and value else None
+        if isinstance(first, tuple) and isinstance(first[0], str):
+            value = dict(value)
+        if not value or not (is_dataclass(value) or is_dataclass(first) or _is_map(value)):
+            self._page.key(key, _plain(item, names), depth, comment)
+            return
+        if isinstance(first, Obstacle) and len(value) == 1 and not first.name:
+            self._page.section('obstacle', depth)
+            self.keys(first, ('safety', 'obstacle'), depth + 1)
+            return
+        self._page.section(key, depth, comment)
         if is_dataclass(value):
-            yield from self._value(value, item.path, indent, names)
-        elif isinstance(value, Mapping):
-            texts = {name: _in_unit(item, _number(one)) for name, one in _leaves(value)}
-            yield from self.terms(texts, indent)
-        elif is_dataclass(value[0]):
-            for index, one in enumerate(value):
-                name = getattr(one, 'name', '') or f'{index + 1}'
-                yield f'{indent}{name}{_shape(one)}'
-                path = (*item.path, getattr(one, 'name', index))
-                if isinstance(one, Obstacle) and not one.name:
-                    path = ('safety', 'obstacle')
-                yield from self._value(one, path, f'{indent}  ', ())
+            self.keys(value, item.path, depth + 1)
+        elif _is_map(value):
+            self._entries(value, depth + 1)
         else:
-            yield from self.terms({name: _number(one) for name, one in value}, indent)
+            for index, one in enumerate(value):
+                name = getattr(one, 'name', '')
+                self._page.section(name or str(index + 1), depth + 1, _shape(one))
+                self.keys(one, (*item.path, name or index), depth + 2)
 
-    def _value(self, value: Any, path: Path, indent: str, names: Sequence[str]) -> Iterator[str]:
-        """Yield the keys of a value."""
-        if isinstance(value, ActionSpec):
-            names = value.dimensions
-        elif isinstance(value, Operator):
-            names = self._contract.command_dimensions
-        elif isinstance(value, (FieldSpec, Workspace)):
-            size = len(value.low)
-            names = value_names(value.source)[:size] or [f'[{i}]' for i in range(size)]
-        topic = getattr(value, 'topic', '')
-        if topic:
-            reader = '.'.join(map(str, path)) + ' (safety_gate alone writes)' * (
-                isinstance(value, ActionSpec)
-            )
-            self._topics.setdefault((topic, value.type), []).append(reader)
-        items = [item for item in _items(value, path) if item.shown or item.path in self._written]
-        yield from self.draw(items, indent, names)
+    def _entries(self, value: Mapping[Any, Any], depth: int) -> None:
+        for name, one in value.items():
+            key = str(name).lower() if str(name).isupper() else str(name)
+            if _is_map(one):
+                self._page.section(key, depth)
+                self._entries(one, depth + 1)
+            else:
+                self._page.key(key, _shown(one), depth)
 
-    def draw(
-        self, items: Sequence[_Item], indent: str, names: Sequence[str] = ()
-    ) -> Iterator[str]:
-        """Yield keys with their values: what is simple, what each dimension has, sections."""
-        columns = [
-            item
-            for item in items
-            if names and isinstance(item.value, tuple) and len(item.value) == len(names)
-            if item.part.type != tuple[int, ...] and not item.is_section
-            if item.key not in ('fields', 'joints', 'of', 'braking')
-        ]
-        texts = {
-            item.key: self._sentence(item) if item in columns else self._told_of(item, names)
-            for item in items
-            if not item.is_section
-        }
-        yield from self.terms({key: text for key, text in texts.items() if text}, indent)
-        if columns:
-            heads = [f'{item.key}{self._default(item)}' for item in columns]
-            rows = [
-                [name, *(_number(item.value[index]) for item in columns)]
-                for index, name in enumerate(names)
-            ]
-            yield from _table(['', *heads], rows, f'{indent}  ', self._width)
-        for item in items:
-            if item.is_section:
-                yield from self.terms({item.key: self._sentence(item)}, indent)
-                yield from self.section(item, f'{indent}  ', names)
-
-    def _told_of(self, item: _Item, names: Sequence[str]) -> str:
-        value, text = item.value, _in_unit(item, item.text)
-        if item.model in (Obstacle, Workspace):
-            names = self._contract.command_dimensions
-        some = value if isinstance(value, tuple) else (value,)
-        key = item.part.key
-        if key is not None and key.shown in (DIMENSION, DIMENSIONS) and value is not None:
-            text = ', '.join(names[index] for index in some)
-        sentence = self._sentence(item)
-        return f'{text}{self._default(item)}' + (f': {sentence}' if sentence else '')
-
-    def _default(self, item: _Item) -> str:
+    def _comment(self, item: _Item) -> str:
+        """Return unit, whether it is the default, and what the key means, if not told before."""
         key = item.part.key
         may = key is not None and (item.part.default is not REQUIRED or key.same_as)
-        return ' (default)' if may and self._written and item.path not in self._written else ''
-
-    def _sentence(self, item: _Item) -> str:
+        default = bool(may and self._written and item.path not in self._written)
+        unit = '' if key is None or key.unit.startswith('in ') else key.unit
         sentence = item.sentence
-        if sentence in self._told:
-            return ''
+        told = ['' if sentence in self._told else sentence]
         self._told.add(sentence)
-        return sentence
-
-    def topics(self) -> Iterator[str]:
-        """Yield the topics of all that was drawn."""
-        agents = self._contract.agents
-        if len(agents) > 1:
-            yield f'  each once for every agent: {", ".join(f"{agent}/..." for agent in agents)}'
-        stop = self._contract.safety.emergency_stop
-        if stop:
-            self._topics[stop, 'std_msgs/msg/Bool'] = ['safety.emergency_stop']
-        found = sorted(self._topics.items())
-        yield from self.terms({t: f'{kind}: {", ".join(by)}' for (t, kind), by in found}, '  ')
+        return ' '.join(filter(None, (unit and f'{unit}.', 'Default.' * default, *told)))
 
 
-def _shape(value: object) -> str:
-    if isinstance(value, FieldSpec):
-        shape = 'x'.join(map(str, value.shape))
-        return f'  [{shape}] rank {len(value.shape)}, {value.dtype}'
-    if isinstance(value, ActionSpec):
-        return f'  [{value.action_size}] rank 1, {value.kind.value}'
-    return ''
+def _plain(item: _Item, dimensions: Sequence[str] = ()) -> Any:
+    """Return a value as the file may spell it."""
+    value, key = item.value, item.part.key
+    if key is not None and key.words and isinstance(value, bool):
+        return key.words[value]
+    if dimensions and key is not None and key.shown in (DIMENSION, DIMENSIONS):
+        if isinstance(value, tuple):
+            return [dimensions[index] for index in value]
+        return 'none' if value is None else dimensions[value]
+    if isinstance(value, tuple) and len(value) > 1 and isinstance(value[0], (str, float)):
+        same = all(one == value[0] for one in value)
+        return _shown(value[0] if same else value)
+    return _shown(value)
 
 
-def _in_unit(item: _Item, text: str) -> str:
-    unit = item.part.key.unit if item.part.key is not None else ''
-    return f'{text} {unit}' if unit in _UNITS and text != 'none' else text
+def _is_map(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
-def _table(head: list[str], rows: list[list[str]], indent: str, width: int) -> Iterator[str]:
-    """Yield columns; neighbours that are alike but for an index are one row."""
-    shown = [head]
-    for _, group in groupby(rows, key=lambda row: row[1:] if row[0].startswith('[') else row):
-        first, *others = group
-        name = f'{first[0][:-1]}..{others[-1][0][1:]}' if others else first[0]
-        shown.append([name, *first[1:]])
-    widths = [max(map(len, column)) + 2 for column in zip(*shown, strict=True)]
-    while len(indent) + sum(widths) - 2 > width and len(widths) > 2:
-        # What does not fit beside the others stands below them.
-        count = next(n for n in range(len(widths)) if len(indent) + sum(widths[: n + 1]) > width)
-        count = max(2, count)
-        yield from _rows([row[:count] for row in shown], widths, indent)
-        shown = [[row[0], *row[count:]] for row in shown]
-        widths = [widths[0], *widths[count:]]
-    yield from _rows(shown, widths, indent)
+def _shape(value: Any) -> str:
+    shape = value.shape if isinstance(value, FieldSpec) else ()
+    size = (value.action_size,) if isinstance(value, ActionSpec) else shape
+    return f'shape {list(size)}' if size else ''
 
 
-def _rows(rows: list[list[str]], widths: list[int], indent: str) -> Iterator[str]:
-    for row in rows:
-        cells = (f'{printable(cell):<{width}}' for cell, width in zip(row, widths, strict=False))
-        yield f'{indent}{"".join(cells)}'.rstrip()
-
-
-def _leaves(value: Mapping[Any, object], name: str = '') -> Iterator[tuple[str, object]]:
-    for key, item in value.items():
-        path = f'{name}.{key}' if name else str(key)
-        if isinstance(item, Mapping) and item:
-            yield from _leaves(item, path)
-        else:
-            yield path, item
+def _shown(value: Any) -> Any:
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        return 'hold_position' if math.isnan(value) else 'none'
+    if isinstance(value, Enum):
+        return spelt(value)
+    if isinstance(value, (tuple, list)):
+        return [_shown(one) for one in value] or 'none'
+    if value == {}:
+        return 'none'
+    return 'none' if value is None else value

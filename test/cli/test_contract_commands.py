@@ -6,14 +6,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-import sys
 from typing import Any
 
 from contract_corpus import BAD, GOOD, SCHEMA, SHIPPED
 import pytest
+import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.evidence import describe as drawing
 from boundary_env_ros.storage import contract_types
 from boundary_env_ros.storage.contract_file import installed_tasks, load
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
@@ -219,34 +218,13 @@ def test_json_is_whole_even_if_a_file_cannot_be_read(tmp_path: Path, capsys: Out
 
 
 @pytest.mark.parametrize('path', SHIPPED, ids=lambda path: path.stem)
-def test_a_description_is_the_drawing_and_has_no_colour_in_a_pipe(
-    path: Path, capsys: Output
-) -> None:
+def test_a_description_answers_the_questions_and_is_yaml(path: Path, capsys: Output) -> None:
     assert main(['contract', 'show', path.stem]) == 0
     text = capsys.readouterr().out
-    assert '\x1b' not in text
-    assert text.startswith(f'{path.stem} 1.0.0\n{load(path).digest}\n\nWho owns\n')
-    for section in drawing.describe(load(path).contract, ''):
-        assert section.title in text
-
-
-def test_headings_are_bold_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
-    monkeypatch.setattr(sys.stdout, 'isatty', lambda: True, raising=False)
-    monkeypatch.setenv('TERM', 'xterm')
-    assert main(['contract', 'show', 'warehouse_cart']) == 0
-    assert '\x1b[1mWho owns\x1b[0m' in capsys.readouterr().out
-    monkeypatch.setenv('TERM', 'dumb')
-    assert main(['contract', 'show', 'warehouse_cart']) == 0
-    assert '\x1b' not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(('columns', 'widest'), [('40', 80), ('80', 80), ('200', 100)])
-def test_a_description_is_as_wide_as_the_terminal_within_reason(
-    columns: str, widest: int, monkeypatch: pytest.MonkeyPatch, capsys: Output
-) -> None:
-    monkeypatch.setenv('COLUMNS', columns)
-    assert main(['contract', 'show', 'warehouse_cart']) == 0
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= widest
+    assert text.startswith(f'{path.stem} 1.0.0\n{load(path).digest}\n\nThe observation: ')
+    body = yaml.safe_load(text[text.index('\n\n# Name of') :])
+    assert body['contract'] == path.stem
+    assert set(body['observation']) == {f.name for f in load(path).contract.observation}
 
 
 def test_a_description_as_json_answers_the_questions(capsys: Output) -> None:

@@ -590,7 +590,7 @@ class ContractNode(LifecycleNode):
             self.refuse(item.topic or item.name, error)
             return None
         if reading.problem:
-            self.get_logger().error(f'{item.topic}: {reading.problem}', throttle_duration_sec=1.0)
+            self.get_logger().error(f'{item.topic}: {reading.problem}', throttle_duration_sec=5.0)
         return reading
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:

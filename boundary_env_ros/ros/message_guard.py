@@ -24,7 +24,7 @@ from boundary_env_ros.errors import BoundaryError, ResultCode
 from boundary_env_ros.ros.log_throttle import Once
 
 # Seconds in which a topic or service is logged once.
-_ONCE = 1.0
+_ONCE = 5.0
 
 # Seconds over which a budget is counted.
 _SPAN = 0.1

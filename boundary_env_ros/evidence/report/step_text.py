@@ -369,14 +369,15 @@ def _outcome(one: OneStep) -> Iterator[str]:
 def _reset(reset: ResetRecord, *, imported: bool) -> Iterator[str]:
     yield from _title('Reset')
     duration = '' if reset.duration is None else f', {reset.duration:.3g} s'
-    within = 'within' if reset.within_tolerance else 'NOT within'
+    # A procedure that was broken off names nobody.
+    done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
+    if not reset.within_tolerance:
+        done += ', NOT within tolerance'
     given = 'given' if reset.seed_given else 'drawn'
     if imported:
         yield '  seed, options and tolerance are not known: the bag has no reset'
     else:
-        yield (
-            f'  seed {reset.seed} ({given}), {within} tolerance, by {reset.confirmed_by}{duration}'
-        )
+        yield f'  seed {reset.seed} ({given}), {done}{duration}'
     if reset.options and not imported:
         yield from _wrapped(f'options: {reset.options}')
     for name, values in (

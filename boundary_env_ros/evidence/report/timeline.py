@@ -411,9 +411,9 @@ class Timeline:
 def _reset(reset: ResetRecord, *, imported: bool) -> str:
     if imported:
         return 'begun by the import; the bag has no reset'
-    within = 'within' if reset.within_tolerance else 'NOT within'
-    told = f'reset with seed {reset.seed}, {within} tolerance'
-    return told + (f', confirmed by {reset.confirmed_by}' if reset.confirmed_by else '')
+    done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
+    off = '' if reset.within_tolerance else ', NOT within tolerance'
+    return f'reset with seed {reset.seed}, {done}{off}'
 
 
 def _verdict(now: Transition) -> Verdict | None:

@@ -5,53 +5,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, cast, Generic, TypeVar
 
-from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.env import Array, BoundaryEnv
-from boundary_env_ros.storage.episode_index import status_of
+
+__all__ = ['Episodes', 'Snapshot']
 
 S = TypeVar('S')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot(Generic[S]):
-    """
-    Where an episode stands: what ``reset``, ``step`` and ``observe`` all return.
-
-    Attributes
-    ----------
-    episode_id, step
-        Which episode, and its last step; 0 after the reset.
-    observation
-        By field.
-    reward
-        Of the step; 0.0 after a reset.
-    status
-        ``RUNNING``, ``TERMINATED`` (the task ended) or ``TRUNCATED`` (something else ended it).
-    state
-        What a plugin says of its world in ``info``, as the type that was asked for.
-    info
-        As Gymnasium's; empty over ROS, where the transitions of the answer have it.
-
-    """
-
-    episode_id: str
-    step: int
-    observation: Mapping[str, Array]
-    reward: float
-    status: EpisodeState
-    state: S
-    info: Mapping[str, Any]
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the episode is over: begin another."""
-        return self.status.over
 
 
 class Episodes(Generic[S]):
@@ -162,7 +126,7 @@ class Episodes(Generic[S]):
             step=transition.id.step,
             observation=observation,
             reward=reward,
-            status=status_of(transition).state,
+            status=status_by(terminated=transition.terminated, truncated=transition.truncated),
             state=self._state(info['world']),
             info=info,
         )

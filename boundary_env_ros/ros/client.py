@@ -10,19 +10,21 @@ the answer of the service, as ``ros2 interface show`` tells it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+import json
 import math
 from queue import SimpleQueue
 import threading
 import time
 import traceback
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 import uuid
 
 import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, is_of
+from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
 from boundary_env_ros.core.service_requests import (
     metadata_pairs,
     numbers_of,
@@ -45,6 +47,8 @@ from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
 
+S = TypeVar('S')
+
 #: What is called with each event.
 Callback = Callable[[EnvironmentEvent], None]
 
@@ -54,6 +58,34 @@ _LOOK = 0.02
 _LAST_EVENTS = 5.0
 # What must not be asked twice: it moves the robot.
 _ONCE = (names.RESET, names.STEP, names.BATCH_STEP)
+
+
+def snapshot_of(answer: Any, state: Callable[[dict[str, Any]], S] | None = None) -> Snapshot[S]:
+    """
+    Return what an answer of ``Reset``, ``Step``, ``BatchStep`` or ``Observe`` says, as a snapshot.
+
+    Parameters
+    ----------
+    answer
+        The answer.
+    state
+        Makes of a plugin's info, a dict, the ``state``; default: that dict.
+
+    """
+    world = json.loads(answer.info or '{}')
+    made: Callable[[dict[str, Any]], Any] = state or dict
+    return Snapshot(
+        episode_id=answer.observation.id.episode_id,
+        step=answer.observation.id.step,
+        observation={field.name: np.array(field.values) for field in answer.observation.fields},
+        reward=getattr(answer, 'reward', 0.0),
+        status=status_by(
+            terminated=getattr(answer, 'terminated', False),
+            truncated=getattr(answer, 'truncated', False),
+        ),
+        state=made(world),
+        info={'world': world},
+    )
 
 
 class BoundaryClient:

@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.environment.endings import SUCCESS
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.snapshot import status_by
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.transition import Transition
@@ -296,12 +297,7 @@ class EpisodeIndex:
 
 def status_of(transition: Transition) -> EpisodeStatus:
     """Return what a transition says about its episode, for when it comes before the status."""
-    if transition.terminated:
-        state = EpisodeState.TERMINATED
-    elif transition.truncated:
-        state = EpisodeState.TRUNCATED
-    else:
-        state = EpisodeState.RUNNING
+    state = status_by(terminated=transition.terminated, truncated=transition.truncated)
     return EpisodeStatus(
         id=transition.id,
         state=state,

@@ -19,9 +19,10 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from ros_world import reserved_domain
 
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.errors import InvalidAction, RequestRejected, ResultCode
-from boundary_env_ros.ros.client import BoundaryClient
+from boundary_env_ros.ros.client import BoundaryClient, snapshot_of
 from boundary_env_ros.ros.processes import gates, isolated_environment, NodeSpec, running
 from boundary_env_ros.storage.contract_file import load
 
@@ -131,6 +132,12 @@ def test_a_game_over_services(domain: int) -> None:
         o.step([3])
         last = x.step([7])
         assert (last.reward, last.terminated, last.done) == (1.0, True, True)
+        snapshot = snapshot_of(last, lambda world: len(world['free']))
+        assert (snapshot.status, snapshot.is_done) == (EpisodeState.TERMINATED, True)
+        assert (snapshot.step, snapshot.reward, snapshot.state) == (5, 1.0, 4)
+        assert snapshot.observation['board'].tolist() == [-1, 1, 0, -1, 1, 0, 0, 1, 0]
+        first = snapshot_of(began)
+        assert (first.status, first.reward, first.step) == (EpisodeState.RUNNING, 0.0, 0)
         assert x.is_done
 
         # A game goes on where another was left.

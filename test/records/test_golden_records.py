@@ -121,9 +121,10 @@ def test_its_actions_asked_for_again_are_the_recorded_ones(run: Path, capsys: Ou
         *('--warm-up', '0', '--episodes', str(count)),
     )
     told = facts(run)['episodes']
-    assert again['summary']['steps'] == sum(episode['step_count'] for episode in told)
-    assert again['summary']['endings'] == Counter(episode['ending'] for episode in told)
-    assert again['summary']['mean_return'] == pytest.approx(
+    [summary] = again['summary']['groups']
+    assert summary['steps'] == sum(episode['step_count'] for episode in told)
+    assert summary['endings'] == Counter(episode['ending'] for episode in told)
+    assert summary['mean_return'] == pytest.approx(
         sum(episode['return'] for episode in told) / count
     )
 

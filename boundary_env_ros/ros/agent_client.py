@@ -235,7 +235,8 @@ class AgentClient:
             # The episode of the client before is not this one's to abandon, if it is refused.
             self.client, self._episode_id = client, ''
         self._tell_again = time.monotonic() + _QUICK
-        self._wait_for_peers()
+        deadline = time.monotonic() + self._startup_timeout
+        self._wait_for_peers(deadline)
         request = srv.BeginEpisode.Request(
             digest=self._digest,
             client=self.client,
@@ -250,29 +251,11 @@ class AgentClient:
         for images in self._images.values():
             images.clear()
         self._last = None
-        answer = self._begin_when_active(request)
+        answer = self._begin_when_active(request, deadline)
         # What comes from here on may already be of the new episode; what is not is passed over.
         self._episode_id = answer.episode_id
         self._sequence = 0
         self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
-
-    def _begin_when_active(self, request: Any) -> Any:
-        """Ask for an episode; nodes that are still coming up become active meanwhile."""
-        deadline = time.monotonic() + self._startup_timeout
-        while True:
-            try:
-                return self._call(
-                    self._begin,
-                    request,
-                    'the environment node (begin_episode)',
-                    sign_of_life=self._contract.safety.environment_timeout,
-                    deadline=deadline,
-                )
-            except RequestRejected as refusal:
-                if refusal.code is not ResultCode.NOT_ACTIVE or time.monotonic() > deadline:
-                    raise
-            self._tell('the node environment to become active')
-            self._spin(0.1)
 
     def arm(self) -> None:
         """Arm the gate for the episode that was asked for, the second part of a reset."""
@@ -299,8 +282,31 @@ class AgentClient:
         self._last = self._deliver(transition, delivered, patience)
         return self._last
 
-    def _wait_for_peers(self) -> None:
-        deadline = time.monotonic() + self._startup_timeout
+    def _begin_when_active(self, request: Any, deadline: float) -> Any:
+        """Ask for an episode, and again until the environment is active: it may be starting."""
+        while True:
+            try:
+                return self._call(
+                    self._begin,
+                    request,
+                    'the environment node (begin_episode)',
+                    sign_of_life=self._contract.safety.environment_timeout,
+                    deadline=time.monotonic() + self._startup_timeout,
+                )
+            except RequestRejected as refusal:
+                if refusal.code is not ResultCode.NOT_ACTIVE:
+                    raise
+                if time.monotonic() > deadline:
+                    raise LinkTimeout(
+                        f'The node environment is not active after {self._startup_timeout:g} s. '
+                        'Wait until `boundary-env up` says that all nodes are active, or '
+                        'activate it.'
+                    ) from refusal
+            self._tell('the node environment to become active')
+            self._pause(_SLICE)
+            self._wait_for_peers(deadline)
+
+    def _wait_for_peers(self, deadline: float) -> None:
         while missing := self._missing():
             if self._told_to_stop():
                 raise LinkError(
@@ -390,10 +396,13 @@ class AgentClient:
                 if self._over():
                     raise ResetFailed(self._ending_message()) from refusal
                 self._tell(f'the safety gate, which does not arm yet: {refusal}')
-            # However much comes meanwhile: the gate has a budget for requests.
-            again = time.monotonic() + _ARM_AGAIN
-            while (left := again - time.monotonic()) > 0.0:
-                self._spin(left)
+            self._pause(_ARM_AGAIN)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait, however much comes meanwhile: nodes have a budget for requests."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0.0:
+            self._spin(left)
 
     def _reset_transition(self, deadline: float) -> tuple[Transition, ClockReading]:
         try:

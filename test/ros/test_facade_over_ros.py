@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from lifecycle_msgs.msg import Transition as Lifecycle
 import rclpy
 from ros_world import PATIENT, seek_goal, SOON, World, write_contract
 
@@ -33,7 +35,7 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.processes import BringUp, isolated_environment
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -228,6 +230,33 @@ def test_missing_nodes_are_named_within_the_stated_deadline(world: World) -> Non
     text = str(caught.value)
     for part in ('after 1 s', 'environment', 'safety_gate', '/nobody', str(world.domain_id)):
         assert part in text
+
+
+def test_a_reset_waits_for_nodes_that_are_not_active_yet(world: World) -> None:
+    bring_up = BringUp(domain_id=world.domain_id)
+    process, failed = world.processes['environment'], []
+
+    def turn(transition: int) -> None:
+        bring_up.change(process, transition, time.monotonic() + SOON)
+
+    def activate() -> None:
+        try:
+            turn(Lifecycle.TRANSITION_ACTIVATE)
+        except Exception as error:
+            failed.append(error)
+            raise
+
+    late = threading.Timer(1.0, activate)
+    turn(Lifecycle.TRANSITION_DEACTIVATE)
+    late.start()
+    env = world.environment(client='early')
+    try:
+        _, info = env.reset(seed=3, options={'scenario': 'clear'})
+        assert info['step'] == 0
+    finally:
+        late.join()
+        bring_up.close()
+    assert not failed
 
 
 def test_another_contract_is_refused_with_both_digests(world: World) -> None:

@@ -83,9 +83,22 @@ def test_doing_nothing_is_the_safe_command_for_every_step(loaded: LoadedContract
     assert not action.any()
 
 
-def test_doing_nothing_cannot_hold_a_robot_where_it_is_and_says_so() -> None:
-    with pytest.raises(BoundaryError, match='expected numbers as `safe` .*, got `hold_position`'):
-        NoOpPolicy(load('door_arm').contract)
+def test_doing_nothing_holds_an_arm_where_its_episode_begins() -> None:
+    contract = load('ur5e').contract
+    policy = NoOpPolicy(contract)
+    space = observation_space(contract)
+    for seed in (1, 2):
+        first, later = space.sample(), space.sample()
+        policy.reset(seed)
+        assert policy(first).tolist() == first['joints'].tolist()
+        assert policy(later).tolist() == first['joints'].tolist()
+
+
+def test_doing_nothing_with_an_arm_that_is_not_observed_is_refused() -> None:
+    contract = load('ur5e').contract
+    blind = replace(contract, observation=contract.observation[1:])
+    with pytest.raises(BoundaryError, match="expected a field .* of the action 'arm' measures"):
+        NoOpPolicy(blind)
 
 
 @pytest.mark.parametrize('loaded', [CART, CHUNKS], ids=['actions', 'chunks'])

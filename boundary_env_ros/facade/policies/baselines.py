@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.policy import Array
@@ -51,6 +52,9 @@ class NoOpPolicy:
     """
     Always asks for the safe command: the baseline that shows what the world does by itself.
 
+    A position is held where the first observation of the episode shows it, if a field is read as
+    the feedback is.
+
     Parameters
     ----------
     contract
@@ -60,16 +64,15 @@ class NoOpPolicy:
 
     def __init__(self, contract: Contract) -> None:
         action: list[float] = []
+        self._held: list[tuple[str, int, Vector]] = []
         for group in contract.action:
             if group.kind is ActionKind.DELTA:
                 action += [0.0] * group.size
                 continue
             if any(map(math.isnan, group.safe)):
-                raise BoundaryError(
-                    f'The policy no-op knows no action that holds the robot where it is (expected '
-                    f'numbers as `safe` of the action {group.name!r}, got `hold_position`); '
-                    'choose another policy, or make the action `kind: delta`.'
-                )
+                self._held.append((_field_of(group, contract), len(action), group.safe))
+                action += [0.0 if math.isnan(value) else value for value in group.safe]
+                continue
             chosen = as_action((group,), group.safe, None)
             if any(map(math.isnan, chosen)):
                 raise BoundaryError(
@@ -84,13 +87,36 @@ class NoOpPolicy:
                 'Numbers and choices are mixed (expected groups of numbers '
                 'alone, or of choices alone, got both).'
             )
-        row: Array = np.array(action, dtype=space.dtype)
-        # Of a chunk, every action is the same.
-        self._action = np.broadcast_to(row if space.shape else row[0], space.shape)
+        self._shape = space.shape
+        self._row: Array = np.array(action, dtype=space.dtype)
+        self._begins = True
+
+    def reset(self, seed: int) -> None:
+        """Hold positions where the next observation shows them."""
+        self._begins = True
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
-        """Return the safe command, whatever is seen."""
-        return np.array(self._action)
+        """Return the safe command."""
+        if self._begins:
+            self._begins = False
+            for field, first, safe in self._held:
+                row = self._row[first : first + len(safe)]
+                np.copyto(row, observation[field], where=np.isnan(safe), casting='same_kind')
+        # Of a chunk, every action is the same.
+        row = self._row if self._shape else self._row[0]
+        return np.array(np.broadcast_to(row, self._shape))
+
+
+def _field_of(group: ActionSpec, contract: Contract) -> str:
+    """Return the field of the observation that has what the feedback of a group measures."""
+    for field in contract.observation:
+        if (field.topic, field.source) == (group.feedback.topic, group.feedback.source):
+            return field.name
+    raise BoundaryError(
+        'The policy no-op knows no action that holds the robot where it is (expected a field of '
+        f'the observation with what the feedback of the action {group.name!r} measures, got '
+        'none); add it, choose another policy, or make the action `kind: delta`.'
+    )
 
 
 class RandomPolicy:

@@ -116,6 +116,7 @@ class AgentEnvironment:
             heard=self.environment.heard,
             stamped=contract.pacing is Pacing.LOCKSTEP,
             due=self._go_on,
+            unusable=self.environment.unusable,
         )
         looked_up = looked_up_fields(contract)
         self._transforms = Transforms(node, looked_up) if looked_up else None

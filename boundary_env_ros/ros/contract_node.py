@@ -122,6 +122,8 @@ class ContractNode(LifecycleNode):
         self._role = role
         self._peers: dict[str, str] = {}
         self._logged_peers = Once(_AGAIN)
+        #: Why what came last of an input could not be used, by its name.
+        self.unusable: dict[str, str] = {}
         self._loaded: LoadedContract | None = None
         self._periodic: list[Any] = []
         self._owned: list[tuple[Callable[[Any], object], Any]] = []
@@ -590,7 +592,11 @@ class ContractNode(LifecycleNode):
             self.refuse(item.topic or item.name, error)
             return None
         if reading.problem:
-            self.get_logger().error(f'{item.topic}: {reading.problem}', throttle_duration_sec=5.0)
+            self.unusable[item.name] = reading.problem
+            if self._logged_peers.due((item.topic, reading.problem)):
+                self.get_logger().error(f'{item.topic}: {reading.problem}')
+        else:
+            self.unusable.pop(item.name, None)
         return reading
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:

@@ -89,6 +89,8 @@ class SensorBuffer:
         Whether it is told their stamps.
     due
         Is called when it is time to look at a message that the executor handed over.
+    unusable
+        Takes why what came last of a field, or of ``feedback.GROUP``, could not be used.
 
     """
 
@@ -102,8 +104,9 @@ class SensorBuffer:
         heard: Heard,
         stamped: bool,
         due: Callable[[], None],
+        unusable: dict[str, str],
     ) -> None:
-        self._node, self._heard = node, heard
+        self._node, self._heard, self._unusable = node, heard, unusable
         self._feedback: deque[tuple[_Topic, Arrival]] = deque(maxlen=_FEEDBACK_KEPT)
         topics: dict[str, _Topic] = {}
         qos: dict[str, Qos] = {}
@@ -176,7 +179,7 @@ class SensorBuffer:
         while self._feedback:
             topic, arrival = self._feedback.popleft()
             for item in topic.feedback:
-                self._read(item, topic, arrival, on_feedback)
+                self._read(item, topic, arrival, on_feedback, f'feedback.{item.name}')
         for topic in self._topics:
             for item in topic.fields:
                 # Joints may come from two drivers in turn: the newest message that has the field.
@@ -186,14 +189,22 @@ class SensorBuffer:
             topic.waiting.clear()
 
     def _read(
-        self, item: Input, topic: _Topic, arrival: Arrival, hand: Callable[[str, Reading], object]
+        self,
+        item: Input,
+        topic: _Topic,
+        arrival: Arrival,
+        hand: Callable[[str, Reading], object],
+        use: str = '',
     ) -> bool:
         """Hand over what an input reads, and return what is said to that; no message, no."""
         try:
-            return bool(hand(item.name, item.read(arrival.message(topic.kind))))
+            reading = item.read(arrival.message(topic.kind))
+            self._unusable[use or item.name] = reading.problem
+            return bool(hand(item.name, reading))
         except OfAnother:
             return False
         except Exception as error:  # noqa: BLE001 - whatever a message leads to
+            self._unusable[use or item.name] = str(error)
             self._node.refuse(topic.name, error)
             return False
 

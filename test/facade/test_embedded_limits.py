@@ -65,7 +65,7 @@ def test_a_reset_may_wait_for_a_field() -> None:
 def test_a_field_that_never_comes_fails_the_reset_at_the_deadline_of_its_step() -> None:
     never = {**WAIT, 'target': [1.5, 0.0], 'deadline': 0.2}
     world = EmbeddedWorld(reset_by('warehouse_cart', WORLD, never))
-    with pytest.raises(ResetFailed, match=r"after 0\.2 s \(expected velocity\[0\] within"):
+    with pytest.raises(ResetFailed, match=r'after 0\.2 s \(expected velocity\[0\] within'):
         world.reset(seed=1, options={'scenario': 'clear'}, wrappers=())
 
 

@@ -91,6 +91,7 @@ class Looked:
             heard=self._on_heard,
             stamped=True,
             due=lambda: None,
+            unusable={},
         )
 
     def _on_heard(self, topic: str, stamp: int | None, steady: int) -> bool:

@@ -238,6 +238,7 @@ class Environment:
             asked=now,
             angles={field.name: field.angles for field in self._contract.fields},
             options=begin.options,
+            missing=self._sight.missing,
         )
         self._record = None
         self._before = None
@@ -380,6 +381,11 @@ class Environment:
             self._actuation.measured(Feedback(captured=captured, values=whole))
         # While a step is open, its evidence may still be that of its own transition.
         return () if self._decisions else late_evidence(self._actuation, self._feedback_source)
+
+    @property
+    def unusable(self) -> dict[str, str]:
+        """Why what came last of a field or of feedback could not be used; kept by its reader."""
+        return self._sight.unusable
 
     @property
     def _feedback_source(self) -> str:
@@ -563,7 +569,13 @@ class Environment:
             return (f'{procedure.settle:g} s for the world to settle',)
         lacking += self._sight.lacking(reset.answer.completed)
         if self._actuation.latest is None:
-            lacking.append(f'feedback ({self._feedback_source})')
+            why = ' '.join(
+                dict.fromkeys(
+                    self._sight.unusable.get(f'feedback.{group.name}', '')
+                    for group in self._contract.action
+                )
+            ).strip()
+            lacking.append(f'feedback ({self._feedback_source}{why and f": {why}"})')
         gate = self._gate
         if (
             gate is None

@@ -54,6 +54,9 @@ class ObservationBuffer:
     ----------
     latest
         Latest sample of each field that has one.
+    unusable
+        Why what came last of a field could not be used, by its name; of feedback, by
+        ``feedback.`` and the name of its group. Whoever reads the messages keeps it.
     captured
         When the field of the reaction time was captured, by step of the observation: of the last
         ones that were kept.
@@ -62,6 +65,7 @@ class ObservationBuffer:
 
     def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
         self.latest: dict[str, Sample] = {}
+        self.unusable: dict[str, str] = {}
         self.captured: dict[int, Stamp | None] = {}
         self._contract = contract
         self._judged_by = (*contract.observation, *contract.state)
@@ -112,10 +116,15 @@ class ObservationBuffer:
     def lacking(self, since: int) -> tuple[str, ...]:
         """Return the fields, in words, that have no sample captured since then (ns, ROS time)."""
         return tuple(
-            f'{spec.name} ({self._sources[spec.name]})'
+            self.missing(spec.name)
             for spec in self._judged_by
             if spec.derived is None and not self._is_new(spec, since)
         )
+
+    def missing(self, name: str) -> str:
+        """Return a field that has no value in words: its name, its source, and why."""
+        why = self.unusable.get(name) or ('' if name in self.latest else 'never heard')
+        return f'{name} ({self._sources.get(name, "derived")}{why and f": {why}"})'
 
     def unfit(self, now: ClockReading) -> tuple[str, ...]:
         """Return the fields, in words, that would end an episode which began now."""

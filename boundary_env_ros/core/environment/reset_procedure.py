@@ -9,7 +9,7 @@ Answers come in, what is to be asked for comes out. Every step has a deadline; w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -74,6 +74,8 @@ class Resetting:
         By name of a field, which of its values are angles.
     options
         Reset options of the client, a JSON object or empty.
+    missing
+        Says of a field that has no value yet which it is, and why.
 
     Attributes
     ----------
@@ -95,10 +97,12 @@ class Resetting:
         asked: ClockReading,
         angles: Mapping[str, Collection[int]] | None = None,
         options: str = '',
+        missing: Callable[[str], str] = repr,
     ) -> None:
         self._procedure = procedure
         self._angles = angles or {}
         self._options = options
+        self._missing = missing
         self.seed = seed
         self.sampled = sampled
         self.asked = asked
@@ -211,9 +215,11 @@ class Resetting:
     def _off(self, step: WaitStep) -> str:
         """Return in words how the field differs from what it is to be; empty if it does not."""
         target = self._target(step)
-        values = () if self._seen is None else self._seen.values
+        if self._seen is None:
+            return f'a value of {self._missing(step.field)}'
+        values = self._seen.values
         if len(values) != len(target):
-            return f'the first usable message of the field {step.field!r}'
+            return f'{len(target)} values of the field {step.field!r}, which has {len(values)}'
         off = outside(values, target, step.tolerance, self._wrap(step))
         if not off:
             return ''

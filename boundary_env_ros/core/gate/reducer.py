@@ -206,8 +206,8 @@ class Reducer:
         unheard = () if self._lockstep else state.readings.unheard(now)
         if unheard:
             raise RequestRejected(
-                'Sensors that the gate needs are not heard: '
-                f'{", ".join(unheard)}. Start what publishes them, and ask again.',
+                f'Sensors that the gate needs are missing: {", ".join(unheard)}. '
+                'Start what publishes them, or mend their topics in the contract.',
                 ResultCode.SENSOR_MISSING,
             )
 

@@ -67,7 +67,7 @@ class SensorReadings:
         return found
 
     def unheard(self, now: ClockReading) -> tuple[str, ...]:
-        """Return what is needed and was not heard, or not lately, each with its topic."""
+        """Return what is needed and was not heard lately, or cannot be read, with its topic."""
         found = []
         for name, need in self.needs.items():
             measurement = self._aged(name, now)
@@ -75,6 +75,8 @@ class SensorReadings:
                 found.append(f'{name} ({measurement.topic}, never heard)')
             elif not need.fresh(measurement):
                 found.append(f'{name} ({measurement.topic}, {measurement.age:.3g} s old)')
+            elif not measurement.values:
+                found.append(f'{name} ({measurement.topic}, which cannot be read)')
         return tuple(found)
 
     def _aged(self, name: str, now: ClockReading) -> Measurement:

@@ -636,7 +636,9 @@ class SafetyGate(ContractNode):
             )
         except RequestRejected as refusal:
             response.result.code = int(refusal.code)
-            response.result.message = str(refusal)
+            why = (f'{name}: {problem}' for name, problem in self.unusable.items())
+            told = why if refusal.code is ResultCode.SENSOR_MISSING else ()
+            response.result.message = ' '.join((str(refusal), *told))
             return response
         status = self.gate.state.status(self.clock.now())
         response.lease_id = status.lease_id

@@ -206,10 +206,13 @@ def test_what_grew_old_starts_the_episode_once_it_has_come_anew() -> None:
 @pytest.mark.parametrize(
     ('part', 'lacking'),
     [
-        ('pose', r'pose \(/pose_detections\)'),
-        ('front', r'front \(/camera/image_raw\)'),
+        ('pose', r'pose \(/pose_detections: never heard\)'),
+        ('front', r'front \(/camera/image_raw: never heard\)'),
         # Without odometry the gate is not armed either.
-        ('velocity', r'velocity \(/odom\), feedback \(/odom\), the arming of the safety gate .*'),
+        (
+            'velocity',
+            r'velocity \(/odom: never heard\), feedback \(/odom\), the arming of the safety .*',
+        ),
         ('gate', 'the arming of the safety gate for this episode'),
         ('recorder', 'the recorder'),
     ],
@@ -240,6 +243,16 @@ def test_no_episode_begins_after_the_recorder_has_died() -> None:
     told = world.environment.status(world.now)
     assert (told.state, told.ending) == (EpisodeState.TRUNCATED, 'reset_failed')
     assert told.message.endswith('still missing: the recorder)')
+
+
+def test_a_reset_that_lacks_a_sensor_says_why_its_messages_cannot_be_used() -> None:
+    world = EpisodeWorld()
+    world.alive.discard('pose')
+    world.environment.unusable['pose'] = "The joint 'arm_3_jiont' is missing."
+    world.begin()
+    world.run(CONTRACT.episode.reset.deadline + 0.1)
+    told = world.environment.status(world.now).message
+    assert "pose (/pose_detections: The joint 'arm_3_jiont' is missing.)" in told
 
 
 def test_a_world_that_does_not_answer_fails_the_reset_by_the_name_of_its_service() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
-from boundary_env_ros.core.gate.events import EpisodeTold
+from boundary_env_ros.core.gate.events import EpisodeTold, Measured
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,19 @@ def test_a_gate_that_has_not_heard_a_sensor_yet_is_not_armed(silent: str, messag
     bench.say(EpisodeState.RESETTING)
     bench.alive.remove(silent)
     for _ in range(3):
-        assert f'not heard: {message}. Start' in bench.refused()
+        assert f'missing: {message}. Start' in bench.refused()
         bench.time.wait(PERIOD)
     bench.alive.add(silent)
     bench.start()
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
+
+
+def test_a_gate_that_cannot_read_its_feedback_is_not_armed(bench: Bench) -> None:
+    bench.say(EpisodeState.RESETTING, 'another')
+    bench.alive.remove('odometry')
+    now = bench.time.now
+    bench.gate.apply(Measured(name='feedback.base', values=(), captured=now.ros, now=now))
+    assert 'feedback.base (/odom, which cannot be read)' in bench.refused()
 
 
 def test_a_gate_that_no_longer_hears_its_sensors_is_not_armed() -> None:

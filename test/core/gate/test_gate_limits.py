@@ -117,12 +117,11 @@ def test_a_measured_state_that_is_not_finite_is_unknown_and_never_published(
 
 
 def test_a_measured_state_without_values_is_unknown() -> None:
-    bench = Bench()
+    bench = Bench().start_without('odometry')
     bench.gate.apply(
         Measured(name='feedback.base', values=(), captured=bench.time.stamp(), now=bench.time.now)
     )
-    bench.alive.discard('odometry')
-    assert reasons(bench.start().ask(0.1, 0.0)) == {Reason.OBSERVATION_TIMEOUT}
+    assert reasons(bench.ask(0.1, 0.0)) == {Reason.OBSERVATION_TIMEOUT}
 
 
 def test_without_a_measured_state_nothing_but_the_safe_command_goes_out() -> None:

@@ -242,8 +242,8 @@ def recover(path: Path) -> int:
     Repair a run or bag after a crash or a bad disk.
 
     After `kill -9`, a power loss or a full disk: MCAP files get index, summary and footer, so that
-    `ros2 bag`, Foxglove and rosbags read them; metadata.yaml is rewritten; a torn last line of
-    transitions.jsonl is cut off; the episode index gets the steps, states and labels it lacks.
+    `ros2 bag`, Foxglove and rosbags read them; metadata.yaml is rewritten; the episode
+    index gets the steps, states and labels it lacks.
 
     Messages are copied as they are, and the command says what is lost. A file of which something
     could not be read is kept as NAME.torn. An interrupted recovery can be repeated; it needs the

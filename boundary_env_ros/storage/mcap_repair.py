@@ -3,8 +3,8 @@
 """
 A damaged MCAP file made whole, in a new file: every message that can be read, index and footer.
 
-Nothing is decoded and nothing made up. Of a chunk that was damaged nothing is taken, of a last
-chunk that is torn itself the messages that its compressor gives back whole. The new file says in
+Nothing is decoded and nothing made up, and of a chunk that was damaged nothing is taken. The new
+file says in
 metadata of its own (:data:`RECOVERED`) what it lacks.
 """
 
@@ -14,21 +14,16 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from io import BytesIO
-from itertools import islice
 import os
 from pathlib import Path
 import struct
 from typing import Any, BinaryIO, Final
 
 from mcap import records
-from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.writer import Writer
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.atomic import open_draft
 from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, metadata_text, qos_of_text
 from boundary_env_ros.storage.mcap_scan import (
@@ -46,7 +41,6 @@ from boundary_env_ros.storage.mcap_scan import (
     records_of,
     RECOVERED,
 )
-from boundary_env_ros.storage.unpacking import unpacked
 
 __all__ = ['RECOVERED', 'Repair', 'repair']
 
@@ -70,8 +64,6 @@ class Repair:
     ----------
     messages
         How many messages are in it.
-    rescued
-        How many of them come out of a chunk that was torn itself.
     dropped
         Bytes of the old file that were damaged before its end.
     unreadable
@@ -84,7 +76,6 @@ class Repair:
     """
 
     messages: int
-    rescued: int
     dropped: int
     unreadable: int
     torn: bool
@@ -160,7 +151,6 @@ class _Repair:
         self._why = ''
         self._damaged: list[str] = []
         self._damages = self._dropped = 0
-        self._rescued = 0
         # The log times between which something is missing.
         self._holes: list[str] = []
         self._hole: int | None = None
@@ -194,8 +184,6 @@ class _Repair:
             self._drop(self._good, self._chunks[number], self._why)
             self._why = ''
             self._start()
-        if not self._closed:
-            self._rescue()
 
     def _read_summary(self, scan: McapScan) -> None:
         """Learn what the old file says of its topics and chunks, as far as that is readable."""
@@ -259,19 +247,6 @@ class _Repair:
             )
         self._good = end
 
-    def _rescue(self) -> None:
-        """Write what a last chunk that is torn itself gives back."""
-        self._old.seek(self._good)
-        rest = self._old.read(min(self._size - self._good, limits.CHUNK))
-        if len(rest) <= RECORD.size or rest[0] != Opcode.CHUNK:
-            return
-        content = _as_far_as_possible(rest[RECORD.size :])
-        with suppress(*_UNREADABLE):
-            for _ in in_chunk(content, self._channels):
-                self._rescued += 1
-        self._start()
-        self._write(islice(in_chunk(content, self._channels), self._rescued))
-
     # Writing -------------------------------------------------------------------------------------
 
     def _start(self, profile: str = 'ros2', library: str = 'boundary_env_ros') -> None:
@@ -315,7 +290,6 @@ class _Repair:
             damages.append(f'{self._path.name} ended at byte {self._good}: {self._why[:_LETTERS]}')
         repaired = Repair(
             messages=sum(self._counts.values()),
-            rescued=self._rescued,
             dropped=self._dropped,
             unreadable=self._size - self._good if self._why else 0,
             torn=bool(self._why),
@@ -362,17 +336,3 @@ def described(
         custom_data=custom_data,
         ros_distro=ros_distro,
     )
-
-
-def _as_far_as_possible(body: bytes) -> bytes:
-    """Return the beginning of the content of a torn chunk; nothing if nobody vouches for it."""
-    content = bytearray()
-    with suppress(McapError, struct.error, ValueError, OverflowError, RecordError):
-        # Of the data it takes what there is.
-        chunk = records.Chunk.read(ReadDataStream(BytesIO(body)))
-        # Without compression torn bytes look like any others.
-        if chunk.compression:
-            most = min(chunk.uncompressed_size, limits.CHUNK)
-            for block in unpacked(chunk.compression, chunk.data, most, 'a chunk'):
-                content += block
-    return bytes(content)

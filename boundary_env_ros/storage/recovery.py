@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import fcntl
 import itertools
-import os
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import open_draft, sync_folder, write_atomically
+from boundary_env_ros.storage.atomic import sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     folder_text,
     in_order,
@@ -33,7 +32,6 @@ from boundary_env_ros.storage.bag_metadata import (
 )
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.episode_store import AnotherDatabase, SQLiteEpisodeStore
-from boundary_env_ros.storage.jsonl import dump_line, is_torn, read_jsonl
 from boundary_env_ros.storage.mcap_repair import described, Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.reader import open_records
@@ -201,41 +199,22 @@ class _Work:
         """Put a repaired file in the place of the torn one, which is kept if it held more."""
         kept = _keep(path) if repaired.dropped or repaired.unreadable else path
         _replace(path)
-        rescued = f', {repaired.rescued} of them out of a torn chunk' if repaired.rescued else ''
-        self._done.append(f'{path.name} is whole, with {repaired.messages} messages{rescued}')
+        self._done.append(f'{path.name} is whole, with {repaired.messages} messages')
         what = 'what came after the last message' if repaired.torn else 'what was damaged'
         old = f'; the old file is kept as {kept.name}'
         self._lost.append(f'{what}: {repaired.tear}{old if repaired.dropped else ""}')
         if repaired.unreadable:
-            but = ' but for these messages' if repaired.rescued else ''
-            self._lost.append(f'the last {repaired.unreadable} bytes of {path.name}{but}{old}')
+            self._lost.append(f'the last {repaired.unreadable} bytes of {path.name}{old}')
 
     # The other files of a run --------------------------------------------------------------------
 
     def copies(self, run: RunFolder) -> None:
-        """Make transitions as text, the first of them and the index whole."""
-        if run.transitions.is_file():
-            self._lines(run.transitions)
+        """Make the first step and the index whole."""
         steps = (t for t in open_records(run.path).records(Transition) if t.kind is Kind.STEP)
         first = next(steps, None)
         if first is not None and run.contract.is_file() and run.write_first_transition(first):
             self._done.append(f'{run.first_transition.name} has the first step')
         self._index(run)
-
-    def _lines(self, place: Path) -> None:
-        """Cut off a torn last line."""
-        if not is_torn(place):
-            return
-        draft, whole = _draft(place), 0
-        with open_draft(draft) as file:
-            for transition in read_jsonl(place):
-                file.write(dump_line(transition))
-                whole += 1
-            file.flush()
-            os.fsync(file.fileno())
-        _replace(place)
-        self._lost.append(f'the last line of {place.name}, which was torn')
-        self._done.append(f'{place.name} is whole, with {whole} transitions')
 
     def _index(self, run: RunFolder) -> None:
         """Bring the index of episodes up to what the records say."""
@@ -305,16 +284,8 @@ def _indexed(
                 index.update(record, environment=environment, now=entry.log_time, bag=bag)
             elif isinstance(record, EpisodeLabel):
                 labels[record] = None
-    rows = {row.key: row for row in known}
-    for key, row in index.rows.items():
-        before = rows.get(key)
-        if before is None:
-            rows[key] = row
-            continue
-        # The index keeps an ending, or steps, that the bag has lost.
-        old, new = (before.done, before.step_count), (row.done, row.step_count)
-        if new > old or (new == old and not row.done):
-            rows[key] = replace(row, created_at=before.created_at)
+    # An episode that the bag has lost stays in the index.
+    rows = {row.key: row for row in known} | index.rows
     return tuple(rows.values()), tuple(labels)
 
 
@@ -376,13 +347,10 @@ def _keep(path: Path) -> Path:
 
 
 def _replace(path: Path) -> None:
-    """Put the draft of a file in its place, for good, with the same owner and rights."""
+    """Put the draft of a file in its place, for good, with the same rights."""
     draft = _draft(path)
     if path.exists():
-        status = path.stat()
-        with suppress(OSError):  # Only root gives files away.
-            os.chown(draft, status.st_uid, status.st_gid)
-        draft.chmod(status.st_mode)
+        draft.chmod(path.stat().st_mode)
     draft.replace(path)
     sync_folder(path.parent)
 

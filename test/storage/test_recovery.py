@@ -36,7 +36,6 @@ from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
-from boundary_env_ros.storage.run_text import RunText
 
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',
@@ -165,22 +164,6 @@ def test_file_torn_anywhere_gives_back_all_that_is_readable(
             assert 'torn.mcap ended at byte' in McapScan(file).tear
 
 
-def test_messages_of_a_torn_chunk_are_rescued(recording: Recording, tmp_path: Path) -> None:
-    for step in range(120):
-        recording.hear('/noise', random.Random(step).randbytes(2000))
-    recording.made.flush()
-    run = recording.crash()
-    file = run.bag / 'bag_0.mcap'
-    everything = by_scan(file)
-    os.truncate(file, round(file.stat().st_size * 0.8))
-    assert by_scan(file) == []
-    recovery = recover(run.path)
-    found = by_mcap(file)
-    assert len(found) > 50
-    assert found == everything[: len(found)]
-    assert any('out of a torn chunk' in sentence for sentence in recovery.done)
-
-
 def test_file_of_another_recorder_keeps_what_stands_outside_of_chunks(tmp_path: Path) -> None:
     file = tmp_path / 'other.mcap'
     with file.open('wb') as stream:
@@ -304,21 +287,6 @@ def test_bag_without_its_metadata_gets_it_from_its_files(tmp_path: Path) -> None
         assert by_topic['/transition'].msgcount == 60
         assert by_topic['/transition'].digest == definition(TYPES['/transition'])[1]
     recording.made.close()
-
-
-def test_torn_line_of_a_run_without_a_bag_goes(tmp_path: Path) -> None:
-    loaded, run = load('warehouse_cart'), RunFolder.create(tmp_path / 'run')
-    text = RunText(run, loaded)
-    for step in range(10):
-        text(transition(step))
-    text.close()
-    lines = run.transitions.read_bytes().splitlines(keepends=True)
-    run.transitions.write_bytes(b''.join(lines[:6]) + lines[6][:100])
-    run.first_transition.unlink()
-    recovery = recover(run.path)
-    assert run.transitions.read_bytes() == b''.join(lines[:6])
-    assert run.first_transition.is_file()
-    assert recovery.lost[0] == 'the last line of transitions.jsonl, which was torn'
 
 
 def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recording) -> None:

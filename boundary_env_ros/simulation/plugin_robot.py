@@ -257,6 +257,7 @@ class PluginRobot:
                 for name, values in baseline.achieved.items()
             ),
             completed=at,
+            confirmed_by=self._target,
         )
 
     def _started(

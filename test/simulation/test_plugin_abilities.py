@@ -15,11 +15,14 @@ import pytest
 
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
+from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind, Events, Push
 from boundary_env_ros.errors import InvalidAction, RequestRejected, ResultCode
 from boundary_env_ros.facade.multi_agent import env
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_text import RunText
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 SQUARES = ('a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', 'c2', 'c3')
@@ -147,6 +150,26 @@ def test_info_and_static_model_of_a_plugin_reach_the_client(game: Any) -> None:
     play(game, 4)
     assert game.infos['o']['world'] == {'free': [s for s in SQUARES if s != 'b2']}
     assert game.last_results['x'].transition.info == json.dumps(game.infos['x']['world'])
+
+
+def test_record_of_a_game_is_audited(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    run = RunFolder(tmp_path / 'run')
+    run.path.mkdir()
+    kept = RunText(run, load(CONTRACT))
+    robot = PluginRobot(load(CONTRACT).contract, plugin='tic_tac_toe:TicTacToe')
+    game = env(CONTRACT, world='embedded', robot=robot, sink=kept)
+    game.reset(seed=1)
+    play(game, 4, 0)
+    game.reset(seed=2, options={'state': game.save()})
+    play(game, 1, 3, 7)
+    game.close()
+    kept.close()
+    robot.close()
+    assert main(['audit', str(run.path)]) == 3, capsys.readouterr().out
+    assert '0 fatal, 0 suspicious in 16 transitions' in capsys.readouterr().out
 
 
 def test_what_a_plugin_cannot_do_is_unsupported(tmp_path: Path) -> None:

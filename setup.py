@@ -57,6 +57,7 @@ setup(
     data_files=share_files(),
     license='Apache-2.0',
     extras_require={
+        'documents': ['jsonschema>=4.0'],
         'docs': ['furo', 'myst-parser>=3', 'sphinx>=7'],
         'http': ['aiohttp>=3.9'],
         'images': ['Pillow>=10'],

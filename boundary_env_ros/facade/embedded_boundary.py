@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from boundary_env_ros import __version__
+from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
@@ -61,6 +62,8 @@ class Boundary:
         The sensor topics of the agent, as the robot names them.
     commands
         Command topic and number of dimensions of each group of the action.
+    documents
+        Topic of each group of documents.
     images
         The newest image of each field.
     closed
@@ -96,6 +99,7 @@ class Boundary:
         self.commands = tuple(
             (contract.topic_of(agent, group.topic), group.size) for group in contract.action
         )
+        self.documents = documents.topics(contract, agent)
         self.forget('')
 
     def forget(self, lease_id: str) -> None:
@@ -176,6 +180,7 @@ class Boundary:
             captured=_stamp(reading.stamp, now),
             confidence=reading.confidence,
             image=reading.image,
+            document=reading.document,
         )
         return self.environment.take(item.name, sample)
 

@@ -23,6 +23,7 @@ import numpy as np
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.documents import published
 from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -47,6 +48,7 @@ from boundary_env_ros.simulation.robot import (
     make_robot,
     report_of,
     SimulatedRobot,
+    TakesDocuments,
 )
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -115,6 +117,11 @@ class EmbeddedWorld:
             if robot is None or isinstance(robot, str)
             else robot
         )
+        if contract.documents and not isinstance(self._robot, TakesDocuments):
+            raise LinkError(
+                f'{type(self._robot).__name__} takes no documents (expected a robot with a method '
+                '`document`, as a plugin has).'
+            )
         self._to = sink
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
@@ -367,10 +374,17 @@ class EmbeddedWorld:
             whole = replace(decision, commanded=now) if decision.published else decision
             if whole.published:
                 self._command(boundary, whole.command)
+            for name, text in published(whole).items():
+                self._robot_of_documents.document(boundary.documents[name], text)
             self._sink(whole)
             if self._events:
                 self._tell(self._events[boundary.agent].decision(whole))
             self._carry(boundary, boundary.environment.decision(whole, now))
+
+    @property
+    def _robot_of_documents(self) -> TakesDocuments:
+        assert isinstance(self._robot, TakesDocuments)  # checked when it was made
+        return self._robot
 
     def _command(self, boundary: Boundary, command: Vector) -> None:
         begin = 0

@@ -21,8 +21,8 @@ from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
+    action_request_of,
     action_space,
-    action_vector,
     observation_space,
     observation_values,
 )
@@ -246,7 +246,7 @@ class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
             )
             raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
         check_same_wrappers(self, self._wrappers, wrappers_around(self))
-        values = action_vector(self.contract, action)
+        values = action_request_of(self.contract, action)
         try:
             results = self._world.step({self._agent: values})[self._agent]
         except errors.InvalidAction as error:

@@ -5,6 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+import json
 from typing import Any
 
 import numpy as np
@@ -12,9 +14,11 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.documents import text_of
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.errors import InvalidAction
+from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.storage.contract_spaces import (
     action_space,
     field_space,
@@ -23,6 +27,7 @@ from boundary_env_ros.storage.contract_spaces import (
 )
 
 __all__ = [
+    'action_request_of',
     'action_space',
     'action_vector',
     'field_space',
@@ -35,7 +40,7 @@ Array = npt.NDArray[Any]
 
 def observation_values(
     contract: Contract, fields: tuple[ObservationField, ...], images: Mapping[str, Array]
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """
     Return an observation as a member of :func:`observation_space`.
 
@@ -45,9 +50,12 @@ def observation_values(
         If a field has no value, which no running episode has.
 
     """
-    values: dict[str, Array] = {}
+    values: dict[str, Any] = {}
+    found: Any
     for spec, field in zip(contract.observation, fields, strict=True):
-        if spec.is_image:
+        if spec.is_document:
+            found = json.loads(field.document) if field.document else None
+        elif spec.is_image:
             image = images.get(spec.name)
             # A copy: an image that is shown again must not be the same object in two observations.
             found = None if image is None else image.copy()
@@ -64,6 +72,41 @@ def observation_values(
             )
         values[spec.name] = found
     return values
+
+
+def action_request_of(contract: Contract, action: Any) -> Vector | StepRequest:
+    """
+    Return an action as a world takes it: numbers, and of a contract with documents those too.
+
+    Such an action is a mapping with every group of numbers, and each document that is to be sent;
+    None, or to leave it out, sends none.
+
+    Raises
+    ------
+    InvalidAction
+        As :func:`action_vector`; or if it has another group, or a document is no JSON. Whether its
+        schema admits it is the gate's business.
+
+    """
+    if not contract.documents:
+        return action_vector(contract, action)
+    documents = {group.name for group in contract.documents}
+    numbers = {group.name for group in contract.action}
+    if not isinstance(action, Mapping) or not numbers <= set(action) <= numbers | documents:
+        raise InvalidAction(
+            f'Wrong groups of the action (expected {", ".join(sorted(numbers)) or "none"}, and if '
+            f'they are to be sent {", ".join(sorted(documents))}, got {action!r}).'
+        )
+    sent = {name: action[name] for name in action if name in documents}
+    sent = {name: document for name, document in sent.items() if document is not None}
+    vector: list[float] = []
+    for group in contract.action:
+        of_one = replace(contract, action=(group,), documents=())
+        vector += action_vector(of_one, action[group.name])
+    try:
+        return StepRequest(action=tuple(vector), payload=text_of(sent) if sent else '')
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidAction(f'A document is no JSON: {error}.') from error
 
 
 def action_vector(contract: Contract, action: object) -> Vector:

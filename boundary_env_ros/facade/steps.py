@@ -104,6 +104,8 @@ class StepRequest:
     on_result
         Is called with each transition as it comes, before ``step`` returns them all: with those
         within a chunk. It must return soon.
+    payload
+        A JSON object with a document for each group that is sent one; empty: none.
 
     """
 
@@ -114,6 +116,7 @@ class StepRequest:
     metadata: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source.POLICY
     on_result: Callable[[StepResult], None] | None = None
+    payload: str = ''
 
 
 def as_request(action: Vector | StepRequest) -> StepRequest:
@@ -179,12 +182,13 @@ def action_request(
         source=wanted.source,
         client=client,
         client_version=__version__,
-        horizon=max(1, len(wanted.action) // contract.action_size),
+        horizon=max(1, len(wanted.action) // max(1, contract.action_size)),
         unresolved=answered.unresolved,
         observed_step=seen.step,
         skipped=wanted.skipped,
         blended=wanted.blended,
         metadata=tuple(KeyValue(key=key, value=value) for key, value in wanted.metadata.items()),
+        payload=wanted.payload,
     )
 
 

@@ -162,6 +162,7 @@ class AgentEnvironment:
             arrived=None if arrival is None else clock.system(arrival.arrived),
             confidence=reading.confidence,
             image=reading.image,
+            document=reading.document,
         )
 
     def _on_feedback(self, name: str, reading: Reading) -> None:

@@ -45,6 +45,7 @@ from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
+    InvalidAction,
     LinkError,
     MissingDependency,
     PeerLost,
@@ -315,6 +316,7 @@ class AgentServices:
         with self._stepping(request.episode_id):
             wanted = StepRequest(
                 action=action_of(self.contract, request.action, request.horizon),
+                payload=request.payload,
                 metadata=metadata_of(from_msg(KeyValue, pair) for pair in request.metadata),
             )
             closed = self._step_once(world, request.episode_id, wanted)
@@ -328,8 +330,14 @@ class AgentServices:
         with self._stepping(request.episode_id):
             actions = batch_of(self.contract, request.actions, request.count)
             metadata = metadata_of(from_msg(KeyValue, pair) for pair in request.metadata)
-            for action in actions:
-                wanted = StepRequest(action=action, metadata=metadata)
+            payloads = request.payloads or [''] * len(actions)
+            if len(payloads) != len(actions):
+                raise InvalidAction(
+                    f'Wrong number of payloads (expected {len(actions)} or none, '
+                    f'got {len(payloads)}).'
+                )
+            for action, payload in zip(actions, payloads, strict=True):
+                wanted = StepRequest(action=action, payload=payload, metadata=metadata)
                 try:
                     closed += self._step_once(world, request.episode_id, wanted)
                 except BoundaryError as error:

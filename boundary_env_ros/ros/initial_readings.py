@@ -89,6 +89,7 @@ class FirstReadings:
             arrived=clock.system(info['received_timestamp']),
             confidence=reading.confidence,
             image=reading.image,
+            document=reading.document,
         )
         self._sight.take(item.name, sample)
         return item.name in self._sight.latest

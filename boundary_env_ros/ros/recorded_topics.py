@@ -15,6 +15,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
@@ -86,6 +87,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
     """Return every topic of a boundary, each once, with its name as the node resolves it."""
     sensors = dict(sensor_topics(contract))
     sensors.update({group.topic: group.type for group in contract.action})
+    sensors.update({group.topic: STRING for group in contract.documents})
     if contract.safety.emergency_stop:
         sensors[contract.safety.emergency_stop] = STOP_TYPE
     others = {

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from boundary_env_ros.core.contract.sources import Vector
 
-#: Numbers of a sensor, or pixels of a camera, shape ``(height, width, channels)``.
-PluginReading: TypeAlias = 'Vector | NDArray[np.uint8]'
+#: Numbers of a sensor; pixels of a camera, shape ``(height, width, channels)``; a document.
+PluginReading: TypeAlias = 'Vector | NDArray[np.uint8] | Mapping[str, Any] | str'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,8 @@ class PluginSpace:
         Of each value.
     shape
         Of a camera: height, width and channels (1 or 3), 8 bits each; it has no ``values`` then.
+    document
+        Of a text, or of what is a JSON object; the contract has its schema.
 
     """
 
@@ -51,6 +53,7 @@ class PluginSpace:
     high: Vector = ()
     unit: tuple[str, ...] = ()
     shape: tuple[int, ...] | None = None
+    document: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,7 +193,8 @@ class EnvironmentPlugin(ABC):
         Parameters
         ----------
         setpoints
-            By name of the actuator, for each that the contract commands.
+            By name of the actuator, for each that the contract commands. A document is there in
+            the one update after it came.
         seconds
             What is asked for: the ``time_step`` of the baseline. It says itself how much passed.
 

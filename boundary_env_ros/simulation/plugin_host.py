@@ -134,7 +134,7 @@ def _save(plugin: EnvironmentPlugin, call: Plain) -> Plain:
 
 
 def _vectors(data: Plain) -> dict[str, tuple[float, ...]]:
-    return {name: tuple(values) for name, values in data.items()}
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
 
 
 _CALLS: dict[str, Callable[[EnvironmentPlugin, Plain], Plain]] = {

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.sources import STRING, Vector
 from boundary_env_ros.core.environment.events import Push
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
 from boundary_env_ros.core.sources.inputs import sensor_topics
@@ -133,6 +134,11 @@ class PluginRobot:
             contract.topic_of(agent, group.topic): _SetPoint(group, _at_rest(group), begin)
             for agent in contract.agents
             for group in contract.action
+        }
+        self._documents: dict[str, Any] = {
+            topic: None
+            for agent in contract.agents
+            for topic in documents.topics(contract, agent).values()
         }
         self.topics: Mapping[str, str] = {
             contract.topic_of(agent, topic): kind
@@ -291,6 +297,7 @@ class PluginRobot:
         self._state = dict.fromkeys(self._contract.agents, GOES_ON)
         self._info = baseline.info
         self._pending.clear()
+        self._documents = dict.fromkeys(self._documents)
         for setpoint in self._setpoints.values():
             setpoint.values, setpoint.arrived = _at_rest(setpoint.group), at
         self._measure(baseline.readings, self._applied(at))
@@ -311,6 +318,13 @@ class PluginRobot:
             )
         setpoint.values, setpoint.arrived = tuple(values), arrived
 
+    def document(self, topic: str, text: str) -> None:
+        """Take a document for an actuator; the plugin gets it with the next update."""
+        if topic not in self._documents:
+            known = ', '.join(self._documents) or 'none'
+            raise BoundaryError(f'Unknown actuator (expected {known}, got {topic!r}).')
+        self._documents[topic] = documents.read(text)
+
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Update the plugin as often as its time step fits; return what is due."""
         if until < self._now:
@@ -330,15 +344,17 @@ class PluginRobot:
         due = []
         while self._pending and self._pending[0].stamp <= until:
             due.append(self._pending.popleft())
-        # One type has no stamp to say so.
-        return tuple(replace(e, stamp=0) if e.type == ARRAY else e for e in due)
+        # Two types have no stamp to say so.
+        return tuple(replace(e, stamp=0) if e.type in (ARRAY, STRING) else e for e in due)
 
     def _update(self) -> None:
         applied = self._applied(self._reached)
+        sent = {topic: each for topic, each in self._documents.items() if each is not None}
+        self._documents = dict.fromkeys(self._documents)
         answer = self._process.call(
             'update',
             self._update_deadline,
-            setpoints={name: list(values) for name, values in applied.items()},
+            setpoints={**{name: list(values) for name, values in applied.items()}, **sent},
             seconds=self._step / NANOSECONDS,
         )
         update = self._understood('update', to_update, answer)
@@ -397,11 +413,15 @@ class PluginRobot:
 
     def _fields(self, topic: str, kind: str, reading: PluginReading) -> Fields:
         space = self._spaces[topic]
+        if space.document:
+            if not isinstance(reading, (Mapping, str)):
+                raise SimulationFailed(self._wrong(topic, 'a text or an object'))
+            return {'data': documents.text_of(reading)}
         if space.shape is not None:
             if not isinstance(reading, np.ndarray) or reading.shape != space.shape:
                 raise SimulationFailed(self._wrong(topic, f'pixels of shape {space.shape}'))
             return self._image(reading)
-        if isinstance(reading, np.ndarray) or len(reading) != len(space.values):
+        if not isinstance(reading, tuple) or len(reading) != len(space.values):
             raise SimulationFailed(self._wrong(topic, f'{len(space.values)} numbers'))
         if kind == ARRAY:
             return {'layout': {'dim': [], 'data_offset': 0}, 'data': list(reading)}
@@ -450,10 +470,14 @@ class PluginRobot:
             self._check_actuator(actuators[topic], setpoint.group)
             applied = f'{topic}/{APPLIED}'
             self._spaces[applied] = replace(actuators[topic], name=applied)
+        for topic in self._documents:
+            if topic not in actuators or not actuators[topic].document:
+                raise self._has_not(f'an actuator {topic!r} for documents', actuators)
         for topic, kind in self.topics.items():
             if topic not in self._spaces:
                 raise self._has_not(f'a sensor {topic!r}', self._spaces)
             fitting = (IMAGE,) if self._spaces[topic].shape else (JOINT_STATE, ARRAY)
+            fitting = (STRING,) if self._spaces[topic].document else fitting
             if kind not in fitting:
                 raise BoundaryError(
                     f'Wrong type of a sensor (expected the type {" or ".join(fitting)} for the '

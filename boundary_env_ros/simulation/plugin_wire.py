@@ -149,6 +149,7 @@ def _from_space(space: PluginSpace) -> Plain:
         'high': _numbers(space.high),
         'unit': [str(unit) for unit in space.unit],
         'shape': None if space.shape is None else [int(size) for size in space.shape],
+        'document': bool(space.document),
     }
 
 
@@ -160,6 +161,7 @@ def _to_space(data: Plain) -> PluginSpace:
         high=tuple(data['high']),
         unit=tuple(data['unit']),
         shape=None if data['shape'] is None else tuple(data['shape']),
+        document=data['document'],
     )
 
 
@@ -168,9 +170,11 @@ def _from_readings(readings: Mapping[str, PluginReading]) -> Plain:
 
 
 def from_reading(reading: PluginReading) -> object:
-    """Return numbers or pixels as plain data."""
+    """Return a reading as plain data."""
     if isinstance(reading, np.ndarray) and reading.dtype == np.uint8 and reading.ndim == 3:
         return {'shape': list(reading.shape), 'data': b64encode(reading.tobytes()).decode()}
+    if isinstance(reading, (Mapping, str)):
+        return {'document': reading}
     return _numbers(reading)
 
 
@@ -179,7 +183,10 @@ def _to_readings(data: Plain) -> dict[str, PluginReading]:
 
 
 def to_reading(data: Any) -> PluginReading:
-    """Return the numbers or pixels that plain data holds."""
+    """Return the reading that plain data holds."""
+    if isinstance(data, dict) and 'document' in data:
+        document: PluginReading = data['document']
+        return document
     if isinstance(data, dict):
         pixels: NDArray[np.uint8] = np.frombuffer(b64decode(data['data']), np.uint8)
         return pixels.reshape(tuple(data['shape']))

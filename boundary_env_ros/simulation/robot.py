@@ -94,6 +94,15 @@ class SimulatedRobot(Protocol):
 
 
 @runtime_checkable
+class TakesDocuments(SimulatedRobot, Protocol):
+    """A robot that takes documents, as one around a plugin does."""
+
+    def document(self, topic: str, text: str) -> None:
+        """Take a document that the gate has admitted."""
+        ...
+
+
+@runtime_checkable
 class AskableRobot(SimulatedRobot, Protocol):
     """A robot that answers more than its topics do, as one around a plugin does."""
 

@@ -9,7 +9,7 @@ They follow from the contract alone; no robot is needed.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gymnasium import spaces
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.documents import checker
 
 Array = npt.NDArray[Any]
 
@@ -24,8 +25,58 @@ Array = npt.NDArray[Any]
 NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
 
 
-def field_space(spec: FieldSpec) -> spaces.Box:
+class DocumentSpace(spaces.Space[Any]):
+    """
+    JSON documents that a schema admits.
+
+    Parameters
+    ----------
+    schema
+        The JSON Schema. Only of one with ``examples`` can be sampled.
+    optional
+        Whether None, for nothing, is a member.
+
+    """
+
+    def __init__(self, schema: Mapping[str, object], *, optional: bool = False) -> None:
+        super().__init__()
+        self.schema, self.optional = schema, optional
+        self._fault = checker(schema)
+
+    def contains(self, x: Any) -> bool:
+        """Return whether the schema admits a document."""
+        return self.optional if x is None else not self._fault(x)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        """
+        Return one of the schema's ``examples``; of an optional one without them None.
+
+        Raises
+        ------
+        NotImplementedError
+            If there is nothing to draw from.
+
+        """
+        examples = self.schema.get('examples')
+        if isinstance(examples, list) and examples:
+            return examples[int(self.np_random.integers(len(examples)))]
+        if self.optional:
+            return None
+        raise NotImplementedError(
+            'A document cannot be made up. Write `examples` into its schema, and they are sampled.'
+        )
+
+    def __eq__(self, other: object) -> bool:
+        mine = (self.schema, self.optional)
+        return isinstance(other, DocumentSpace) and mine == (other.schema, other.optional)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def field_space(spec: FieldSpec) -> spaces.Space[Any]:
     """Return the space of one field, shape and dtype of the contract."""
+    if spec.is_document:
+        return DocumentSpace(spec.schema)
     dtype = np.dtype(spec.dtype).type
     if not spec.low:
         most = np.iinfo(spec.dtype).max
@@ -55,7 +106,8 @@ def action_space(
 
     Numbers of all groups one after the other are a Box (contract units; bounds of the command, or
     of the difference), shape (n,), or (horizon, n) for chunks. One choice is a Discrete, several
-    are a MultiDiscrete. Groups of both sorts are a Dict, by name.
+    are a MultiDiscrete. Groups of both sorts are a Dict, by name, and so are those of a contract
+    with documents.
 
     Parameters
     ----------
@@ -68,6 +120,10 @@ def action_space(
 
     """
     groups = contract.action
+    if contract.documents:
+        every = [(group.name, _group_space(group, dtype)) for group in groups]
+        sent = [(g.name, DocumentSpace(g.schema, optional=True)) for g in contract.documents]
+        return spaces.Dict(OrderedDict([*every, *sent]))
     if all(group.kind in NUMBERS for group in groups):
         return _box(groups, horizon or contract.horizon, dtype)
     if not any(group.kind in NUMBERS for group in groups):

@@ -38,6 +38,9 @@ CHOSEN = [
     ('privileged',),
     ('action',),
     ('action', '*', 'choices'),
+    ('documents',),
+    ('documents', '*', 'schema'),
+    ('observation', '*', 'schema'),
     ('safety', 'obstacles'),
     ('safety', 'workspace'),
     ('safety', 'workspace', '*', 'keep_out'),
@@ -85,7 +88,9 @@ def sections(data: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[W
         for key, value in data.items():
             if where not in CHOSEN:
                 yield where, key
-            if where not in [c for c in CHOSEN if c[-1] in ('parameters', 'request', 'message')]:
+            if where not in [
+                c for c in CHOSEN if c[-1] in ('parameters', 'request', 'message', 'schema')
+            ]:
                 yield from sections(value, (*path, key))
     elif isinstance(data, list):
         for index, item in enumerate(data):

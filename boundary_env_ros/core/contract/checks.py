@@ -51,6 +51,8 @@ def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault
     for check in (_presence, _agents, _limits, _chunks, _names, _leaks, _topics, _fields, _waits):
         yield from check(contract)
     for key, what in (('observation', 'field'), ('action', 'group')):
+        if key == 'action' and contract.documents:
+            continue
         if not getattr(contract, key) and (key,) not in told:
             yield (key,), f'at least one {what}', said('none')
     yield from motion(contract)
@@ -141,6 +143,8 @@ def _chunks(contract: Contract) -> Iterator[Fault]:
     if contract.horizon * contract.period > limit:
         expected = f'steps for not more than the time limit ({limit:g} s)'
         yield ('chunk', 'horizon'), expected, contract.horizon
+    if contract.documents:
+        yield ('chunk', 'horizon'), '1, with `documents`', contract.horizon
     for group in contract.action:
         if group.kind not in (ActionKind.CONTINUOUS, ActionKind.DELTA):
             path = ('action', group.name, 'kind')
@@ -258,20 +262,22 @@ def _topics(contract: Contract) -> Iterator[Fault]:
     if other is not None:
         actual = said(f'{stop}, which {".".join(map(str, other))} reads as something else')
         yield stop_path, f'a topic of {STOP_TYPE}', actual
-    commands = {group.topic: group.name for group in reversed(contract.action)}
+    groups = [('action', group.name, group.topic) for group in contract.action]
+    groups += [('documents', group.name, group.topic) for group in contract.documents]
+    commands = {topic: (key, name) for key, name, topic in reversed(groups)}
     owned: list[tuple[str, Path]] = [(topic, (*path, 'topic')) for topic, _, _, path in used]
-    owned += [(group.topic, ('action', group.name, 'topic')) for group in contract.action]
+    owned += [(topic, (key, name, 'topic')) for key, name, topic in groups]
     for topic, path in (*owned, (stop, stop_path)):
         name = topic.lstrip('/')
         if name in _RESERVED or name.startswith(_RESERVED_FOLDERS):
             yield path, _OF_THE_ROBOT, topic
     sensors = {topic for topic, *_ in used}
-    for action in contract.action:
-        path = ('action', action.name, 'topic')
-        if action.topic and commands[action.topic] != action.name:
-            yield path, 'a command topic of its own', action.topic
-        if action.topic in sensors:
-            yield path, 'a topic that no sensor uses', action.topic
+    for key, name, topic in groups:
+        path = (key, name, 'topic')
+        if topic and commands[topic] != (key, name):
+            yield path, 'a command topic of its own', topic
+        if topic in sensors:
+            yield path, 'a topic that no sensor uses', topic
     if stop and stop in commands:
         yield stop_path, 'a topic that no command uses', stop
     for index, step in enumerate(contract.episode.reset.steps):

@@ -190,6 +190,10 @@ class FieldSpec:
     confidence
         Where the confidence of the field comes from. That of a scan or point cloud is the fraction
         that was measured. Not for images.
+    schema
+        Of a ``std_msgs/msg/String`` with JSON: its JSON Schema (draft 2020-12), written out here.
+        The field is a document then; a message that the schema does not admit is refused. Besides
+        only ``max_age``, ``on_stale``, ``skew`` and ``qos``.
     task
         The field comes from the task, under this name, sampled at the reset; then only ``unit``,
         ``low``, ``high``, ``frame`` and ``dtype`` go with it. It does not age.
@@ -220,6 +224,9 @@ class FieldSpec:
     skew: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
     qos: Annotated[Qos, Key(), change.MESSAGES] = Qos()
     confidence: Annotated[Confidence | None, Key(), change.CONFIDENCE] = None
+    schema: Annotated[Mapping[str, object], Key(one_of=True), change.SPACE] = field(
+        default_factory=dict
+    )
     task: Annotated[str, Key(spelt=NAME, one_of=True), change.OTHER_VALUES] = ''
     derived: Annotated[Derived | None, Key('derive'), change.OTHER_VALUES] = None
 
@@ -227,6 +234,11 @@ class FieldSpec:
     def is_image(self) -> bool:
         """Return whether it is an image, which travels by reference."""
         return isinstance(self.source, Picture)
+
+    @property
+    def is_document(self) -> bool:
+        """Return whether it is a JSON document."""
+        return bool(self.schema)
 
     @property
     def angles(self) -> tuple[int, ...]:
@@ -599,6 +611,39 @@ def dimension_names(command: Source, feedback: Source, size: int) -> tuple[str, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentGroup:
+    """
+    One group of documents that a policy may send: JSON in place of numbers.
+
+    Attributes
+    ----------
+    name
+        Of the group.
+    topic
+        Relative topic on which the gate publishes what it admits, a ``std_msgs/msg/String`` with
+        JSON. No sensor, command or other group may use it.
+    schema
+        JSON Schema (draft 2020-12) of the documents, written out here: nothing is fetched from
+        elsewhere. The gate rejects a document that it does not admit, and says where. It needs
+        the extra ``documents``.
+    types
+        With it a document is an object whose ``type`` is one of these.
+    max_rate
+        Most documents in a second; one that comes sooner is rejected. Without it there is no such
+        limit.
+
+    """
+
+    name: Annotated[str, Key(''), change.SPACE]
+    topic: Annotated[str, Key(spelt=TOPIC), change.DRIVER]
+    schema: Annotated[Mapping[str, object], Key(), change.SPACE]
+    types: Annotated[
+        tuple[str, ...], Key(spelt=WORD, once=True, shown='list of words'), change.SPACE
+    ] = ()
+    max_rate: Annotated[float | None, Key(unit='1/s', above=0.0), change.SAFETY] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorldStep:
     """
     Ask a ``ResetWorld`` service (relative name) for the sampled state of the world.
@@ -904,6 +949,9 @@ class Contract:
         (names only, no index), ``parts``, ``joints``, or ``array`` with its ``length`` or
         ``shape``. A dimension is named by group and name: ``base/linear.x``, ``legs/FL_hip``; an
         array without ``joints`` takes the names of its feedback.
+    documents
+        What the policy may send besides numbers: one key a group of JSON documents with a schema.
+        With it ``action`` may be left out. Not with chunks.
     safety
         What the gate enforces beyond the bounds of the action. Every timeout has a default.
     latency_budget
@@ -979,7 +1027,8 @@ class Contract:
         Key(item='field'),
         change.behavioural('Records hold more to judge by.'),
     ] = ()
-    action: Annotated[tuple[ActionSpec, ...], Key(item='group'), change.SPACE]
+    action: Annotated[tuple[ActionSpec, ...], Key(item='group', one_of=True), change.SPACE]
+    documents: Annotated[tuple[DocumentGroup, ...], Key(item='group'), change.SPACE] = ()
     safety: Annotated[Safety, Key(same_as='from `period`'), change.SAFETY]
     latency_budget: Annotated[
         Mapping[str, float],

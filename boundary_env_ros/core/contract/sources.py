@@ -38,6 +38,7 @@ SCAN = 'sensor_msgs/msg/LaserScan'
 RANGE = 'sensor_msgs/msg/Range'
 CLOUD = 'sensor_msgs/msg/PointCloud2'
 JOINTS = 'sensor_msgs/msg/JointState'
+STRING = 'std_msgs/msg/String'
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
 
 #: What a command is written to, and measured by; a field is read by beams and points, too.

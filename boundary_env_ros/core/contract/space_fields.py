@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+import json
 from typing import Any
 
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.sources import STRING, Vector
 
 Schema = Mapping[str, Any]
 
@@ -69,7 +70,9 @@ class SpaceField:
 def fields_of(specs: Sequence[FieldSpec]) -> tuple[SpaceField, ...]:
     """Return fields of a contract as those of a space, in their order."""
     return tuple(
-        SpaceField(
+        _document(spec.name, spec.schema, _source(spec))
+        if spec.is_document
+        else SpaceField(
             name=spec.name,
             kind=SpaceKind.BOX,
             dtype=spec.dtype,
@@ -82,6 +85,19 @@ def fields_of(specs: Sequence[FieldSpec]) -> tuple[SpaceField, ...]:
             source=_source(spec),
         )
         for spec in specs
+    )
+
+
+def _document(name: str, schema: Schema, source: str) -> SpaceField:
+    return SpaceField(
+        name=name,
+        kind=SpaceKind.DOCUMENT,
+        dtype='',
+        shape=(),
+        low=(),
+        high=(),
+        source=source,
+        schema=json.dumps(schema),
     )
 
 
@@ -110,8 +126,11 @@ def reward_fields(space: Mapping[str, tuple[float, float]], task: str) -> tuple[
 
 
 def action_fields(contract: Contract) -> tuple[SpaceField, ...]:
-    """Return the groups of the action as fields of a space, in their order."""
-    return tuple(_group(group) for group in contract.action)
+    """Return the groups of the action as fields of a space, then those of documents."""
+    numbers = tuple(_group(group) for group in contract.action)
+    return numbers + tuple(
+        _document(g.name, g.schema, f'{g.topic} {STRING}') for g in contract.documents
+    )
 
 
 _NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
@@ -165,6 +184,9 @@ def observation_schema(contract: Contract) -> Schema:
 
 
 def _field_schema(field: SpaceField) -> Schema:
+    if field.kind is SpaceKind.DOCUMENT:
+        found: Schema = json.loads(field.schema)
+        return found
     each = len(field.shape) == 1 and not _uniform(field)
     whole = field.dtype.startswith(('int', 'uint'))
     numbers = [_number(*element, whole=whole) for element in _elements(field, each=each)]

@@ -568,7 +568,7 @@ class Environment:
         elif now.steady - reset.finished.steady < procedure.settle * NANOSECONDS:
             return (f'{procedure.settle:g} s for the world to settle',)
         lacking += self._sight.lacking(reset.answer.completed)
-        if self._actuation.latest is None:
+        if self._contract.action and self._actuation.latest is None:
             why = ' '.join(
                 dict.fromkeys(
                     self._sight.unusable.get(f'feedback.{group.name}', '')

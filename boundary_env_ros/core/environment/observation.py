@@ -115,6 +115,8 @@ class Sample:
         In [0, 1]; None if the field has none.
     image
         Which image it was, for image fields.
+    document
+        The JSON text, for documents.
 
     """
 
@@ -124,6 +126,7 @@ class Sample:
     arrived: Stamp | None = None
     confidence: float | None = None
     image: ImageReference | None = None
+    document: str = ''
 
 
 def freeze(
@@ -215,6 +218,7 @@ def _field(
         source=source,
         frame_id=spec.frame,
         image=sample.image,
+        document=sample.document,
     )
 
 

@@ -191,6 +191,7 @@ def close(
         admitted_action=decision.admitted_action if decision else (),
         commanded_action=decision.command if decision else (),
         measured_action=feedback.values if feedback else (),
+        payload=decision.request.payload if decision and decision.request else '',
         measured_at=feedback.captured if feedback else None,
         verdict=decision.verdict if decision else None,
         decisions=step.decisions,

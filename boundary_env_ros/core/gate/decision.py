@@ -108,7 +108,7 @@ class Reason(IntEnum):
 
 REASON_TEXT: dict[Reason, str] = {
     Reason.NOT_FINITE: 'the action holds a number that is not finite',
-    Reason.WRONG_SHAPE: 'the action has another number of values than the contract declares',
+    Reason.WRONG_SHAPE: 'the action has another shape than the contract declares',
     Reason.WRONG_DIGEST: 'the action was made under another contract',
     Reason.WRONG_AGENT: 'the action is for another agent',
     Reason.WRONG_EPISODE: 'the action is for another episode',

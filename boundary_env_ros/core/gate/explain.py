@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Source, value_names
+from boundary_env_ros.core.documents import DOCUMENT, DocumentRules
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
@@ -99,7 +100,9 @@ def sentence(
 
 
 def came(result: RuleResult, decision: GateDecision, contract: Contract | None) -> str:
-    """Return what came of a sensor that a rule could not go by; empty for any other result."""
+    """Return what came that a rule could not go by, of a sensor or a policy; else empty."""
+    if result.rule == DOCUMENT and decision.request is not None and contract is not None:
+        return DocumentRules(contract).fault(decision.request)
     name = result.rule.removeprefix(f'{SENSORS}.')
     return next((unusable(m, contract) for m in decision.measurements if m.name == name), '')
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -55,6 +55,8 @@ class State:
         Number of the last decision.
     stopping, reasons
         The robot is stopped, and why.
+    documents
+        When each group was sent a document last: episode, step, and steady time, ns.
 
     """
 
@@ -74,6 +76,7 @@ class State:
     sequence: int = 0
     stopping: bool = False
     reasons: tuple[Reason, ...] = ()
+    documents: Mapping[str, tuple[str, int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(

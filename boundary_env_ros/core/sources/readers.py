@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import math
 from typing import Any
 
+from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Confidence, FieldSpec
 from boundary_env_ros.core.contract.sources import (
     Array,
@@ -47,6 +48,8 @@ class Reading:
         In [0, 1]; None if the field has none.
     image
         For an image.
+    document
+        For a document, its text.
     problem
         Why the message could not be read, where that is no error; there are no values then.
 
@@ -56,6 +59,7 @@ class Reading:
     stamp: int | None
     confidence: float | None = None
     image: ImageReference | None = None
+    document: str = ''
     problem: str = ''
 
 
@@ -72,6 +76,8 @@ def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
 
     """
     source = spec.source
+    if spec.is_document:
+        return _document_adapter(spec)
     assert source is not None  # a field of the task and a derived one are read from no message
     if isinstance(source, Picture):
         return _image_adapter(spec, topic)
@@ -85,6 +91,19 @@ def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
     return lambda message: Reading(
         values=read(message), stamp=stamp_of(message), confidence=confidence(message)
     )
+
+
+def _document_adapter(spec: FieldSpec) -> Callable[[Message], Reading]:
+    fault_of = documents.checker(spec.schema)
+
+    def adapt(message: Message) -> Reading:
+        found = documents.read(message.data)
+        fault = fault_of(found)
+        if fault:
+            raise RecordError(f'{spec.name}: expected a document as its schema asks; {fault}.')
+        return Reading(values=(), stamp=None, document=documents.text_of(found))
+
+    return adapt
 
 
 def _image_adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:

@@ -17,13 +17,14 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import ActionSpec, Pacing
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.documents import published
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
 from boundary_env_ros.core.gate.decision import (
@@ -231,9 +232,17 @@ class SafetyGate(ContractNode):
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
         self._outputs = [self._output(group) for group in contract.action]
+        self._documents = {
+            group.name: self.own(
+                self.destroy_publisher,
+                self.create_lifecycle_publisher(String, group.topic, names.RECORD),
+            )
+            for group in contract.documents
+        }
         self._others = Publishers(
             self.get_fully_qualified_name(),
-            commands=[group.topic for group in contract.action],
+            commands=[group.topic for group in contract.action]
+            + [group.topic for group in contract.documents],
             relied_on=self._relied_on(),
             patience=contract.safety.gate_timeout,
         )
@@ -521,6 +530,8 @@ class SafetyGate(ContractNode):
                 self._publish(output, as_sent(group, values, output.as_float32), commanded)
             self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)
+        for name, text in published(decision).items():
+            self._documents[name].publish(String(data=text))
         at = decision.commanded or self.clock.now()
         self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
 

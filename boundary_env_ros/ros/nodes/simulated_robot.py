@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 import json
 import math
@@ -13,12 +13,14 @@ from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
 from rosgraph_msgs.msg import Clock as ClockMessage
+from std_msgs.msg import String
 
+from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Pacing, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import refuse_long, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
@@ -45,6 +47,7 @@ from boundary_env_ros.simulation.robot import (
     report_of,
     robot_type,
     SimulatedRobot,
+    TakesDocuments,
 )
 
 # How often the world catches up with the clock in realtime, s; sensor messages are late by up to
@@ -93,12 +96,14 @@ class SimulatedRobotNode(ContractNode):
         }
         self._resolved = {topic: self.resolve_topic_name(topic) for topic in self._robot.topics}
         self._commanded = {}
+        self._decided: dict[str, StepId | None] = dict.fromkeys(contract.agents)
         for agent in contract.agents:
             for group in contract.action:
                 topic = contract.topic_of(agent, group.topic)
                 self._commanded[topic] = 0
                 hear = partial(self._on_command, topic, reader(group.source))
                 self.add_subscription(message_class(group.type), topic, hear, names.COMMAND)
+            self._hear_documents(agent)
         steps = contract.episode.reset.steps
         for service in sorted({step.service for step in steps if isinstance(step, WorldStep)}):
             self.add_service(srv.ResetWorld, service, self._on_reset)
@@ -263,6 +268,51 @@ class SimulatedRobotNode(ContractNode):
         self._commanded[topic] = math.inf if stamp is None else stamp
         self._try_to_advance()
 
+    def _hear_documents(self, agent: str) -> None:
+        """
+        Listen to what carries documents.
+
+        They have no stamp that tells of which step they are: in lockstep those of the decisions,
+        which do, are taken.
+        """
+        topics = documents.topics(self.contract, agent)
+        if not topics:
+            return
+        if not isinstance(self._robot, TakesDocuments):
+            raise BoundaryError(
+                f'{type(self._robot).__name__} takes no documents (expected a robot with a method '
+                '`document`, as a plugin has).'
+            )
+        if self.contract.pacing is Pacing.LOCKSTEP:
+            place = self.contract.topic_of(agent, names.GATE_DECISION)
+            hear = partial(self._on_decision, topics)
+            self.add_subscription(msg.GateDecision, place, hear, names.RECORD, raw=True)
+            return
+        for topic in topics.values():
+            self.add_subscription(String, topic, partial(self._on_document, topic), names.RECORD)
+
+    def _on_document(self, topic: str, message: Any) -> None:
+        if self._active:
+            self._arrival()
+            self._take_document(topic, message.data)
+
+    def _on_decision(self, topics: Mapping[str, str], data: bytes) -> None:
+        decision = from_bytes(GateDecision, data)
+        if not self._active or decision.request is None:
+            return
+        for name, text in documents.published(decision).items():
+            self._take_document(topics[name], text)
+        self._decided[decision.id.agent] = decision.id
+        self._try_to_advance()
+
+    def _take_document(self, topic: str, text: str) -> None:
+        robot = self.robot
+        assert isinstance(robot, TakesDocuments)
+        try:
+            robot.document(topic, text)
+        except BoundaryError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+
     def _arrival(self) -> int:
         """Return the time of a command's arrival; the world is brought up to it first."""
         if self.contract.pacing is Pacing.REALTIME:
@@ -304,6 +354,8 @@ class SimulatedRobotNode(ContractNode):
             self._report(wish.id, emissions)
 
     def _has_command(self, wish: SimStepRequest) -> bool:
+        if self.contract.documents and wish.id.step and self._decided[wish.id.agent] != wish.id:
+            return False
         return not wish.command_stamp or all(
             self._commanded[self.topic_of(wish.id.agent, group.topic)] >= wish.command_stamp
             for group in self.contract.action

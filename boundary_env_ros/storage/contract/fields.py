@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 import math
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from boundary_env_ros.core.contract.grammar import TEXT
 from boundary_env_ros.core.contract.group_checks import field_faults
 from boundary_env_ros.core.contract.model import Confidence, FieldSpec, OutOfBounds
-from boundary_env_ros.core.contract.problem_text import said
+from boundary_env_ros.core.contract.problem_text import Fault, said
 from boundary_env_ros.core.contract.sources import (
     CLOUD,
     COMPRESSED,
@@ -21,7 +22,10 @@ from boundary_env_ros.core.contract.sources import (
     Lookup,
     Picture,
     SCAN,
+    STRING,
 )
+from boundary_env_ros.core.documents import schema_fault
+from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.storage.contract.derived import parse_derived
 from boundary_env_ros.storage.contract.forms import integer_form, text_form
 from boundary_env_ros.storage.contract.reader import Reader
@@ -75,6 +79,8 @@ def _field(key: Reader, name: str, *, of_task: bool) -> FieldSpec:
         type_name = key.value(FieldSpec, 'type')
         if type_name in (IMAGE, COMPRESSED):
             spec = _image(key, name, type_name)
+        elif key.has('schema'):
+            spec = _document(key, name, type_name)
         else:
             spec = _numbers(key, parse_source(key, type_name), name=name, type=type_name)
     key.report(field_faults(spec))
@@ -114,6 +120,37 @@ def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
         derived=None,
         **given,
     )
+
+
+def _document(key: Reader, name: str, type_name: str) -> FieldSpec:
+    if type_name != STRING:
+        key.problem(('type',), f'{STRING}, with a `schema`', type_name)
+    given: dict[str, Any] = {'unit': (), 'low': (), 'high': (), 'source': None}
+    spec = key.make(
+        FieldSpec,
+        name=name,
+        type=type_name,
+        shape=(0,),
+        frame='',
+        dtype='float32',
+        out_of_bounds=OutOfBounds.CLIP,
+        confidence=None,
+        task='',
+        derived=None,
+        **given,
+    )
+    key.report(schema_problems(spec.schema))
+    return spec
+
+
+def schema_problems(schema: Mapping[str, object]) -> Iterator[Fault]:
+    """Yield what is wrong with the JSON Schema of a document."""
+    try:
+        fault = schema_fault(schema)
+    except MissingDependency as error:
+        fault = str(error)
+    if fault or not schema:
+        yield ('schema',), 'a JSON Schema (draft 2020-12)', said(fault or 'nothing')
 
 
 def _confidence(section: Reader) -> Confidence:

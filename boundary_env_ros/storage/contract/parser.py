@@ -14,14 +14,20 @@ import math
 
 from boundary_env_ros.core.contract.checks import contradictions
 from boundary_env_ros.core.contract.key import parts_of
-from boundary_env_ros.core.contract.model import Contract, EpisodeRules, FieldSpec, TaskSpec
+from boundary_env_ros.core.contract.model import (
+    Contract,
+    DocumentGroup,
+    EpisodeRules,
+    FieldSpec,
+    TaskSpec,
+)
 from boundary_env_ros.core.contract.problem_text import nearest, Path, said
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.action import parse_action
-from boundary_env_ros.storage.contract.fields import parse_fields
+from boundary_env_ros.storage.contract.fields import parse_fields, schema_problems
 from boundary_env_ros.storage.contract.forms import number_form, word_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.reset import parse_reset
@@ -58,7 +64,8 @@ def parse(
     """
     top = Reader(data, lines=lines)
     observation, state, privileged = parse_fields(top)
-    section = top.section('action')
+    documents = _documents(top.section('documents', required=False))
+    section = top.section('action', required=not documents)
     period, agent_order = top.value(Contract, 'period'), top.value(Contract, 'agent_order')
     action = parse_action(section, period)
     safety = parse_safety(
@@ -78,6 +85,7 @@ def parse(
         state=state,
         privileged=privileged,
         action=action,
+        documents=documents,
         safety=safety,
         latency_budget={
             stage: budget.one(stage, seconds) for stage in stages.choices if budget.has(stage)
@@ -116,6 +124,20 @@ def _by_line(problem: Problem) -> tuple[float, str]:
 
 def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
     return next((field.name for field in fields if field.topic), '')
+
+
+# Documents ---------------------------------------------------------------------------------------
+
+
+def _documents(section: Reader) -> tuple[DocumentGroup, ...]:
+    return tuple(_document_group(section.section(name), name) for name in section.named())
+
+
+def _document_group(key: Reader, name: str) -> DocumentGroup:
+    group = key.make(DocumentGroup, name=name)
+    key.report(schema_problems(group.schema))
+    key.finish()
+    return group
 
 
 # Episode and task --------------------------------------------------------------------------------

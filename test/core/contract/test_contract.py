@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract import model as contract_module
 from boundary_env_ros.core.contract import safety as safety_module
 from boundary_env_ros.core.contract import sources as sources_module
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, DocumentGroup, Pacing
 from boundary_env_ros.core.contract.safety import (
     Corridor,
     Moves,
@@ -271,7 +271,14 @@ def everything() -> Contract:
     return replace(RICH, safety=safety)
 
 
-EVERYTHING = everything()
+EVERYTHING = replace(
+    everything(),
+    documents=(
+        DocumentGroup(
+            name='desk', topic='desk', schema={'type': 'object'}, types=('ask',), max_rate=2.0
+        ),
+    ),
+)
 
 
 def test_every_field_of_everything_in_a_contract_is_part_of_its_meaning() -> None:

@@ -84,7 +84,7 @@ def wanted_of(decision: GateDecision) -> Vector | None:
 
 
 #: Rules that refuse a request before it is asked how late it is.
-_UNHEARD = frozenset({'well_formed', 'authority', 'turn', 'sensors'})
+_UNHEARD = frozenset({'well_formed', 'authority', 'turn', 'sensors', 'document'})
 
 
 def was_unheard(decision: GateDecision) -> bool:

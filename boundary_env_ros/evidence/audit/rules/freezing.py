@@ -48,7 +48,7 @@ def _wrong_ages(
 ) -> Found:
     for field in fields:
         missing = field.status is FieldStatus.MISSING
-        if missing != (not field.values and field.image is None):
+        if missing != (not field.values and field.image is None and not field.document):
             expected = 'MISSING exactly if there is no value'
             actual = f'{field.status.name} with {vector(field.values)}'
             yield Mismatch(f'{view}.{field.name}.status', expected, actual)

@@ -260,6 +260,8 @@ def _refusal_publishes_nothing(link: Link) -> Found:
         for name in ('command', 'admitted_action'):
             if getattr(decision, name):
                 yield Mismatch(name, 'nothing for REJECTED', vector(getattr(decision, name)))
+    elif terms is not None and not terms.contract.command_size:
+        pass  # documents alone: there is no command
     elif not (decision.command or was_silent(decision) or _nowhere_to_stay(decision, terms)):
         yield Mismatch('command', f'a command for {decision.verdict.name}', 'nothing')
 

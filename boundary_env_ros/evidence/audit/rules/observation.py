@@ -10,8 +10,10 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import Picture
+from boundary_env_ros.core.documents import checker, read
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     declared,
@@ -43,6 +45,7 @@ def _fields_as_contract(scene: Scene) -> Found:
         if field.confidence is not None:
             yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
         yield from _wrong_image(place, spec, field)
+        yield from _wrong_document(place, spec, field)
         yield from _wrong_values(place, spec, field, goes_on=goes_on)
 
 
@@ -86,6 +89,19 @@ def _wrong_image(place: str, spec: FieldSpec, field: ObservationField) -> Found:
             yield from unlike(
                 f'{place}.image.stamp', field.captured.nanoseconds, int(image.stamp), 'as captured'
             )
+
+
+def _wrong_document(place: str, spec: FieldSpec, field: ObservationField) -> Found:
+    """Yield where a document is not as its schema asks."""
+    if not spec.is_document:
+        yield from unlike(f'{place}.document', '', field.document)
+    elif field.document:
+        try:
+            fault = checker(spec.schema)(read(field.document))
+        except RecordError as error:
+            fault = str(error)
+        if fault:
+            yield Mismatch(f'{place}.document', 'a document as its schema asks', fault)
 
 
 def encoding_of(spec: FieldSpec) -> str:

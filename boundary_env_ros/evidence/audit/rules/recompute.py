@@ -10,7 +10,9 @@ the gate once more on what the decision says it was based on, and asks for the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from boundary_env_ros.core.documents import DOCUMENT, DocumentRules
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
@@ -50,6 +52,10 @@ def _ruling_recomputed(link: Link) -> Found:
     decision = link.decision
     if refused_unheard(decision):
         yield from _refusal(decision, known(link.terms))
+        return
+    fault = document_fault(decision, known(link.terms))
+    if fault:
+        yield Mismatch('request.payload', f'REJECTED: {fault}', decision.verdict.name)
         return
     limits = known(link.terms).limits
     ruling = ruling_of(decision, limits, {found.name: found for found in decision.measurements})
@@ -122,7 +128,10 @@ def ruling_of(
             limits = tightened_limits(limits, decision.runtime_limits)
     except RequestRejected:
         return None
-    return rule_on(limits, situation_of(decision, measurements), wanted)
+    situation = situation_of(decision, measurements)
+    if not commands:
+        situation = replace(situation, previous=())  # no numbers, which are known
+    return rule_on(limits, situation, wanted)
 
 
 def _refusal(decision: GateDecision, terms: Terms) -> Found:
@@ -138,12 +147,24 @@ def _refusal(decision: GateDecision, terms: Terms) -> Found:
     size, horizon = terms.contract.action_size, terms.contract.horizon
     results = well_formed(request.action, size, request.horizon, horizon)
     malformed = {result.reason for result in results}
-    claimed = reasons & {Reason.WRONG_SHAPE, Reason.NOT_FINITE}
+    claimed = {result.reason for result in decision.rules if result.rule != DOCUMENT}
+    claimed &= {Reason.WRONG_SHAPE, Reason.NOT_FINITE}
     if malformed != claimed:
         expected, actual = (', '.join(sorted(r.name for r in of)) for of in (malformed, claimed))
         yield Mismatch('rules', expected or 'no fault in its form', actual or 'none')
+    refused = any(result.rule == DOCUMENT for result in decision.rules)
+    if refused and not document_fault(decision, terms):
+        yield Mismatch('rules', 'documents that the contract does not admit', 'admitted ones')
     if Reason.WRONG_DIGEST in reasons and request.id.digest == terms.digest:
         yield Mismatch('rules', 'another reason', 'WRONG_DIGEST')
+
+
+def document_fault(decision: GateDecision, terms: Terms) -> str:
+    """Return why the contract does not admit the documents of a request; empty: it does."""
+    request = decision.request
+    if request is None or not request.payload:
+        return ''
+    return DocumentRules(terms.contract).fault(request)
 
 
 def reasons_of(results: tuple[RuleResult, ...]) -> str:

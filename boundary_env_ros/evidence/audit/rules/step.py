@@ -56,6 +56,7 @@ def _step_consistent(scene: Scene) -> Found:
     request = None if answer is None else answer.request
     for name in ('delivered', 'requested'):
         yield from unlike(name, getattr(request, name, None), getattr(now, name))
+    yield from unlike('payload', getattr(request, 'payload', ''), now.payload)
     if request is not None:
         yield from unlike('observed', request.observed, now.observed, 'as in the request')
     elif earlier is not None:

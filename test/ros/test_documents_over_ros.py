@@ -1,0 +1,93 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Documents behind the nodes: the desk of the examples over DDS, recorded and audited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
+
+from ros_world import reserved_domain
+
+from boundary_env_ros.cli.main import main
+from boundary_env_ros.core.documents import published
+from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros.processes import boundary_nodes, isolated_environment, running
+from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.reader import open_records
+
+pytestmark = pytest.mark.ros
+
+EXAMPLES = Path(__file__).parents[2] / 'examples'
+CONTRACT = EXAMPLES / 'invoice_desk.yaml'
+
+
+@pytest.fixture
+def place(
+    _run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[tuple[int, Path, Callable[[], None]]]:
+    """Run the nodes with the desk; return domain, run folder, and what stops them."""
+    installed = tmp_path / 'desk-1.0.dist-info'
+    installed.mkdir()
+    (installed / 'METADATA').write_text('Metadata-Version: 2.1\nName: desk\nVersion: 1.0\n')
+    (installed / 'entry_points.txt').write_text(
+        '[boundary_env_ros.plugins]\ninvoice_desk = invoice_desk:InvoiceDesk\n'
+    )
+    with ExitStack() as stack:
+        domain = stack.enter_context(reserved_domain())
+        for name, value in isolated_environment(domain).items():
+            monkeypatch.setenv(name, value)
+        before = os.environ.get('PYTHONPATH', '')
+        path = [str(tmp_path), str(EXAMPLES), *filter(None, [before])]
+        monkeypatch.setenv('PYTHONPATH', os.pathsep.join(path))
+        monkeypatch.syspath_prepend(str(EXAMPLES))
+        nodes = boundary_nodes(
+            load(CONTRACT).contract,
+            {'contract': str(CONTRACT), 'pacing': request.param},
+            run=tmp_path / 'run',
+            robot='simulated_robot',
+        )
+        stack.enter_context(running(nodes, domain_id=domain, logs=tmp_path / 'logs', timeout=60.0))
+        yield domain, tmp_path / 'run', stack.close
+
+
+@pytest.mark.parametrize('place', ['lockstep', 'realtime'], indirect=True)
+def test_a_desk_is_worked_through_over_ros_and_its_record_is_audited(
+    place: tuple[int, Path, Callable[[], None]],
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+) -> None:
+    from invoice_desk import policy
+
+    domain, run, stop = place
+    pacing = request.node.callspec.params['place']
+    env = BoundaryEnv(CONTRACT, world='ros', pacing=pacing, domain_id=domain)
+    seen, _ = env.reset(seed=3)
+    assert env.observation_space.contains(seen)
+    *_, info = env.step({'desk': {'type': 'approve', 'number': 1, 'amount': 5000.0}})
+    assert info['verdict'] == 'REJECTED'
+    assert '$.amount: 5000.0 is greater than the maximum of 1000' in info['reasons'][0]
+    over, total = False, 0.0
+    while not over:
+        seen, reward, terminated, truncated, info = env.step({'desk': policy(seen['invoice'])})
+        over, total = terminated or truncated, total + float(reward)
+    env.close()
+    assert (info['ending'], total) == ('success', 3.0)
+
+    stop()
+    records = open_records(run)
+    steps = [t for t in records.records(Transition) if t.payload]
+    admitted = [step.answer for step in steps if step.answer and published(step.answer)]
+    texts = [message.decode().data for message in records.messages({'/desk'})]
+    assert texts == [published(answer)['desk'] for answer in admitted]
+    assert json.loads(steps[0].payload)['desk']['amount'] == 5000.0
+    assert main(['audit', str(run)]) == 0, capsys.readouterr().out

@@ -127,12 +127,6 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
     help='one from A to B, seconds since the bag begins; B may be left out; repeatable',
 )
 @option(
-    '--episode-topic',
-    group=_WHERE,
-    metavar='TOPIC',
-    help='one from each message of this topic to the next; a Bool that is false only ends',
-)
-@option(
     '--remap',
     group=_WHAT,
     type=Parsed('remap', _remap),
@@ -164,7 +158,6 @@ def import_(
     pacing: str | None,
     gap: int | None,
     ranges: tuple[tuple[int, int | None], ...],
-    episode_topic: str | None,
     remap: tuple[tuple[str, str], ...],
     reset: tuple[NamedValues, ...] | None,
     host: str,
@@ -190,12 +183,11 @@ def import_(
     from boundary_env_ros.evidence.importing.importer import import_bag, ImportOptions
     from boundary_env_ros.storage.contract_file import load
 
-    if sum(map(bool, (gap, ranges, episode_topic))) > 1:
-        raise click.UsageError('give one of --gap, --range and --episode-topic')
+    if gap and ranges:
+        raise click.UsageError('give one of --gap and --range')
     loaded = load(contract, None if pacing is None else Pacing[pacing.upper()])
     options = ImportOptions(
-        cut=_cut(gap, ranges, episode_topic),
-        cut_topic=episode_topic or '',
+        cut=_cut(gap, ranges),
         remap=dict(remap),
         reset=reset or (),
         host=host,
@@ -214,13 +206,9 @@ def import_(
     return FOUND if imported.notes else DONE
 
 
-def _cut(
-    gap: int | None, ranges: tuple[tuple[int, int | None], ...], topic: str | None
-) -> MakeCut:
-    from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges
+def _cut(gap: int | None, ranges: tuple[tuple[int, int | None], ...]) -> MakeCut:
+    from boundary_env_ros.evidence.importing.cuts import AtCommands, AtRanges
 
-    if topic:
-        return lambda begin: AtMarks()
     if ranges:
         ordered = sorted(ranges, key=itemgetter(0))
         for (_, end), (start, _) in pairwise(ordered):

@@ -33,7 +33,7 @@ from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
-from boundary_env_ros.evidence.importing.cuts import AtCommands, AtMarks, AtRanges, Cut
+from boundary_env_ros.evidence.importing.cuts import AtCommands, AtRanges, Cut
 from boundary_env_ros.evidence.importing.importer import import_bag, Imported, ImportOptions
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag
@@ -535,34 +535,14 @@ def test_episodes_begin_with_a_command(
         assert all(end < begin for (_, end), (begin, _) in pairwise(found))
 
 
-def test_messages_of_a_topic_begin_and_end_episodes(
-    tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original]
-) -> None:
-    begin, end = originals[0].span
-    kind = 'std_msgs/msg/Bool'
-    marks = [
-        Sent('/go', at, at, {'data': goes}, kind)
-        for at, goes in ((begin, True), (begin + 1_050_000_000, True), (end - 10, False))
-    ]
-    write_bag(tmp_path / 'bag', [*drive, *marks])
-    options = ImportOptions(cut=lambda first: AtMarks(), cut_topic='/go', host=HOST)
-    import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options)
-    one, other = spans(tmp_path / 'run')
-    assert one == (begin, begin + 1_000_000_000)
-    assert other[0] == begin + 1_050_000_000
-    assert end - 110_000_000 < other[1] < end
-
-
 def told(cut: Cut, *happenings: tuple[int, str]) -> list[tuple[int | None, int | None]]:
     """Return where a cut wants to begin and end after each thing that happens."""
     found = []
     for now, what in happenings:
         if what == 'command':
             cut.command(now)
-        elif what == 'ended':
-            cut.ended()
         else:
-            cut.mark(now, ends=what == 'ends')
+            cut.ended()
         found.append((cut.start_at, cut.end_at))
     return found
 
@@ -577,11 +557,8 @@ def told(cut: Cut, *happenings: tuple[int, str]) -> list[tuple[int | None, int |
             [(5, 15), (5, 18), None, None, (23, 33)],
         ),
         (AtRanges([(1, 3), (5, None)]), [(2, 'ended'), (9, 'ended')], [(5, None), None]),
-        (AtMarks(), [(1, 'begins'), (4, 'begins'), (4, 'ended')], [(1, None), (1, 4), (4, None)]),
-        (AtMarks(), [(1, 'begins'), (4, 'ends'), (4, 'ended')], [(1, None), (1, 4), None]),
-        (AtMarks(), [(1, 'begins'), (2, 'ended'), (3, 'ends')], [(1, None), None, None]),
     ],
-    ids=['once', 'gap', 'ranges', 'marks follow', 'mark ends', 'task ended it'],
+    ids=['once', 'gap', 'ranges'],
 )
 def test_cuts(
     cut: Cut,
@@ -679,7 +656,6 @@ def test_command_says_what_became_of_it(
         (('--remap', 'odo:=odom'), 'The bag has no topic /odo (got /'),
         (('--remap', 'scan:=odom'), 'Two topics would be /odom: the bag has another'),
         (('--remap', 'odom:=elsewhere'), 'The bag lacks topics of the contract (expected odom'),
-        (('--episode-topic', '/go'), 'The bag has no topic /go'),
         (('--gap', '0'), 'expected seconds, more than 0'),
         (('--pacing', 'lockstep', '--range', '900:'), 'There is no episode in the bag'),
     ],

@@ -32,10 +32,6 @@ class Cut(Protocol):
         """Take note of a command."""
         ...
 
-    def mark(self, now: int, *, ends: bool) -> None:
-        """Take note of a message that says where episodes are."""
-        ...
-
     def ended(self) -> None:
         """Take note that the episode is over, or that it never began."""
         ...
@@ -69,9 +65,6 @@ class AtCommands:
         if self._gap is not None and self.start_at is not None:
             self.end_at = now + self._gap
 
-    def mark(self, now: int, *, ends: bool) -> None:
-        """Pass it over."""
-
     def ended(self) -> None:
         """Wait for the next gap: what is driven after an ending is the way back."""
         self.start_at = self.end_at = None
@@ -100,37 +93,6 @@ class AtRanges:
     def command(self, now: int) -> None:
         """Pass it over."""
 
-    def mark(self, now: int, *, ends: bool) -> None:
-        """Pass it over."""
-
     def ended(self) -> None:
         """Go on to the next range."""
         self.start_at, self.end_at = self._ranges.pop(0) if self._ranges else (None, None)
-
-
-class AtMarks:
-    """Episodes begin, and end, with a message."""
-
-    reason = 'a message says so'
-
-    def __init__(self) -> None:
-        self.start_at: int | None = None
-        self.end_at: int | None = None
-        self._next: int | None = None
-
-    def command(self, now: int) -> None:
-        """Pass it over."""
-
-    def mark(self, now: int, *, ends: bool) -> None:
-        """End what runs, and begin another unless the message only ends."""
-        self._next = None if ends else now
-        if self.start_at is None:
-            self.start_at = self._next
-        else:
-            self.end_at = now
-
-    def ended(self) -> None:
-        """Begin the next, if one was asked for meanwhile."""
-        # An episode that the task ended is not begun again by what began it.
-        self.start_at = self._next if self.end_at is not None else None
-        self.end_at = None

@@ -51,8 +51,6 @@ class ImportOptions:
     ----------
     cut
         Where episodes begin and end; given the beginning of the time line, nanoseconds.
-    cut_topic
-        Topic whose messages :meth:`Cut.mark` is told of; empty: none.
     remap
         Name in the contract of topics that the bag calls otherwise.
     reset
@@ -65,7 +63,6 @@ class ImportOptions:
     """
 
     cut: MakeCut = lambda begin: AtCommands()
-    cut_topic: str = ''
     remap: Mapping[str, str] = field(default_factory=dict)
     reset: tuple[NamedValues, ...] = ()
     host: str = ''
@@ -153,12 +150,6 @@ class _Importer:
         self._renamed.check(channels)
         # Of two types under one name it is the last; the other's messages are not ours.
         self._types = topics = {self._renamed(c.topic): c.type for c in channels}
-        self._cut_topic = self._renamed(options.cut_topic)
-        if options.cut_topic and self._cut_topic not in topics:
-            raise RecordError(
-                f'The bag has no topic {options.cut_topic} '
-                f'(got {", ".join(sorted(topics)) or "none"}). Change --episode-topic.'
-            )
         self._ears = {agent: listened(contract, agent, topics) for agent in contract.agents}
         self._agents = {
             agent: self._agent(agent, loaded, task, ears) for agent, ears in self._ears.items()
@@ -175,7 +166,6 @@ class _Importer:
         self._copied = {
             name for ears in self._ears.values() for name in ears.names.values() if name in topics
         }
-        self._copied |= {t for t in (self._cut_topic,) if t in topics}
         self._writer = RunWriter(
             out,
             loaded,
@@ -284,7 +274,7 @@ class _Importer:
             self._cut = self._options.cut(now if start is None else start)
             self._writer.describe(now)
         self._advance(now - 1)
-        commands, marks = [], []
+        commands = []
         for channel, logged, published, data, message in messages:
             topic = self._renamed(channel.topic)
             if topic not in self._copied:
@@ -301,20 +291,15 @@ class _Importer:
             if message is None:
                 continue
             self._hear(topic, message, logged, published)
-            if topic == self._cut_topic:
-                marks.append(getattr(message, 'data', None) is False)
             if any(topic in ears.commands for ears in self._ears.values()):
                 commands.append((topic, message))
         self._look_whether_complete(now)
         self._advance(now)
-        for ends in marks:
-            self._cut.mark(now, ends=ends)
-            self._advance(now)
         for topic, message in commands:
             self._command(topic, message, now)
 
     def _is_read(self, topic: str) -> bool:
-        return topic == self._cut_topic or any(
+        return any(
             topic in heard
             for ears in self._ears.values()
             for heard in (ears.fields, ears.feedback, ears.commands)
@@ -444,7 +429,7 @@ class _Importer:
             why = 'nothing in it begins one that lasts a period'
         return (
             f'There is no episode in the bag {self._bag.path}: {why}. Say where episodes '
-            'are with --range, --gap or --episode-topic.'
+            'are with --range or --gap.'
         )
 
     def _notes(self) -> Iterator[str]:

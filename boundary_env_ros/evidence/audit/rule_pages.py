@@ -66,7 +66,7 @@ def listed() -> str:
 def section(rule: Rule) -> str:
     """Return the page of a rule as a section of ``doc/audit.md``."""
     return (
-        f'### `{rule.id}`\n\n'
+        f'#### `{rule.id}`\n\n'
         f'{rule.severity.value.capitalize()}. {rule.sentence}\n\n'
         f'*Fix:* {rule.way_out}\n'
     )
@@ -75,7 +75,7 @@ def section(rule: Rule) -> str:
 def sections() -> Iterator[str]:
     """Yield all pages with their headings, as they stand in ``doc/audit.md``."""
     for title, rules in GROUPS.items():
-        yield f'## {title}\n'
+        yield f'### {title}\n'
         for rule in rules:
             yield section(rule)
 

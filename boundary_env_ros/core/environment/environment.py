@@ -275,7 +275,7 @@ class Environment:
             return ()  # the answer to a reset that was given up
         if answer.error:
             return self._reset_failed(answer.error, now)
-        self._info = answer.info if len(self._contract.agents) == 1 else ''
+        self._info = _object(answer.info) if len(self._contract.agents) == 1 else ''
         effects = reset.world(answer, now)
         procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
@@ -459,7 +459,7 @@ class Environment:
                 return self._reset_failed(message, now)
             return self.end(endings.SIMULATION_FAILED, self._name, message, now)
         self._advanced = report
-        self._info = report.report.info
+        self._info = _object(report.report.info)
         return self.go_on(now)
 
     # Going on ------------------------------------------------------------------------------------
@@ -838,3 +838,11 @@ class Environment:
     def missing(self) -> tuple[str, ...]:
         """Return the fields that have not come in this episode, for diagnostics."""
         return () if self._before is None else missing(self._before.observation)
+
+
+def _object(info: str) -> str:
+    """Return what a world says of itself; nothing, if it is no JSON object."""
+    try:
+        return info if info and isinstance(json.loads(info), dict) else ''
+    except (ValueError, RecursionError):
+        return ''

@@ -193,6 +193,24 @@ def test_an_answer_to_another_advance_is_passed_over(world: EpisodeWorld) -> Non
     assert world.observations[-1].id.step == 0
 
 
+@pytest.mark.parametrize(
+    ('info', 'kept'), [('{"free": 3}', '{"free": 3}'), ('[3]', ''), ('{"free', ''), ('', '')]
+)
+def test_what_the_world_says_of_itself_is_in_the_record_if_it_is_an_object(
+    world: EpisodeWorld, info: str, kept: str
+) -> None:
+    world.alive.discard('robot')
+    world.step(0.3, 0.0)
+    asked = world.advances[-1]
+    report = SimStepResponse(
+        id=asked.id, success=True, message='', topics=(), published=(), last_stamp=(), dropped=(),
+        info=info,
+    )  # fmt: skip
+    ahead = world.now.ros.nanoseconds + asked.duration
+    world.carry(world.environment.advanced(Advanced(report=report, now=ahead), world.now))
+    assert (world.transitions[-1].id.step, world.transitions[-1].info) == (1, kept)
+
+
 def test_a_simulation_that_fails_ends_the_episode(world: EpisodeWorld) -> None:
     world.advance_error = 'the solver diverged'
     last = world.step(0.3, 0.0)

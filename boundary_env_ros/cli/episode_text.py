@@ -61,15 +61,16 @@ def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, boo
 
 def _counts(episodes: Sequence[FoundEpisode]) -> Iterator[str]:
     """Yield the lines under the table: what another policy or contract did is never one figure."""
-    groups: dict[tuple[str, str, str, str], list[EpisodeRow]] = {}
+    groups: dict[tuple[str, ...], list[EpisodeRow]] = {}
     for row in (found.row for found in episodes):
         pacing = row.state.pacing.name.lower()
-        key = (row.state.client or '-', row.environment, row.digest, pacing)
-        groups.setdefault(key, []).append(row)
+        origin = (row.environment, row.digest, pacing, row.software_version)
+        groups.setdefault((row.state.client or '-', *origin), []).append(row)
     contracts = {key[1:] for key in groups}
-    for (client, environment, digest, pacing), rows in groups.items():
+    for (client, environment, digest, pacing, software), rows in groups.items():
         short = digest[: len('sha256:') + SHORT]
-        of = f' on {environment} {short}, {pacing}' if len(contracts) > 1 else ''
+        made = f' on {environment} {short}, {pacing}, software {software or "unknown"}'
+        of = made if len(contracts) > 1 else ''
         yield one_line((f'{client}{of}: ' if len(groups) > 1 else '') + _count(rows))
 
 

@@ -216,8 +216,8 @@ def test_a_refused_activation_leaves_nothing_half_done(clumsy: Clumsy) -> None:
     assert clumsy.made == ['something']
     assert list(clumsy.timers) == []
     assert clumsy.trigger_activate() is TransitionCallbackReturn.SUCCESS
-    # Its own, and the one that looks for publishers which are not heard.
-    assert len(list(clumsy.timers)) == 2
+    # Its own, that of the diagnostics, and one that looks for publishers which are not heard.
+    assert len(list(clumsy.timers)) == 3
 
 
 def test_a_gate_whose_probe_is_refused_protects_and_is_not_armed(

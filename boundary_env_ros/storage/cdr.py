@@ -59,6 +59,11 @@ _HEADER = 4
 _WRONG = (struct.error, IndexError, ValueError, TypeError, OverflowError)
 
 
+# Decoders that were made, by class and definition: to compile one takes as long as 20 steps.
+_DECODERS: dict[tuple[type, str, str], Decoder[Any]] = {}
+_KEPT = 256
+
+
 def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
     """
     Return a function that makes records from serialized messages.
@@ -77,6 +82,15 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
         that are no such message, or more than the limits allow.
 
     """
+    key = cls, type_name, definition
+    if key not in _DECODERS:
+        while len(_DECODERS) >= _KEPT:
+            _DECODERS.pop(next(iter(_DECODERS)))
+        _DECODERS[key] = _made_decoder(cls, type_name, definition)
+    return _DECODERS[key]
+
+
+def _made_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
     package, *_, name = type_name.split('/')
     definitions = parse_definition(type_name, definition)
 

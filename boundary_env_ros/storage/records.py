@@ -63,7 +63,7 @@ RECORDS: Mapping[str, type[Record]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """
     One record and where it stands.
@@ -106,7 +106,7 @@ class MessageDecoder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Message:
     """
     One recorded message of any topic.

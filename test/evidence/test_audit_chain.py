@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from bag_forging import Forge
-from bag_maker import make_tape, Sent, Tape, wire, write_to
+from bag_maker import drive, make_tape, record_of, Sent, Tape, wire, write_to
 from record_maker import Bench
 
 from boundary_env_ros.cli.main import main
@@ -22,17 +22,21 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
+from boundary_env_ros.storage.episode_index import EpisodeIndex
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, RecordChain
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.recovery import recover
+from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.signing import public_key, signer
 
 YEAR = 365 * 86_400 * NANOSECONDS
@@ -177,6 +181,41 @@ def test_record_that_was_cut_after_an_episode_is_incomplete(
     report = audit_path(write(tmp_path / 'bag', messages))
     assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
     assert 'the last link' in str(report)
+
+
+def test_record_cut_after_episode_8_of_12_with_the_index_of_12_beside_it_is_contradicted(
+    loaded: LoadedContract, task: Task, tmp_path: Path
+) -> None:
+    bench = Bench(loaded.contract, loaded.digest, task, 7)
+    for _ in range(4):
+        drive(bench)
+    messages = raw(record(tmp_path / 'bag', record_of(bench, loaded)))
+    index = EpisodeIndex()
+    for sent in bench.sent:
+        if isinstance(sent.what, Transition):
+            index.add_step(sent.what, now=sent.log_time)
+    endings = sorted(
+        s.log_time
+        for s in bench.sent
+        if getattr(s.what, 'ending', '') and isinstance(s.what, Transition)
+    )
+    assert len(endings) == len(index.rows) == 12
+    kept = [m for m in messages if m[1] <= endings[7] + NANOSECONDS // 10]
+    # Cut, and cut but for the last link of the chain.
+    for rule, forged_messages in (
+        ('record-closed', kept),
+        ('record-unchanged', [*kept, messages[-1]]),
+    ):
+        run = RunFolder(tmp_path / rule)
+        run.path.mkdir()
+        run.contract.write_text(loaded.text)
+        with EpisodeStore.create(run.episodes, index.rows.values()):
+            pass
+        write(run.bag, forged_messages)
+        report = audit_path(run.path)
+        assert report.outcome is Outcome.CONTRADICTED
+        assert report.counts['index-agrees'] == 4
+        assert rule in report.counts, f'\n{report}'
 
 
 def test_record_that_was_cut_is_contradicted_by_its_last_link(bag: Path, tmp_path: Path) -> None:

@@ -160,7 +160,7 @@ def freeze(
         filled up. A value outside its bounds is brought inside and marked ``clipped``.
 
     """
-    newest = _newest_of_skewed(specs, latest)
+    newest = newest_of_skewed(specs, latest)
     frozen: dict[str, ObservationField] = {
         spec.name: _field(spec, latest.get(spec.name), sources[spec.name], observed, newest)
         for spec in specs
@@ -174,7 +174,9 @@ def freeze(
     return tuple(frozen[spec.name] for spec in specs)
 
 
-def _newest_of_skewed(specs: Sequence[FieldSpec], latest: Mapping[str, Sample]) -> int | None:
+def newest_of_skewed(
+    specs: Sequence[FieldSpec], latest: Mapping[str, Sample | ObservationField]
+) -> int | None:
     """Return when the newest of the fields that belong together was captured."""
     captured = [
         sample.captured.nanoseconds
@@ -198,16 +200,12 @@ def _field(
             name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
         )
     age = age_of(sample.captured, observed)
-    fresh = spec.max_age is None or is_fresh(age, spec.max_age)
-    if spec.skew is not None and newest is not None:
-        lag = None if sample.captured is None else newest - sample.captured.nanoseconds
-        fresh = fresh and lag is not None and lag <= spec.skew * NANOSECONDS
     values, clipped = sample.values, False
     if not spec.is_image:
         values, clipped = bring_inside(values, spec)
     return ObservationField(
         name=spec.name,
-        status=FieldStatus.FRESH if fresh else FieldStatus.STALE,
+        status=status_of(spec, sample.captured, age, newest),
         values=values,
         clipped=clipped,
         captured=sample.captured,
@@ -220,6 +218,29 @@ def _field(
         image=sample.image,
         document=sample.document,
     )
+
+
+def status_of(
+    spec: FieldSpec, captured: Stamp | None, age: float | None, newest: int | None
+) -> FieldStatus:
+    """
+    Return whether a sample is fresh.
+
+    Parameters
+    ----------
+    spec
+        Its field.
+    captured, age
+        When it was measured, and how long ago that is, seconds.
+    newest
+        When the newest of the fields that belong together was captured, nanoseconds.
+
+    """
+    fresh = spec.max_age is None or is_fresh(age, spec.max_age)
+    if spec.skew is not None and newest is not None:
+        lag = None if captured is None else newest - captured.nanoseconds
+        fresh = fresh and lag is not None and lag <= spec.skew * NANOSECONDS
+    return FieldStatus.FRESH if fresh else FieldStatus.STALE
 
 
 def _freeze_derived(
@@ -278,8 +299,11 @@ def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
     """
     if captured is None or captured.clock is Clock.STEADY:
         return None
+    now = observed.ros
+    if captured.clock is now.clock and captured.host == now.host:
+        return (now.nanoseconds - captured.nanoseconds) / NANOSECONDS
     try:
-        duration = between(captured, observed.ros)
+        duration = between(captured, now)
     except ClockMismatch:
         return None
     return None if duration is None else duration.seconds

@@ -147,8 +147,12 @@ def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> Au
             catalogue.RECORD_CLOSED,
             Mismatch('record', 'a record that was closed', run.tear),
         )
-    for mismatch, of in index.mismatches(torn=bool(run.tear)) if index is not None else ():
-        auditor.find(catalogue.INDEX_AGREES, mismatch, of)
+    if index is not None and damaged:
+        # What cannot be read is named; that the index has it, too, is no other finding.
+        auditor.cannot_check(catalogue.INDEX_AGREES, 'a part of the record cannot be read')
+    elif index is not None:
+        for mismatch, of in index.mismatches(torn=bool(run.tear)):
+            auditor.find(catalogue.INDEX_AGREES, mismatch, of)
     damaged = damaged or bool(run.tear or run.holes)
     told = check_chain(chain, auditor, damaged=damaged, key=key, head=head)
     return replace(auditor.report(torn=bool(run.tear)), chain=told)

@@ -142,7 +142,8 @@ class Auditor:
         """Look at the next raw message, of one of :attr:`topics`."""
         if self._raw is None:
             return
-        self._look_into_holes(recorded.log_time)
+        if self._holes:
+            self._look_into_holes(recorded.log_time)
         try:
             self._raw.message(recorded)
         except RecordError as error:
@@ -160,7 +161,8 @@ class Auditor:
             When the recorder had it, nanoseconds; only compared with that of raw messages.
 
         """
-        self._look_into_holes(log_time)
+        if self._holes:
+            self._look_into_holes(log_time)
         self._now = max(self._now, log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
@@ -196,9 +198,8 @@ class Auditor:
 
     def _look_into_holes(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
-        if self._holes:
-            for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
-                self._holes.remove(hole)
+        for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
+            self._holes.remove(hole)
 
     def cannot_check(self, rule: Rule, why: str) -> None:
         """Note that a rule could not be applied."""

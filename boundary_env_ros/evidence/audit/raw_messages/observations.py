@@ -152,11 +152,12 @@ class ObservationChecks:
         log_time: int,
         begun: int | None,
     ) -> _Frozen:
+        lockstep = self._tape.lockstep  # In which the newest message is known exactly.
         return _Frozen(
             id=now.id,
             closed=now.closed,
-            late=self._late(now, log_time),
-            listened=self._listened(now, fields),
+            late=0 if lockstep else self._late(now, log_time),
+            listened=None if lockstep else self._listened(now, fields),
             log_time=log_time,
             where=where,
             begun=begun,

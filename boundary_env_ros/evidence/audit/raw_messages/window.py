@@ -49,6 +49,8 @@ class Heard:
     ----------
     number, stamp
         As given.
+    key
+        What it is found by: its stamp, or without one when it was sent.
     log_time, publish_time
         When the recorder had it and when it was sent, nanoseconds.
     length
@@ -60,6 +62,7 @@ class Heard:
         '_readings',
         '_recorded',
         '_uses',
+        'key',
         'length',
         'log_time',
         'number',
@@ -74,6 +77,7 @@ class Heard:
         self.log_time = recorded.log_time
         self.publish_time = recorded.publish_time
         self.stamp = stamp
+        self.key = (False, self.publish_time) if stamp is None else (True, stamp)
         self.length = len(recorded.data)
         self._recorded: Recorded | None = recorded
         self._uses = uses
@@ -144,7 +148,7 @@ class Window:
         if self.first is None:
             self.first = heard
         self._heard.append(heard)
-        self._found.setdefault(_key(heard), []).append(heard)
+        self._found.setdefault(heard.key, []).append(heard)
         horizon = heard.log_time - KEEP
         while len(self._heard) > MOST or (
             len(self._heard) > KEPT and self._heard[0].log_time < horizon
@@ -153,10 +157,10 @@ class Window:
 
     def _forget(self, heard: Heard) -> None:
         self._bytes = max(0, self._bytes - heard.size)
-        same = self._found[_key(heard)]
+        same = self._found[heard.key]
         same.remove(heard)
         if not same:
-            del self._found[_key(heard)]
+            del self._found[heard.key]
 
     def newest_first(self, until: int | None = None) -> Iterator[Heard]:
         """Yield the messages from the last one back, or from the last one at a log time."""
@@ -189,11 +193,6 @@ class Window:
             if measured(self._heard[i], use):
                 return self._heard[i]
         return None
-
-
-def _key(heard: Heard) -> tuple[bool, int]:
-    stamp = heard.stamp
-    return (False, heard.publish_time) if stamp is None else (True, stamp)
 
 
 class _Stamps:

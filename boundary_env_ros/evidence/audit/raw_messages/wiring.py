@@ -151,6 +151,8 @@ class _Named(dict[str, str]):
 
 def same_topic(name: str, wanted: str) -> bool:
     """Return whether a topic of a record may be one of the contract, in whatever namespace."""
+    if name == wanted:
+        return True
     wanted = wanted.lstrip('/')
     return name.lstrip('/') == wanted or name.endswith(f'/{wanted}')
 

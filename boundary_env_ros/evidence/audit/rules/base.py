@@ -403,18 +403,24 @@ def format_value(value: object) -> str:
     return number(value) if value is None or isinstance(value, float) else repr(value)
 
 
-def unlike(field: str, expected: object, actual: object, why: str = '') -> Found:
-    """Yield a mismatch unless two values are the same, bit by bit."""
-    if not same(expected, actual):
-        yield Mismatch(field, f'{format_value(expected)} {why}'.rstrip(), format_value(actual))
+def unlike(field: str, expected: object, actual: object, why: str = '') -> tuple[Mismatch, ...]:
+    """Return a mismatch unless two values are the same, bit by bit."""
+    if expected is actual or same(expected, actual):
+        return ()
+    return (Mismatch(field, f'{format_value(expected)} {why}'.rstrip(), format_value(actual)),)
 
 
-def outside(field: str, actual: float | None, least: float, most: float, why: str = '') -> Found:
-    """Yield a mismatch unless a number is known, and in a range but for rounding."""
+def outside(
+    field: str, actual: float | None, least: float, most: float, why: str = ''
+) -> tuple[Mismatch, ...]:
+    """Return a mismatch unless a number is known, and in a range but for rounding."""
+    if actual is not None and least <= actual <= most:
+        return ()
     low, high = (ROUNDING * max(1.0, abs(end)) for end in (least, most))
     if actual is None or not least - low <= actual <= most + high:
         expected = number(most) if least == most else f'between {number(least)} and {number(most)}'
-        yield Mismatch(field, f'{expected} {why}'.rstrip(), number(actual))
+        return (Mismatch(field, f'{expected} {why}'.rstrip(), number(actual)),)
+    return ()
 
 
 def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], ClockReading | None]]:

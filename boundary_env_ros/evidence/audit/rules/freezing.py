@@ -12,8 +12,10 @@ from boundary_env_ros.core.environment.observation import (
     bring_inside,
     FieldStatus,
     freeze,
+    newest_of_skewed,
     ObservationField,
     Sample,
+    status_of,
 )
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import supply
@@ -27,7 +29,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
     Mismatch,
-    number,
     of_step,
     Scene,
     unlike,
@@ -35,6 +36,9 @@ from boundary_env_ros.evidence.audit.rules.base import (
     views,
 )
 from boundary_env_ros.evidence.audit.rules.imported import if_supplied
+
+#: What freezing makes of a derived field besides its status.
+_DERIVED = ('values', 'clipped', 'captured', 'confidence', 'source')
 
 
 @of_step(catalogue.FIELDS_RECOMPUTED)
@@ -103,24 +107,31 @@ def _wrong_frozen(
     by_name = {field.name: field for field in fields}
     if tuple(by_name) != tuple(spec.name for spec in specs):
         return  # What is missing is named by the rule about fields.
-    latest = {
-        spec.name: sample_of(by_name[spec.name])
-        for spec in specs
-        if spec.derived is None and by_name[spec.name].status is not FieldStatus.MISSING
-    }
+    there = {name: f for name, f in by_name.items() if f.status is not FieldStatus.MISSING}
+    newest = newest_of_skewed(specs, there)
+    for spec in specs:
+        field = there.get(spec.name)
+        if spec.derived is None and field is not None:
+            expected = status_of(spec, field.captured, age_of(field.captured, closed), newest)
+            if field.status is not expected:
+                yield from unlike(f'{view}.{field.name}.status', expected, field.status)
+    derived = [spec for spec in specs if spec.derived is not None]
+    if not derived:
+        return
+    latest = {spec.name: sample_of(there[spec.name]) for spec in specs if spec.name in there}
     sources = {field.name: field.source for field in fields}
     try:
-        frozen = freeze(specs, latest, sources, observed=closed, past=past or ())
+        made = freeze(specs, latest, sources, observed=closed, past=past or ())
     except WRONG_INPUT:
         return  # Another number of values than the contract has, which is named elsewhere.
-    for spec, expected, field in zip(specs, frozen, fields, strict=True):
-        place = f'{view}.{field.name}'
-        if expected.status is not FieldStatus.MISSING and expected.status is not field.status:
-            why = f'at an age of {number(expected.age)} s'
-            yield from unlike(f'{place}.status', expected.status, field.status, why)
-        if spec.derived is not None and past is not None:
-            for name in ('values', 'clipped', 'captured', 'confidence', 'source'):
-                yield from unlike(f'{place}.{name}', getattr(expected, name), getattr(field, name))
+    again = {field.name: field for field in made}
+    names = ('status', *(_DERIVED if past is not None else ()))
+    for spec in derived:
+        expected_field, field = again[spec.name], by_name[spec.name]
+        for name in names:
+            ours, theirs = getattr(expected_field, name), getattr(field, name)
+            if expected_field.status is not FieldStatus.MISSING or name != 'status':
+                yield from unlike(f'{view}.{field.name}.{name}', ours, theirs)
 
 
 def sample_of(field: ObservationField) -> Sample:

@@ -100,10 +100,11 @@ def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
     for old, new in zip(old_ones, new_ones, strict=False):
         if old.name != new.name:
             continue
-        yield f'after.{new.name}.source', old.source, new.source
+        if old.source != new.source:
+            yield f'after.{new.name}.source', old.source, new.source
         for name in ('captured', 'published', 'arrived'):
             one, other = getattr(old, name), getattr(new, name)
-            if one is not None and other is not None:
+            if one is not None and other is not None and one.host != other.host:
                 yield f'after.{new.name}.{name}.host', one.host, other.host
 
 

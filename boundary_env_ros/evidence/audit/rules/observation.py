@@ -5,13 +5,20 @@
 from __future__ import annotations
 
 import math
+from math import isfinite
+from operator import le
 
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
-from boundary_env_ros.core.contract.sources import Picture
+from boundary_env_ros.core.contract.sources import Picture, Vector
 from boundary_env_ros.core.documents import checker, read
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    ImageReference,
+    ObservationField,
+)
+from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules import catalogue
@@ -41,10 +48,12 @@ def _fields_as_contract(scene: Scene) -> Found:
             yield Mismatch(view, names, ', '.join(actual) or 'none')
     goes_on = scene.now.kind is Kind.STEP and not scene.ended
     for place, spec, field, _ in declared(scene):
-        yield from unlike(f'{place}.frame_id', spec.frame, field.frame_id)
+        if field.frame_id != spec.frame:
+            yield from unlike(f'{place}.frame_id', spec.frame, field.frame_id)
         if field.confidence is not None:
             yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
-        yield from _wrong_image(place, spec, field)
+        if field.image is not None:
+            yield from _wrong_image(place, spec, field.image, field.captured)
         yield from _wrong_document(place, spec, field)
         yield from _wrong_values(place, spec, field, goes_on=goes_on)
 
@@ -54,10 +63,13 @@ def _wrong_values(place: str, spec: FieldSpec, field: ObservationField, *, goes_
     size = 0 if spec.is_image else math.prod(spec.shape)
     if field.status is not FieldStatus.MISSING and len(field.values) != size:
         yield Mismatch(f'{place}.values', f'{size} values', f'{len(field.values)}')
-    whole = np.dtype(spec.dtype).kind in 'iub'
-    at_bound = False
     # The values of an image are in its message.
     lows, highs = ((), ()) if spec.is_image else (spec.low, spec.high)
+    is_real = spec.dtype.startswith('float')
+    if is_real and not field.clipped and _are_inside(field.values, lows, highs):
+        return
+    whole = np.dtype(spec.dtype).kind in 'iub'
+    at_bound = False
     for i, (value, low, high) in enumerate(zip(field.values, lows, highs, strict=False)):
         at_bound = at_bound or value in (low, high)
         if not low <= value <= high:
@@ -72,23 +84,27 @@ def _wrong_values(place: str, spec: FieldSpec, field: ObservationField, *, goes_
         yield Mismatch(f'{place}.clipped', expected, f'clipped {vector(field.values)}')
 
 
-def _wrong_image(place: str, spec: FieldSpec, field: ObservationField) -> Found:
+def _are_inside(values: Vector, lows: Vector, highs: Vector) -> bool:
+    return (
+        all(map(le, lows, values)) and all(map(le, values, highs)) and all(map(isfinite, values))
+    )
+
+
+def _wrong_image(
+    place: str, spec: FieldSpec, image: ImageReference, captured: Stamp | None
+) -> Found:
     """Yield where a reference to an image is not to one of the contract."""
-    image = field.image
-    if not spec.is_image and image is not None:
+    if not spec.is_image:
         yield Mismatch(f'{place}.image', 'no image', 'one')
-    elif image is not None:
-        height, width = spec.shape[:2]
-        expected = f'{width}x{height} {encoding_of(spec)}'
-        yield from unlike(
-            f'{place}.image', expected, f'{image.width}x{image.height} {image.encoding}'
-        )
-        if len(image.sha256) != 32 or not any(image.sha256):
-            yield Mismatch(f'{place}.image.sha256', 'the hash of the image', image.sha256.hex())
-        if field.captured is not None:
-            yield from unlike(
-                f'{place}.image.stamp', field.captured.nanoseconds, int(image.stamp), 'as captured'
-            )
+        return
+    height, width = spec.shape[:2]
+    expected = f'{width}x{height} {encoding_of(spec)}'
+    yield from unlike(f'{place}.image', expected, f'{image.width}x{image.height} {image.encoding}')
+    if len(image.sha256) != 32 or not any(image.sha256):
+        yield Mismatch(f'{place}.image.sha256', 'the hash of the image', image.sha256.hex())
+    if captured is not None:
+        place = f'{place}.image.stamp'
+        yield from unlike(place, captured.nanoseconds, int(image.stamp), 'as captured')
 
 
 def _wrong_document(place: str, spec: FieldSpec, field: ObservationField) -> Found:

@@ -13,6 +13,7 @@ from boundary_env_ros.cli.command import (
     argument,
     Command,
     contract_option,
+    counting,
     DONE,
     FOUND,
     json_option,
@@ -85,12 +86,14 @@ def audit(
     from boundary_env_ros.storage.signing import public_key
 
     assert path is not None  # one of the three was given
-    report = audit_path(
-        path,
-        None if contract is None else load(contract).contract,
-        key=b'' if key is None else public_key(key),
-        head=head or '',
-    )
+    with counting('records') as progress:
+        report = audit_path(
+            path,
+            None if contract is None else load(contract).contract,
+            key=b'' if key is None else public_key(key),
+            head=head or '',
+            progress=progress,
+        )
     print_result(report, as_json=as_json)
     return _exit_code(report)
 

@@ -29,7 +29,7 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.episode_index import EpisodeIndex
-from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
@@ -194,13 +194,13 @@ def test_record_cut_after_episode_8_of_12_with_the_index_of_12_beside_it_is_cont
     for sent in bench.sent:
         if isinstance(sent.what, Transition):
             index.add_step(sent.what, now=sent.log_time)
-    endings = sorted(
-        s.log_time
-        for s in bench.sent
-        if getattr(s.what, 'ending', '') and isinstance(s.what, Transition)
-    )
+    endings = [
+        sent.log_time
+        for sent in bench.sent
+        if isinstance(sent.what, Transition) and sent.what.ending
+    ]
     assert len(endings) == len(index.rows) == 12
-    kept = [m for m in messages if m[1] <= endings[7] + NANOSECONDS // 10]
+    kept = [m for m in messages if m[1] <= sorted(endings)[7] + NANOSECONDS // 10]
     # Cut, and cut but for the last link of the chain.
     for rule, forged_messages in (
         ('record-closed', kept),
@@ -209,7 +209,7 @@ def test_record_cut_after_episode_8_of_12_with_the_index_of_12_beside_it_is_cont
         run = RunFolder(tmp_path / rule)
         run.path.mkdir()
         run.contract.write_text(loaded.text)
-        with EpisodeStore.create(run.episodes, index.rows.values()):
+        with SQLiteEpisodeStore.create(run.episodes, index.rows.values()):
             pass
         write(run.bag, forged_messages)
         report = audit_path(run.path)

@@ -20,6 +20,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit import audit as audit_module
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.index import IndexCheck
@@ -132,6 +133,20 @@ def test_honest_run_is_clean_wherever_it_is_read_from(honest: Path, place: str) 
     assert FROM_TOPICS - {'operator-first'} <= set(report.not_applied) <= FROM_TOPICS
     assert report.episodes == 5
     assert report.contract == 'warehouse_cart 1.0.0'
+
+
+def test_audit_tells_how_far_it_is(
+    honest: Path, lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_module, '_OFTEN', 100)
+    told: list[tuple[int, int | None]] = []
+    audit_path(honest, progress=lambda done, total: told.append((done, total)))
+    (total,) = {of for _, of in told}
+    assert total is not None
+    assert [done for done, _ in told] == list(range(100, total + 1, 100))
+    told.clear()
+    audit_path(lines, progress=lambda done, total: told.append((done, total)))
+    assert told[0] == (100, None)
 
 
 def test_bag_alone_carries_its_contract(honest: Path, tmp_path: Path) -> None:

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 import gc
 from pathlib import Path
+from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
@@ -24,6 +25,11 @@ from boundary_env_ros.evidence.run_files import Run, with_task
 from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.records import Message, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+
+#: Records between two words about how far the audit is.
+_OFTEN = 500
 
 
 def audit(
@@ -64,7 +70,12 @@ def audit(
 
 
 def audit_path(
-    path: Path, contract: Contract | None = None, *, key: bytes = b'', head: str = ''
+    path: Path,
+    contract: Contract | None = None,
+    *,
+    key: bytes = b'',
+    head: str = '',
+    progress: Progress | None = None,
 ) -> AuditReport:
     """
     Audit what a run left: its folder, its bag, an MCAP file, or JSON lines.
@@ -83,6 +94,9 @@ def audit_path(
         Public Ed25519 key that the chain of the bag must be signed with; empty: any, or none.
     head
         Head that the chain must have, hexadecimal, as the recorder printed it; empty: any.
+    progress
+        Called now and then with the number of records that were looked at, and of all; None for
+        JSON lines, which are not counted before.
 
     Raises
     ------
@@ -91,7 +105,7 @@ def audit_path(
 
     """
     with _seldom_collecting():
-        return _audited(path, contract, key, head)
+        return _audited(path, contract, key, head, progress)
 
 
 @contextmanager
@@ -113,7 +127,9 @@ def _seldom_collecting() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> AuditReport:
+def _audited(
+    path: Path, contract: Contract | None, key: bytes, head: str, progress: Progress | None
+) -> AuditReport:
     run = Run(path)
     terms = run.terms() if contract is None else with_task(run.recorded(contract))
     auditor = Auditor(
@@ -132,6 +148,7 @@ def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> Au
     folder = RunFolder(path)
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
+    done, total = 0, run.records
     for piece in run.pieces(auditor.topics, chain.add):
         if isinstance(piece, Unreadable):
             damaged = True
@@ -142,6 +159,9 @@ def _audited(path: Path, contract: Contract | None, key: bytes, head: str) -> Au
             auditor.add(piece.record, piece.log_time)
             if index is not None:
                 index.add(piece.record)
+            done += 1
+            if progress is not None and done % _OFTEN == 0:
+                progress(done, total)
     if run.tear:
         auditor.find(
             catalogue.RECORD_CLOSED,

@@ -96,6 +96,8 @@ class _BagSource(RecordSource):
             for piece in self._read(RECORDS, topics, follow):
                 records += not isinstance(piece, Message)
                 yield piece
+        except AnotherFormat:
+            raise  # nothing is wrong with the record
         except RecordError as error:
             yield Unreadable(place=f'behind record {records}', why=str(error))
 
@@ -164,6 +166,10 @@ class _BagSource(RecordSource):
         )
 
 
+class AnotherFormat(RecordError):
+    """Raised when a record was written by another version, with other messages."""
+
+
 def _refuse_another_format(channel: Channel, file: Path) -> None:
     """Raise if a record was written with other messages: its definition has that of StepId."""
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
@@ -171,7 +177,7 @@ def _refuse_another_format(channel: Channel, file: Path) -> None:
     said = _FORMAT.search(channel.definition)
     found = int(said[1]) if said else 0
     if found != FORMAT:
-        raise RecordError(
+        raise AnotherFormat(
             f'{file.name} has records of another format (expected {FORMAT}, got {found}). Read it '
             f'with {"a later" if found > FORMAT else "the earlier"} version of boundary_env_ros.'
         )

@@ -25,6 +25,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks, END
 from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
+from boundary_env_ros.evidence.audit.raw_messages.documents import DocumentChecks
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.imports import ImportChecks
 from boundary_env_ros.evidence.audit.raw_messages.message_history import (
@@ -73,6 +74,7 @@ _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
     'evaluator': (catalogue.VALUES_FROM_SENSORS,),
     'feedback': (catalogue.VALUES_FROM_SENSORS,),
     'command': (catalogue.COMMAND_ON_TOPIC,),
+    'document': (catalogue.COMMAND_ON_TOPIC,),
     'emergency': (catalogue.EMERGENCY_STOP_HEARD,),
 }
 
@@ -123,6 +125,7 @@ class RawAuditor:
         self._feedback = FeedbackChecks(self.history)
         self._imports = ImportChecks(self.history)
         self._commands = CommandChecks(self.history)
+        self._documents = DocumentChecks(self.history)
         self._published = PublishedChecks(self.history)
         self._start: dict[str, Transition] = {}
         # What each will do at a log time.
@@ -134,6 +137,9 @@ class RawAuditor:
             for group, _ in wiring.groups:
                 use = wiring.uses[f'command {group.name}']
                 self._take(use, partial(self._commands.sent, agent, group, use))
+            for each in contract.documents:
+                use = wiring.uses[f'document {each.name}']
+                self._take(use, partial(self._documents.sent, (agent, each.name)))
             if STOP in wiring.uses:
                 self._take(wiring.uses[STOP], partial(self._decisions.pressed, agent))
 
@@ -198,6 +204,7 @@ class RawAuditor:
             self.history.came(record.decided or record.commanded, log_time)
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
+            self._documents.decided(record, log_time)
             self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
             self._later(log_time, partial(self._decision, record, log_time))
         elif isinstance(record, PrivilegedObservation):
@@ -212,6 +219,7 @@ class RawAuditor:
         _do(self._noting, math.inf)
         _do(self._pending, math.inf)
         self._commands.finish(self.history.now)
+        self._documents.finish(self.history.now)
 
     # Looking -------------------------------------------------------------------------------------
 

@@ -279,6 +279,7 @@ class ObservationChecks:
             ('clipped', clipped, field.clipped),
             ('confidence', reading.confidence, field.confidence),
             ('image', _hash(reading.image), _hash(field.image)),
+            ('document', reading.document, field.document),
         ):
             if ours != theirs:
                 place, why = f'{frozen.where}.{field.name}.{name}', f'from {field.source}'
@@ -363,7 +364,9 @@ def _fits(spec: FieldSpec, field: ObservationField, reading: Reading) -> bool:
             and field.image is not None
             and (reading.image.sha256 == field.image.sha256)
         )
-    return same(bring_inside(reading.values, spec)[0], field.values)
+    return reading.document == field.document and same(
+        bring_inside(reading.values, spec)[0], field.values
+    )
 
 
 def _hash(image: ImageReference | None) -> bytes | None:

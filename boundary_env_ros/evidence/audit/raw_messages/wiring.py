@@ -10,6 +10,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.gate.commands import said_besides
 from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
@@ -108,6 +109,15 @@ def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
                 read=_command(group),
             )
         )
+    uses += [
+        Use(
+            name=f'document {group.name}',
+            topic=named.find(group.topic, STRING),
+            wanted=group.topic,
+            read=_document,
+        )
+        for group in contract.documents
+    ]
     stop = contract.safety.emergency_stop
     if stop:
         uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
@@ -162,6 +172,10 @@ def _command(group: ActionSpec) -> Callable[[Message], Reading]:
     return lambda message: Reading(
         values=values(message), stamp=stamp_of(message), problem=said_besides(group, message)
     )
+
+
+def _document(message: Message) -> Reading:
+    return Reading(values=(), stamp=None, document=str(message.data))
 
 
 def _pressed(message: Message) -> Reading:

@@ -142,7 +142,7 @@ class Witness:
             for _ in group.low
         )
         self.goal: Vector | None = None
-        self.stopped = False
+        self.stopped = self.running_on = False
         self.probing = False
 
     # What the test knows -------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Witness:
 
     def rests(self, command: Vector) -> bool:
         """Return whether a command is the safe one; to stay is safe wherever that is."""
-        return all(
+        return not self.running_on and all(
             value == safe or math.isnan(safe)
             for value, safe in zip(command, self.safe, strict=True)
         )
@@ -323,6 +323,7 @@ class Witness:
         assert abs(decision.time_step - seconds) <= ROUNDING
         braked = stopped or self._brakes_late(decision)
         most = self.stop if braked else self.rate
+        running_on = False
         for i, (value, was) in enumerate(zip(decision.command, before, strict=True)):
             if stopped and seeded and self._is_speed(i):
                 assert value == self.safe[i], 'a stop began a motion'
@@ -331,11 +332,24 @@ class Witness:
             assert abs(value - was) <= most[i] * told + ROUNDING * max(1.0, abs(was)), (
                 f'dimension {i} went from {was} to {value} in {seconds} s'
             )
-            if braked:
+            slowing = self.limits.deceleration[i]
+            if braked and slowing < math.inf:
+                speed = (decision.previous_rate or (0.0,) * len(before))[i]
+                self._check_runs_on(value - was, speed, slowing, seconds)
+                running_on |= abs(speed) > slowing * seconds + ROUNDING
+            elif braked:
                 safe = was if math.isnan(self.safe[i]) else self.safe[i]
                 assert abs(value - safe) <= abs(was - safe)
                 rounding = ROUNDING * max(1.0, abs(was))
                 assert value == safe or abs(value - was) >= most[i] * told - rounding
+
+        self.running_on = running_on
+
+    def _check_runs_on(self, way: float, speed: float, slowing: float, seconds: float) -> None:
+        """Check that a position runs on in a stop by no more than v^2 / 2a, and never back."""
+        assert way * speed >= 0.0, 'turned back in a stop'
+        assert abs(way) <= abs(speed) * seconds + ROUNDING, 'grew faster in a stop'
+        assert abs(way) <= 0.5 * speed**2 / slowing + ROUNDING, 'ran on for too long'
 
     def _parted(self, decision: GateDecision, now: ClockReading) -> bool:
         """Return whether who asks for something begins from the measured state."""

@@ -80,6 +80,7 @@ _LOCKSTEP = 'gate/test_gate_lockstep.py::test_'
 _OBSTACLES = 'gate/test_gate_obstacles.py::test_'
 _RULES = 'gate/test_gate_rules.py::test_'
 _MOTION = 'gate/test_gate_motion.py::test_'
+_OF_MOTION = 'gate/test_limits_of_motion.py::test_'
 _ROTATION = 'gate/test_gate_rotation.py::test_'
 _SCALE_TOGETHER = 'gate/test_gate_scale_together.py::test_'
 _COMMANDS = 'gate/test_commands.py::test_'
@@ -471,8 +472,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Where to stop is to stay, the last command is kept',
         BRAKING,
-        'previous if math.isnan(safe) else',
-        '0.0 if math.isnan(safe) else',
+        '        run_on(limits, situation, i)[0]\n',
+        '        0.0\n',
         (
             _HOLD + 'an_emergency_stop_stays_at_the_last_command',
             _HOLD + 'a_base_brakes_while_its_arm_stays',
@@ -549,8 +550,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'After a stop the profile begins again from rest',
         MOTION,
-        'tuple(0.0 if i in limits.profiled else value for i, value in enumerate(rate)), ()',
-        'rate, ()',
+        'run_on(limits, situation, i)[1] if math.isnan(limits.safe[i]) else 0.0\n',
+        'rate[i]\n',
         (_MOTION + 'after_a_stop_the_profile_begins_anew_from_rest',),
     ),
     Mutation(
@@ -1098,7 +1099,7 @@ _REST = (
     Mutation(
         'A deactivation between two leases moves nothing',
         RULING,
-        '    if idle and at_rest(limits, previous):\n',
+        '    if idle and at_rest(limits, previous, situation.previous_rate):\n',
         '    if False:\n',
         (
             _IN_FORCE
@@ -1928,6 +1929,30 @@ _WHAT_SENSORS_SAY = (
 )
 
 _ON_A_PROFILE = (
+    Mutation(
+        'A stopped position comes to rest by its deceleration',
+        BRAKING,
+        '    left = math.copysign(max(0.0, abs(velocity) - deceleration * step), velocity)\n',
+        '    left = math.copysign(max(0.0, abs(velocity) - deceleration), velocity)\n',
+        (
+            _OF_MOTION
+            + 'a_stopped_position_runs_on_to_rest_within_its_deceleration_and_never_back',
+        ),
+    ),
+    Mutation(
+        'A stop moves no position whose driver has come to rest',
+        BRAKING,
+        '    if rests or deceleration == math.inf:\n',
+        '    if deceleration == math.inf:\n',
+        (_OF_MOTION + 'a_position_whose_driver_has_come_to_rest_is_held',),
+    ),
+    Mutation(
+        'The lease lasts until a position has come to rest',
+        BRAKING,
+        '        limits.deceleration[i] == math.inf or not (rate and rate[i])\n',
+        '        True\n',
+        (_OF_MOTION + 'the_lease_ends_when_a_position_has_come_to_rest',),
+    ),
     Mutation(
         'A proposal that breaks a limit on its way is not taken',
         PROFILE,

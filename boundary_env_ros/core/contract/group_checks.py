@@ -114,6 +114,13 @@ def group_faults(group: ActionSpec) -> Iterator[Fault]:
             yield ('low', i), 'at most 0, with scale_together', low[i]
         if high[i] < 0.0:
             yield ('high', i), 'at least 0, with scale_together', high[i]
+    for i, (slowing, limit) in enumerate(zip(group.deceleration, group.acceleration, strict=True)):
+        if slowing < limit:
+            least = 'no max_deceleration without max_acceleration, of a position'
+            if limit < math.inf:
+                least = f'at least max_acceleration ({limit:g}), of a position'
+            hint = 'With less it could run out of its bounds in a stop.'
+            yield ('max_deceleration', i), least, slowing, hint
     if group.rotation:
         yield from _rotation(group)
     yield from _wrap(group)

@@ -418,7 +418,9 @@ class ActionSpec:
     max_jerk
         Greatest jerk of the commands.
     max_deceleration
-        Greatest deceleration of a velocity in a stop.
+        Greatest deceleration in a stop. It takes a velocity to ``safe``. A position runs on by
+        v^2 / 2a and never turns back; without ``max_acceleration`` it is held at once, and with it
+        this is not less than that.
     max_effort_rate
         Most that an effort may change, in a stop too; required of an effort.
     max_tracking_error
@@ -572,6 +574,11 @@ class ActionSpec:
     def stop(self) -> Vector:
         """Return the limits on the first difference of the command in a stop, unit/s."""
         return self._limits(self.max_velocity, self.max_deceleration, self.max_effort_rate)
+
+    @property
+    def deceleration(self) -> Vector:
+        """Return the limits on the second difference of a position in a stop; inf: no motion."""
+        return self._limits(self.max_deceleration, (), ())
 
     def _limits(self, position: Vector, velocity: Vector, effort: Vector) -> Vector:
         by = {

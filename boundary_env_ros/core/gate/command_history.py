@@ -125,8 +125,8 @@ class CommandHistory:
         return self if self.out is None else replace(self, out=max(self.out, at.steady))
 
     def moving(self, limits: Limits) -> bool:
-        """Return whether the last command is another than the safe one."""
-        return self.command is not None and not at_rest(limits, self.command)
+        """Return whether the last command is another than the safe one, or a position runs on."""
+        return self.command is not None and not at_rest(limits, self.command, self.rate)
 
     def previous(
         self,

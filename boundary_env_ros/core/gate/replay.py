@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.decision import (
@@ -46,6 +47,7 @@ from boundary_env_ros.core.gate.reducer import Reducer
 from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.motion import start_anew
 from boundary_env_ros.core.gate.rules.pending_motion import same_way
 from boundary_env_ros.core.gate.rules.recorded import (
     situation_of,
@@ -163,8 +165,15 @@ class Replay:
         commands, chunk, last_request = before.commands, before.chunk, before.last_request
         refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
         if then.published:
+            # Whether a position still runs on decides whether a lease has come to its end.
+            rate: Vector = ()
+            if stopped:
+                rate, _ = start_anew(before.limits, situation_of(then), then.command)
             ruling = RuleOutput(
-                verdict=then.verdict, wanted=then.requested_command, command=then.command
+                verdict=then.verdict,
+                wanted=then.requested_command,
+                command=then.command,
+                rate=rate,
             )
             commands = commands.after(ruling, then.trigger, self._now)
             commands = commands.gone_out(then.commanded or self._now)

@@ -104,7 +104,7 @@ class State:
 
     @property
     def moving(self) -> bool:
-        """Whether the last command is another than the safe one."""
+        """Whether the last command is another than the safe one, or a position runs on."""
         return self.commands.moving(self.limits)
 
     @property

@@ -45,7 +45,7 @@ _OF = {
     'max_velocity': (_POSITION,),
     'max_acceleration': (_VELOCITY, _POSITION),
     'max_jerk': (None, _VELOCITY, _POSITION),
-    'max_deceleration': (None, _VELOCITY),
+    'max_deceleration': (None, _VELOCITY, _POSITION),
     'max_effort_rate': (_EFFORT,),
 }
 
@@ -161,17 +161,15 @@ def _limits(key: Reader, interface: Sequence[Interface]) -> dict[str, Any]:
                 break
         limits = tuple(math.inf if math.isnan(value) else value for value in values)
         found[name] = limits if min(limits, default=math.inf) < math.inf else ()
-    if _VELOCITY in interface:
-        usual_stop = found['max_acceleration'] or (math.inf,) * len(interface)
-        found['max_deceleration'] = tuple(
-            usual if declared == math.inf and one is _VELOCITY else declared
-            for declared, usual, one in zip(
-                found['max_deceleration'] or (math.inf,) * len(interface),
-                usual_stop,
-                interface,
-                strict=True,
-            )
-        )
+    declared, usual_stop = (
+        found[name] or (math.inf,) * len(interface)
+        for name in ('max_deceleration', 'max_acceleration')
+    )
+    stop = tuple(
+        usual if most == math.inf else most
+        for most, usual in zip(declared, usual_stop, strict=False)
+    )
+    found['max_deceleration'] = stop if min(stop, default=math.inf) < math.inf else ()
     return found
 
 

@@ -21,6 +21,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.gate.events import PublishersSeen
+from boundary_env_ros.errors import ContractError
+
 pytest.importorskip('ruckig')
 
 TICK, PERIOD = 0.02, 0.1
@@ -73,6 +77,10 @@ class Path:
     def run(self, wanted: float, ticks: int) -> None:
         """Ask once, and let the gate's timer run."""
         self._see(self.bench.send((wanted,)))
+        self.tick(ticks)
+
+    def tick(self, ticks: int) -> None:
+        """Let the gate's timer run."""
         for _ in range(ticks):
             self.bench.time.wait(TICK)
             self.bench.pulse()
@@ -81,6 +89,10 @@ class Path:
 
     now = Fraction(0)
 
+    def stop(self, needed: bool) -> None:
+        """Let there be a reason to stop, or none any more."""
+        self.bench.gate.apply(PublishersSeen(foreign_commands=needed, now=self.bench.time.now))
+
     def _see(self, decisions: Any) -> None:
         for decision in decisions:
             if self.now == self.times[-1]:
@@ -88,6 +100,12 @@ class Path:
             else:
                 self.times.append(self.now)
                 self.values += decision.command
+
+    @property
+    def speed(self) -> Fraction:
+        """The mean velocity of the last command."""
+        way = Fraction(self.values[-1]) - Fraction(self.values[-2])
+        return way / (self.times[-1] - self.times[-2])
 
     def most(self, order: int) -> float:
         """Return the greatest derivative of an order that what was sent must have had."""
@@ -148,3 +166,94 @@ def test_max_deceleration_brings_a_commanded_velocity_to_zero() -> None:
     falls = [was - now for was, now in pairwise(speeds)]
     assert max(falls) == pytest.approx(5.0 * TICK)
     assert min(falls) >= 0.0
+
+
+# Stops of a position ----------------------------------------------------------------------------
+
+RUNNING_ON: tuple[dict[str, float], ...] = (
+    {'max_velocity': 0.7, 'max_acceleration': 3.0},
+    {'max_velocity': 0.7, 'max_acceleration': 3.0, 'max_deceleration': 6.0},
+    {'max_velocity': 0.7, 'max_acceleration': 3.0, 'max_jerk': 40.0, 'max_deceleration': 5.0},
+)
+
+
+@pytest.mark.parametrize('keys', RUNNING_ON)
+@given(asked=_asked)
+def test_a_stopped_position_runs_on_to_rest_within_its_deceleration_and_never_back(
+    keys: dict[str, float], asked: list[tuple[float, int]]
+) -> None:
+    path, limit = Path(robot('position', **keys)), keys['max_acceleration']
+    for wanted, ticks in asked:
+        path.run(wanted, ticks)
+    begun, speed = len(path.values) - 1, abs(float(path.speed))
+    doubt = 0.5 * limit * float(path.times[-1] - path.times[-2])
+    path.stop(True)
+    path.tick(20)
+    slowest = keys.get('max_deceleration', limit)
+    stopped = path.values[begun:]
+    assert all(-1.0 <= value <= 1.0 for value in path.values)
+    assert path.most(1) <= keys['max_velocity'] * (1.0 + 1e-6)
+    assert path.most(2) <= max(limit, slowest) * (1.0 + 1e-6)
+    steps = [now - was for was, now in pairwise(stopped)]
+    assert min(steps) * max(steps) >= 0.0, 'turned back'
+    assert steps[-1] == 0.0
+    # What it did last was its velocity, but for what it may have gained or lost meanwhile.
+    way = abs(sum(steps))
+    assert way <= (speed + doubt) ** 2 / (2.0 * slowest) + 1e-9
+    assert way >= max(0.0, speed - doubt) ** 2 / (2.0 * slowest) - 1e-9
+
+
+@pytest.mark.parametrize('keys', RUNNING_ON[:2])
+@given(st.lists(st.tuples(st.floats(-1.5, 1.5), st.integers(1, 6), st.booleans()), max_size=8))
+def test_stops_that_come_and_go_leave_a_motion_within_its_limits(
+    keys: dict[str, float], asked: list[tuple[float, int, bool]]
+) -> None:
+    path = Path(robot('position', **keys))
+    for wanted, ticks, stopped in asked:
+        path.stop(stopped)
+        path.run(wanted, ticks)
+    assert all(-1.0 <= value <= 1.0 for value in path.values)
+    assert path.most(1) <= keys['max_velocity'] * (1.0 + 1e-6)
+    slowest = keys.get('max_deceleration', keys['max_acceleration'])
+    assert path.most(2) <= slowest * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize('keys', RUNNING_ON)
+def test_the_lease_ends_when_a_position_has_come_to_rest(keys: dict[str, float]) -> None:
+    bench = robot('position', **keys)
+    bench.wait(0.3, policy=(1.0,))
+    places = [d.command[0] for d in bench.finish() if d.command]
+    assert places == sorted(places)
+    assert len(places) > 2
+    assert bench.gate.state.commands.command is None
+
+
+def test_a_position_whose_driver_has_come_to_rest_is_held() -> None:
+    bench = robot('position', max_velocity=0.7, max_acceleration=3.0)
+    bench.wait(0.3, policy=(1.0,))
+    was = bench.command
+    bench.time.wait(PERIOD)
+    bench.pulse()
+    (stopped,) = (d for d in bench.press() if d.verdict is Verdict.STOPPED)
+    assert stopped.command == was
+
+
+def test_without_a_limit_on_its_acceleration_a_position_is_held_at_once() -> None:
+    bench = robot('position', max_velocity=0.7)
+    bench.wait(0.3, policy=(1.0,))
+    was = bench.command
+    assert {d.command for d in (*bench.press(), *bench.wait(0.3))} == {was}
+
+
+@pytest.mark.parametrize(
+    ('keys', 'expected'),
+    [
+        ({'max_acceleration': 3.0, 'max_deceleration': 2.0}, r'at least max_acceleration \(3\)'),
+        ({'max_deceleration': 2.0}, 'no max_deceleration without max_acceleration'),
+    ],
+)
+def test_a_position_brakes_at_least_as_well_as_it_accelerates(
+    keys: dict[str, float], expected: str
+) -> None:
+    with pytest.raises(ContractError, match=expected):
+        robot('position', max_velocity=0.7, **keys)

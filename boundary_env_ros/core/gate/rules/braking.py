@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput
@@ -15,16 +16,20 @@ def brake(limits: Limits, situation: RuleInput) -> Vector:
     """
     Return the next command of the stop profile: towards the safe one at the declared rate.
 
-    A position stays where it is; while that is not known, there is no command that is right, and
-    it is empty. Limits on acceleration and jerk do not hold for it. Where no command is in force
-    to brake from, a velocity or an effort is the safe one at once: a stop sends none that was not
+    A position :func:`runs on <run_on>`; while it is not known, no command is right, and it is
+    empty. Limits on acceleration and jerk do not hold for it. Where no command is in force to
+    brake from, a velocity or an effort is the safe one at once: a stop sends none that was not
     commanded, whatever the robot says that it does.
     """
     if situation.previous is None:
         return () if any(map(math.isnan, limits.safe)) else limits.safe
     command = [
-        previous if math.isnan(safe) else towards(previous, safe, stop * situation.time_step)
-        for previous, safe, stop in zip(situation.previous, limits.safe, limits.stop, strict=True)
+        run_on(limits, situation, i)[0]
+        if math.isnan(safe)
+        else towards(previous, safe, stop * situation.time_step)
+        for i, (previous, safe, stop) in enumerate(
+            zip(situation.previous, limits.safe, limits.stop, strict=True)
+        )
     ]
     if situation.seeded:
         for i in limits.speeds:
@@ -32,15 +37,42 @@ def brake(limits: Limits, situation: RuleInput) -> Vector:
     return tuple(command)
 
 
+def run_on(limits: Limits, situation: RuleInput, dimension: int) -> tuple[float, float]:
+    """
+    Return where a stop sends a position next, and the velocity (unit/s) that it has there.
+
+    Its velocity v falls by ``max_deceleration`` a to 0, so that it comes to rest v^2 / 2a further
+    on and never turns back. Without that limit, and where the last command is so old that the
+    driver has come to rest, it stays. The bounds of the contract end its way at once.
+    """
+    assert situation.previous is not None  # the caller knows where it is
+    was, step = situation.previous[dimension], situation.time_step
+    velocity = situation.previous_rate[dimension] if situation.previous_rate else 0.0
+    deceleration = limits.deceleration[dimension]
+    # The gate sends a command at least once a period as long as a profile moves; see its check.
+    rests = limits.pacing is not Pacing.LOCKSTEP and step >= limits.period
+    if rests or deceleration == math.inf:
+        return was, 0.0
+    left = math.copysign(max(0.0, abs(velocity) - deceleration * step), velocity)
+    seconds = min(step, abs(velocity) / deceleration)
+    after = was + 0.5 * (velocity + left) * seconds
+    low, high = limits.declared[dimension]
+    inside = min(max(after, min(low, was)), max(high, was))
+    return inside, left + 0.0 if inside == after else 0.0
+
+
 def safe_from(safe: Vector, where: Vector) -> Vector:
     """Return the safe command; a dimension that is safe where it is stays ``where`` it is."""
     return tuple(was if math.isnan(goal) else goal for was, goal in zip(where, safe, strict=True))
 
 
-def at_rest(limits: Limits, command: Vector) -> bool:
-    """Return whether a command is the safe one."""
+def at_rest(limits: Limits, command: Vector, rate: Vector) -> bool:
+    """Return whether a command is the safe one, and no position that runs on moves (unit/s)."""
     return all(
-        math.isnan(safe) or value == safe for value, safe in zip(command, limits.safe, strict=True)
+        limits.deceleration[i] == math.inf or not (rate and rate[i])
+        if math.isnan(safe)
+        else command[i] == safe
+        for i, safe in enumerate(limits.safe)
     )
 
 

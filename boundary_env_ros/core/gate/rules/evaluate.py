@@ -95,9 +95,9 @@ def _stopped(
 ) -> RuleOutput:
     command = brake(limits, situation)
     previous = situation.previous or command
-    rate, acceleration = start_anew(limits, previous, command, situation.time_step)
+    rate, acceleration = start_anew(limits, situation, command)
     idle = situation.deactivated and not situation.armed and situation.previous is not None
-    if idle and at_rest(limits, previous):
+    if idle and at_rest(limits, previous, situation.previous_rate):
         command = ()  # nothing to brake, and somebody may have moved the robot since
     return RuleOutput(
         verdict=Verdict.STOPPED,

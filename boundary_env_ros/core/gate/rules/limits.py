@@ -87,7 +87,9 @@ class Limits:
     What the rules need of a contract, flat over the dimensions of the command.
 
     ``needs`` holds, by name, every input that the rules or the seeding of the limits go by.
-    ``acceleration`` and ``jerk`` are infinite where there is no limit.
+    ``acceleration`` and ``jerk`` are infinite where there is no limit. ``stop`` is the greatest
+    first difference of a stop, unit/s, ``deceleration`` the second one of a position, unit/s^2;
+    infinite where it is held at once.
 
     The rest follows from the others: ``declared`` are the bounds of the contract, ``within`` the
     seconds in which the driver is told to go all the way to a command, infinite where it is not
@@ -107,6 +109,7 @@ class Limits:
     acceleration: Vector
     jerk: Vector
     stop: Vector
+    deceleration: Vector
     unit: tuple[str, ...]
     reject_beyond: tuple[bool, ...]
     safety: Safety
@@ -202,6 +205,7 @@ class Limits:
             acceleration=contract.flat('acceleration'),
             jerk=contract.flat('jerk'),
             stop=contract.flat('stop'),
+            deceleration=contract.flat('deceleration'),
             unit=contract.command_unit,
             reject_beyond=tuple(
                 group.out_of_bounds is OutOfBounds.REJECT and i not in group.rotation

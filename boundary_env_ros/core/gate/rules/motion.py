@@ -10,7 +10,7 @@ import math
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult
 from boundary_env_ros.core.gate.motion_profile import advance, MotionLimits, MotionState, settle
-from boundary_env_ros.core.gate.rules.braking import brake, towards
+from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
@@ -70,23 +70,43 @@ def brake_to(
     previous, step = situation.previous or safe, situation.time_step
     shaped = LimitedCommand(safe)
     for i, (was, after) in enumerate(zip(previous, brake(limits, situation), strict=True)):
-        if after != safe[i]:
+        if after == safe[i]:
+            continue
+        if math.isnan(limits.safe[i]):
+            shaped.limit(
+                'acceleration',
+                Reason.ACCELERATION_LIMIT,
+                i,
+                after,
+                value=abs(situation.previous_rate[i]) / max(step, _SHORTEST),
+                limit=limits.deceleration[i],
+                unit=f'{limits.unit[i]}/s^2',
+            )
+        else:
             _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
     command = tuple(shaped.values)
-    return command, tuple(shaped.results), *start_anew(limits, previous, command, step)
+    return command, tuple(shaped.results), *start_anew(limits, situation, command)
 
 
-def start_anew(
-    limits: Limits, previous: Vector, command: Vector, time_step: float
-) -> tuple[Vector, Vector]:
+def start_anew(limits: Limits, situation: RuleInput, command: Vector) -> tuple[Vector, Vector]:
     """
     Return where the commands are going after one that was on no profile: a stop, or a jump.
 
-    A profile begins again from rest there, since the commands before are none of its path: what
-    follows keeps the limits on its own.
+    A profile begins again there from rest, or from the velocity with which a position still runs
+    on, since the commands before are none of its path: what follows keeps the limits on its own.
     """
-    rate = rate_between(previous, command, time_step)
-    return tuple(0.0 if i in limits.profiled else value for i, value in enumerate(rate)), ()
+    previous = situation.previous
+    if previous is None or not command:
+        return (0.0,) * len(command), ()
+    rate = list(rate_between(previous, command, situation.time_step))
+    slowing = [0.0] * len(rate)
+    for i in limits.profiled:
+        rate[i] = run_on(limits, situation, i)[1] if math.isnan(limits.safe[i]) else 0.0
+        if rate[i] and limits.jerk[i] < math.inf:
+            # No more than can be taken back, by the limit on jerk, until it rests.
+            eased = min(math.sqrt(2.0 * limits.jerk[i] * abs(rate[i])), limits.acceleration[i])
+            slowing[i] = -math.copysign(eased, rate[i])
+    return tuple(rate), tuple(slowing) if any(slowing) else ()
 
 
 def rate_between(previous: Vector, command: Vector, time_step: float) -> Vector:

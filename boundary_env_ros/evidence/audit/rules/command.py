@@ -99,7 +99,11 @@ def _command_rate(link: Link) -> Found:
             f'within {number(seconds)} s of {number(was)}',
         )
         yield from outside(place, value, was - most, was + most, why)
-        if braked and abs(value - safe) > abs(was - safe) + ROUNDING:
+        if braked and limits.deceleration[i] < math.inf:
+            rate = decision.previous_rate[i] if decision.previous_rate else 0.0
+            least, most = sorted((was, was + rate * seconds))
+            yield from outside(place, value, least, most, why)
+        elif braked and abs(value - safe) > abs(was - safe) + ROUNDING:
             yield Mismatch(place, f'from {number(was)} towards {number(safe)}', number(value))
 
 

@@ -184,8 +184,10 @@ class AnyWorld:
     def measure(self, name: str, calm: bool) -> None:
         now, captured = self.time.now, self.time.stamp()
         if not name.startswith('feedback'):
+            # No values: a message that cannot be read.
+            values = (1.0,) if calm else ()
             self.decided(
-                self.gate.apply(Measured(name=name, values=(), captured=captured, now=now))
+                self.gate.apply(Measured(name=name, values=values, captured=captured, now=now))
             )
             return
         group = next(g for g in self.contract.action if name == f'feedback.{g.name}')

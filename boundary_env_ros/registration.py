@@ -4,7 +4,7 @@
 The shipped contracts as Gymnasium ids, from ``import boundary_env_ros`` on.
 
 Nodes and the command line import the package too, where Gymnasium may be missing and costs time.
-So it is not imported for this: whenever somebody does, the ids are there.
+So it is not imported for this: once it is, the ids are there.
 """
 
 from __future__ import annotations

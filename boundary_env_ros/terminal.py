@@ -3,7 +3,7 @@
 """
 What stands between all that the commands print and the terminal that shows it.
 
-A record is text that somebody else wrote: its strings may steer a terminal, turn the direction of
+A record is text from elsewhere: its strings may steer a terminal, turn the direction of
 a line around, or not be encodable at all.
 """
 

@@ -118,7 +118,7 @@ def whole(found: FoundEpisode) -> str:
             ('message', row.state.message or '-'),
         ),
         '',
-        'People say' if row.labels else 'Nobody has labelled it.',
+        'People say' if row.labels else 'It has no label.',
     ]
     counting = latest(row.labels)
     for label in row.labels:

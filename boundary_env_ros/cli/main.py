@@ -28,7 +28,7 @@ from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.terminal import printing
 
 INTERRUPTED = 130
-#: Exit code for an error that nobody foresaw (EX_SOFTWARE).
+#: Exit code for an unexpected error (EX_SOFTWARE).
 FAULT = 70
 #: Environment variable with which such an error ends with its traceback.
 TRACEBACK = 'BOUNDARY_ENV_TRACEBACK'

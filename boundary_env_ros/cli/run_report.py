@@ -49,7 +49,7 @@ def summary_of(contract: Contract, results: Sequence[EpisodeResult]) -> Summary:
 
 def _records(result: EpisodeResult) -> Iterator[object]:
     yield from result.transitions
-    # What somebody broke off says nothing of the policy; what it left by itself is a failure.
+    # An interrupted episode says nothing of the policy; one that it left by itself is a failure.
     if result.transitions and result.left not in ('', INTERRUPTED):
         last = result.transitions[-1]
         yield EpisodeStatus(
@@ -120,7 +120,7 @@ def table(contract: Contract, results: Sequence[EpisodeResult]) -> str:
     if others.of:
         rows += [
             ('other actions than recorded', str(others)),
-            ('  all else is what was recorded', 'the record answers nobody'),
+            ('  all else is what was recorded', 'the record does not react'),
         ]
     return '\n'.join([str(summary_of(contract, results)), '', *aligned(rows)])
 

@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What marks a transition that nobody recorded: it was made afterwards, from a bag of sensors.
+What marks a transition that was not recorded: it was made afterwards, from a bag of sensors.
 
 The marks stand in its diagnostics, under the keys :data:`IMPORTED`, :data:`DERIVED` and
-:data:`UNKNOWN`, so that whoever reads a single line of a data set sees them.
+:data:`UNKNOWN`, so that they are seen in a single line of a data set.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IMPORTED: Final = 'imported'
 #: Fields whose value was worked out afterwards, separated by commas.
 DERIVED: Final = 'derived'
 
-#: Fields that a message cannot leave out, and that nobody knows.
+#: Fields that a message cannot leave out, and that are unknown.
 UNKNOWN: Final = 'unknown'
 
 
@@ -61,7 +61,7 @@ def is_import(transition: Transition) -> bool:
 
 
 def is_unknown(transition: Transition, field: str) -> bool:
-    """Return whether an imported transition says that nobody knows one of its fields."""
+    """Return whether an imported transition says that one of its fields is unknown."""
     return field in _value(transition, UNKNOWN).split(',')
 
 

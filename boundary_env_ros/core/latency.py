@@ -120,7 +120,7 @@ def measure(
     Return the stages of a step from its instants.
 
     In realtime all stages are differences of the ROS clock, so that they add up exactly to the
-    reaction time; whoever wants them free of steps of the system clock has the steady readings in
+    reaction time; free of steps of the system clock are the steady readings in
     the instants. In lockstep see :data:`STEADY_IN_LOCKSTEP`.
 
     Parameters

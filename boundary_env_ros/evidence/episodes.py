@@ -3,8 +3,8 @@
 """
 The steps of a record, each with everything that the record says of it, sooner or later.
 
-What belongs to a step does not come at once: the evidence of its execution, what only an evaluator
-saw, and an ending that somebody else declared come as records of their own. Here they are put
+What belongs to a step does not come at once: the evidence of its execution, its privileged fields
+and an ending that another node declared come as records of their own. Here they are put
 together, for all who read episodes. The last few steps of each agent are held back for that, so
 memory does not grow with the record.
 """
@@ -34,7 +34,7 @@ from boundary_env_ros.storage.records import Entry, Unreadable
 #: Steps of an agent that are held back until what belongs to them has come.
 HELD = 256
 
-#: Evaluator's records of an agent that wait for the step that they are about.
+#: Records of privileged fields of an agent that wait for the step that they are about.
 EARLY = 16
 
 #: The stages of the latency that the evidence of the execution completes.
@@ -84,9 +84,9 @@ class Episode:
     first
         Its first transition that the record has.
     client
-        Who acted in it; empty if nobody is named.
+        The client that acted in it; empty if none is named.
     ending, truncated, declared_by
-        Its ending, as its last step has it or somebody else announced it; empty without one.
+        Its ending, as its last step has it or another node announced it; empty without one.
     judged
         Whether every step of it has a reward; an import may lack what its task needs.
     steps, total
@@ -165,7 +165,7 @@ class Step:
     log_time
         When the recorder had it, nanoseconds; 0 if that is not known.
     truth
-        What only an evaluator saw of it.
+        Its privileged fields.
     late
         Evidence of its execution that came after it had been closed.
     statuses

@@ -50,7 +50,7 @@ class Response:
         measurements: dead time, lag and the sensor's own delay together.
     latency, uncertainty
         The same, s, counted from the commands. A robot that is measured once a period, at the same
-        time after each command, answers within the period nobody knows when: the uncertainty is
+        time after each command, answers at an unknown time within the period: the uncertainty is
         half a period, and twice the standard error.
     settling
         Time after which ``SETTLED`` of a step of the command are there, s; NaN if never, or if

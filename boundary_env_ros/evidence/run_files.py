@@ -127,7 +127,7 @@ class Run:
         """
         Return the type of each topic that has messages; empty for what is no bag.
 
-        A topic of switches that nobody moved is there too: silence says something on it.
+        A topic of switches that did not move is there too: silence says something on it.
         """
         if self.is_lines:
             return {}

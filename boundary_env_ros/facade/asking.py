@@ -81,7 +81,7 @@ class AsksWorld:
         return stop
 
     def _listen(self) -> None:
-        """Have the world tell its events, once there is one and somebody who listens."""
+        """Have the world tell its events, once there is one and a callback."""
         if self._world is None or not self._callbacks:
             return
         listen = getattr(self._world, 'listen', None)

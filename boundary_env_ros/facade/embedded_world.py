@@ -473,7 +473,7 @@ class EmbeddedWorld:
             self._carry(boundary, boundary.environment.recorder_status(now))
             self._carry(boundary, boundary.environment.advanced(report, now))
             if boundary.state is EpisodeState.RESETTING:
-                # A step of the reset that waits has a deadline, which else nobody looked at.
+                # A step of the reset that waits has a deadline, which is looked at here alone.
                 self._carry(boundary, boundary.environment.watch(self._instant()))
 
 
@@ -491,7 +491,7 @@ def _check(contract: Contract) -> None:
         why = (
             'Each agent would wait for a time of its own.'
             if isinstance(step, WaitStep)
-            else 'It asks for somebody who is not there.'
+            else 'It asks for a person, and there is none.'
         )
         raise LinkError(
             f'episode.reset.procedure[{index}]: expected only '

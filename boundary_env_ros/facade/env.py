@@ -252,7 +252,7 @@ class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
         except errors.InvalidAction as error:
             raise InvalidAction(str(error)) from error
         except BaseException as error:
-            # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
+            # How far it went is unknown: Ctrl-C in a notebook, a process that was lost.
             self._running, self._broken = False, type(error).__name__
             raise
         transition = results[-1].transition
@@ -340,7 +340,7 @@ class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
         if self.render_mode != 'human' or self._last is None:
             return
         if self._window is None:
-            # In realtime the world itself sets the pace, and waits for nobody.
+            # In realtime the world itself sets the pace, and does not wait.
             lockstep = self.contract.pacing is Pacing.LOCKSTEP
             rate = self.metadata['render_fps'] if lockstep else None
             self._window = Window(self.contract.name, rate)

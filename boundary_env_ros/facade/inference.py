@@ -43,7 +43,7 @@ class Inference:
     contract
         The contract, for the shape of its actions.
     patience
-        Seconds after which nobody waits for an answer any longer.
+        Seconds after which an answer is not waited for any longer.
 
     """
 
@@ -66,7 +66,7 @@ class Inference:
                 continue
             try:
                 future.set_result(call())
-            except BaseException as error:  # noqa: BLE001 - whoever waits for it gets it
+            except BaseException as error:  # noqa: BLE001 - the caller that waits for it gets it
                 future.set_exception(error)
 
     def _later(self, call: Callable[[], Any]) -> Future[Any]:
@@ -94,7 +94,7 @@ class Inference:
 
     def warm_up(self, observation: Mapping[str, Array]) -> float:
         """
-        Ask for an action that nobody executes; return how many seconds it took.
+        Ask for an action that is not executed; return how many seconds it took.
 
         Raises
         ------

@@ -205,7 +205,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
     Every turn takes one period of the world. The agent whose turn it is acts, the gates of the
     others go on with what these asked for last, and each agent has an observation, a reward and a
     record of each of these steps. An agent whose episode has ended keeps its place in the order:
-    in its turn the world goes on, and nobody acts. It takes one more ``step``, with None.
+    in its turn the world goes on without an action. It takes one more ``step``, with None.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
         self._seen = {agent: self._observed(agent, each) for agent, each in begun.items()}
 
     def observe(self, agent: str) -> dict[str, Array]:
-        """Return the last observation of an agent, whoever's turn it is."""
+        """Return the last observation of an agent, in any turn."""
         return self._seen[agent]
 
     def step(self, action: Any) -> None:
@@ -317,7 +317,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
         return {**info, **{key: told[key] for key in _OF_THE_ACTION if key in told}}
 
     def _next(self, agent: str) -> str:
-        """Return whose turn it is now; the one that acted last if nobody's episode runs."""
+        """Return whose turn it is now; the one that acted last if no episode runs."""
         running = due(self.contract, self.last_results)
         return running[0] if running else agent
 

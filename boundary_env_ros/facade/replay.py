@@ -266,7 +266,7 @@ class AgentReplay:
         if self._differs(difference) and self._first_difference is None:
             self._first_difference = step
             if self._strict:
-                # Whoever goes on has to begin again.
+                # The caller has to begin again.
                 self._last = None
                 raise ReplayDiffers(
                     f'Another action than was recorded in step {step} of the episode '

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The episodes of a recorded run one after the other, for whoever goes through it again."""
+"""The episodes of a recorded run, one after the other."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def recorded_episodes(source: RecordSource, agent: str = '') -> Iterator[Recorde
         yield RecordedEpisode(index=index, reset=transition_of(begun), entry=begun, steps=steps)
         index += 1
         for _ in steps:
-            pass  # what nobody asked for
+            pass  # what was not asked for
         begun = following[0] if following else None
 
 

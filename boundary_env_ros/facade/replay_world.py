@@ -41,7 +41,7 @@ class ReplayWorld:
     blank_images
         Deliver black images where the record has none, instead of refusing it.
     client
-        Not used: nobody is asked.
+        Not used: a record has no client.
 
     Attributes
     ----------

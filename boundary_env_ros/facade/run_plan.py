@@ -49,7 +49,7 @@ class Plan:
     warm_up
         Inferences before the first episode.
     patience
-        Seconds after which nobody waits for an inference any longer.
+        Seconds after which an inference is not waited for any longer.
 
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.transition import Transition
 
-#: Why an episode was left that somebody broke off.
+#: Why an episode was left that was broken off.
 INTERRUPTED = 'interrupted'
 
 

@@ -210,7 +210,7 @@ class SharedEnv(AsksWorld):
         except errors.InvalidAction as error:
             raise InvalidAction(str(error)) from error
         except BaseException as error:
-            # Nobody knows how far it went: Ctrl-C in a notebook, a process that was lost.
+            # How far it went is unknown: Ctrl-C in a notebook, a process that was lost.
             self._broken = type(error).__name__
             raise
 

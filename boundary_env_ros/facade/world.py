@@ -61,7 +61,7 @@ class World(Protocol):
         ResetFailed
             If the world could not be reset; the message says what is missing.
         LinkTimeout
-            If somebody does not answer; the message names who.
+            If a node does not answer; the message names it.
 
         """
         ...
@@ -283,7 +283,7 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
     Parameters
     ----------
     name
-        Entry-point name: ``ros``, ``embedded``, ``replay`` or somebody else's.
+        Entry-point name: ``ros``, ``embedded``, ``replay`` or that of another package.
     loaded
         The contract.
     arguments

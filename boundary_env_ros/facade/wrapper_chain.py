@@ -4,7 +4,7 @@
 The wrappers around an environment, for its record.
 
 A result can depend on them: on how actions are rescaled, observations normalised, frames stacked.
-Nobody has to report them: whoever wraps an environment calls its ``reset`` and ``step`` out of
+They need not be reported: a wrapper calls the ``reset`` and ``step`` of its environment out of
 a ``reset`` or ``step`` of his own, so they stand on the stack of every call.
 """
 

@@ -52,7 +52,7 @@ from boundary_env_ros.storage.pixels import pixels_of
 #: What a client may want to be told of each result as it comes.
 OnResult = Callable[[StepResult], None]
 
-# Of each camera, also in the queue while nobody waits for them.
+# Of each camera, also in the queue while no call waits for them.
 _IMAGES_KEPT = 32
 
 # The longest that messages are let in without a look at what is waited for, s.

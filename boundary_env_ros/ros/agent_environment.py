@@ -40,7 +40,7 @@ from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
 from boundary_env_ros.ros.transforms import Transforms
 from boundary_env_ros.storage.task_check import fitting_task
 
-#: What an environment asks of somebody else than those who listen to its topics.
+#: What an environment asks of other nodes, beside what it publishes.
 Asked = ResetWorld | CallService | PublishMessage | AskPerson | SimStepRequest
 
 

@@ -433,7 +433,7 @@ class AgentServices:
         return self.world.ask(method, {'agent': self.agent, **arguments})
 
     def _static_model(self) -> dict[str, Any]:
-        """Return what of the world never changes; nothing, if nobody tells."""
+        """Return what of the world never changes; nothing, if it is unknown."""
         try:
             model: dict[str, Any] = self._ask('describe')['static_model']
         except LinkError:

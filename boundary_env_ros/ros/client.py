@@ -99,7 +99,7 @@ class BoundaryClient:
     Parameters
     ----------
     client
-        Name of this client in the record, and of its sessions; default: one that nobody else has.
+        Name of this client in the record, and of its sessions; default: a unique one.
     namespace
         Namespace of the services: that of the nodes, or with several agents that of the agent,
         ``'cart_a'``.
@@ -207,7 +207,7 @@ class BoundaryClient:
         Raises
         ------
         RequestRejected
-            If somebody else holds the episode (the message names who), or an argument is wrong.
+            If another client holds the episode (the message names it), or an argument is wrong.
         DigestMismatch
             If the nodes work under another contract.
         ResetFailed
@@ -322,7 +322,7 @@ class BoundaryClient:
         Parameters
         ----------
         episode_id
-            The episode; empty: the latest, whoever's it is.
+            The episode; empty: the latest, of any client.
 
         """
         return self._call(names.OBSERVE, timeout, agent=self._agent, episode_id=episode_id)
@@ -403,7 +403,7 @@ class BoundaryClient:
 
     def on(self, kind: EventKind | str | None, callback: Callback) -> Callable[[], None]:
         """
-        Call back with every event of a kind (None: of any), whoever's episode it is of.
+        Call back with every event of a kind (None: of any), of any client's episode.
 
         A word is the ``event_type`` of what a plugin pushes.
 
@@ -441,7 +441,7 @@ class BoundaryClient:
                     continue
                 try:
                     callback(event)
-                except Exception:  # noqa: BLE001 - somebody else's code must not end the events
+                except Exception:  # noqa: BLE001 - a user's code must not end the events
                     self._own.node.get_logger().error(
                         f'A callback of {event.kind.name} failed: {traceback.format_exc()}'
                     )
@@ -480,7 +480,7 @@ class BoundaryClient:
         while not (client.service_is_ready() and self._listener.get_publisher_count()):
             if time.monotonic() > deadline:
                 raise LinkTimeout(
-                    f'Nobody serves {client.srv_name} on ROS_DOMAIN_ID {self._own.domain_id} '
+                    f'No node serves {client.srv_name} on ROS_DOMAIN_ID {self._own.domain_id} '
                     f'(waited {self._startup_timeout:g} s). Start the node `policy_server`.'
                 )
             time.sleep(_LOOK)

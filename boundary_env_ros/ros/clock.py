@@ -58,7 +58,7 @@ class NodeClock:
         """
         Return ROS and steady time of one instant, ns.
 
-        Whoever loses the processor between the two readings reads again: the pair tells all who
+        If it loses the processor between the two readings, it reads again: the pair tells all who
         compare clocks how far they are apart.
         """
         for _ in range(_READINGS):

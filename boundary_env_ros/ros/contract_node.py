@@ -60,7 +60,7 @@ _LAST_WORD = 0.5
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
 RATE = 1000.0
 
-# Nobody latches a contract often.
+# A contract is latched rarely.
 _RATE_OF_CONTRACTS = 100.0
 
 # Nodes whose contract is remembered, and s in which the foreign one of each is logged once.
@@ -399,7 +399,7 @@ class ContractNode(LifecycleNode):
         """Let go of what :meth:`configure` made."""
 
     def _of_this_state_only(self, change: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Refuse what is no transition of the present state, whoever asks for it."""
+        """Refuse what is no transition of the present state."""
 
         def checked(request: Any, response: Any) -> Any:
             machine = self._state_machine
@@ -437,7 +437,7 @@ class ContractNode(LifecycleNode):
 
     @_reported
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Act, unless somebody in the namespace works under another contract."""
+        """Act, unless a node in the namespace works under another contract."""
         self._forget_gone_peers()
         others = {n: d for n, d in self._peers.items() if d != self.loaded.digest}
         if others:
@@ -658,7 +658,7 @@ def run(
         # Of `nohup` a SIGHUP that is to be ignored stays so.
         if number is not signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, end)
-    # Not rclpy's handlers: they close the context at once, and nobody could be told of the end.
+    # Not rclpy's handlers: they close the context at once, and no node could be told of the end.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = make()
     runner = executor()

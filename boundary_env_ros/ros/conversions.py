@@ -199,7 +199,7 @@ def _plain_class(type_name: str, definition: str) -> type:
         for each in definitions[name]:
             of: Any = hint(each)
             if each.type not in PRIMITIVES:
-                # Nobody changes it: one for all.
+                # It is never changed: one for all.
                 empty_one: Any = () if each.array else of()
                 default: Any = field(default_factory=partial(_same, empty_one))
             else:
@@ -241,7 +241,7 @@ def header_stamp(kind: Any) -> Callable[[bytes], int | None]:
 
     def read(data: bytes) -> int | None:
         if len(data) < _STAMPED:
-            return None  # no message, as whoever decodes it will find
+            return None  # no message, as the decoder will find
         # The second byte says of the rest whether it is little-endian (CDR).
         seconds, nanoseconds = unpack_from('<iI' if data[1] & 1 else '>iI', data, 4)
         return int(seconds * NANOSECONDS + nanoseconds) or None

@@ -79,7 +79,7 @@ def main(
     seed
         Seed of the first episode.
     domain_id
-        ROS domain; None: one that nobody uses.
+        ROS domain; None: one that is not in use.
 
     """
     place = new_run(run, 'demo')

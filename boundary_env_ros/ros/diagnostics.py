@@ -82,7 +82,7 @@ def of_gate(
     level, message = _summary(status)
     values = {
         'state': status.state.name,
-        'holder': status.holder or 'nobody',
+        'holder': status.holder or 'none',
         'episode': status.episode_id or 'none',
         'teleoperated': status.teleoperated,
         'foreign publishers': status.foreign_publishers,
@@ -107,7 +107,7 @@ def of_gate(
 
 def _summary(status: GateStatus) -> tuple[bytes, str]:
     if status.foreign_publishers:
-        return ERROR, 'somebody else publishes commands, which pass no gate'
+        return ERROR, 'another node publishes commands, which pass no gate'
     message = _WORDS[status.state]
     if status.state is GateState.EMERGENCY_STOPPED:
         return ERROR, message

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Finding a ROS domain that nobody on this machine uses."""
+"""Finding a ROS domain that is not in use on this machine."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ class _GraphWatch:
                     continue
                 if key not in self._observers:
                     self._observers[key] = TopicObserver(name, kind, self._types)
-                # Where nobody publishes there is nothing to listen to, but may be a driver.
+                # A topic without a publisher has no messages, but may have a driver.
                 if key not in self._subscriptions and self._node.count_publishers(name):
                     self._subscribe(name, kind)
             self._count(name)

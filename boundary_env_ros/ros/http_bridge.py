@@ -4,7 +4,7 @@
 ``boundary-env serve``: the services of an environment over HTTP and WebSocket.
 
 The bridge keeps nothing: it is one more client of ``policy_server`` and gate, whose rules hold for
-whoever comes through it.
+its clients.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _error(code: ResultCode, message: str) -> Json:
 
 class Bridge:
     """
-    Passes calls on to the services of one environment, and events to whoever listens.
+    Passes calls on to the services of one environment, and events to its clients.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ class Bridge:
         while not client.service_is_ready():
             if time.monotonic() > until:
                 raise LinkTimeout(
-                    f'Nobody serves {client.srv_name} (waited {limit:g} s). Start the nodes with '
+                    f'No node serves {client.srv_name} (waited {limit:g} s). Start the nodes with '
                     '`boundary-env up CONTRACT --services`.'
                 )
             time.sleep(0.05)

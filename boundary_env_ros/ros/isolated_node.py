@@ -21,7 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.executors import let_in
 
-# Messages of one topic that are let in at once: a flood keeps nobody waiting.
+# Messages of one topic that are let in at once: a flood does not keep others waiting.
 _MOST = 1000
 
 # The ports of a greater one would be too high (DDSI-RTPS 9.6.1.1).
@@ -74,7 +74,7 @@ class IsolatedNode:
         self._spinning = threading.RLock()
         with ExitStack() as made:
             self.context = _context(domain_id)
-            # It may have been shut down by somebody else already.
+            # It may have been shut down already.
             made.callback(self.context.try_shutdown)
             _check_domain(self.domain_id)
             if unique:

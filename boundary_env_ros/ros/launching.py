@@ -172,7 +172,7 @@ class Boundary(Action):
     ----------
     robot
         The node that is the robot, ``simulated_robot`` or ``gazebo_bridge``; empty: the drivers of
-        the robot are somebody else's.
+        the robot are started elsewhere.
 
     """
 

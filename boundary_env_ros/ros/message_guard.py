@@ -3,7 +3,7 @@
 """
 What arrives from outside: whatever a message, a request or a parameter holds, the node lives on.
 
-Whoever is in the domain may send on any topic and call any service, as often as it likes. What
+Any node in the domain may send on any topic and call any service, as often as it likes. What
 cannot be read is refused, counted and logged now and then; so is what exceeds a budget.
 """
 

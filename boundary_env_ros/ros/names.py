@@ -44,7 +44,7 @@ CLOSE = 'policy_server/close'
 
 
 def profile(depth: int, *, reliable: bool, latched: bool = False) -> QoSProfile:
-    """Return a QoS that keeps the last messages, latched ones also for whoever comes later."""
+    """Return a QoS that keeps the last messages, latched ones also for late subscribers."""
     return QoSProfile(
         history=HistoryPolicy.KEEP_LAST,
         depth=depth,
@@ -56,10 +56,10 @@ def profile(depth: int, *, reliable: bool, latched: bool = False) -> QoSProfile:
 #: Nothing is lost: requests, decisions, transitions and all that is recorded.
 RECORD = profile(1000, reliable=True)
 
-#: The last one matters, also to whoever comes later.
+#: The last one matters, also to late subscribers.
 LATCHED = profile(1, reliable=True, latched=True)
 
-#: For whoever listens to latched messages of several nodes on one topic.
+#: For subscribers of latched messages of several nodes on one topic.
 LATCHED_MANY = profile(50, reliable=True, latched=True)
 
 #: Only the newest command may ever reach a robot.

@@ -85,14 +85,14 @@ def attend(
     say: Callable[[str], None],
 ) -> int:
     """
-    Ask whoever sits at the terminal, until SIGINT.
+    Ask the person at the terminal, until SIGINT.
 
     Parameters
     ----------
     user
         Name of the person, for the record.
     yes
-        Ask nobody: whatever a reset asks for is done already.
+        Ask no one: whatever a reset asks for is done already.
     label
         Ask for a label after each episode, too.
     namespace, domain_id
@@ -117,7 +117,7 @@ def attend(
     """
     if not (yes and not label) and not sys.stdin.isatty():
         raise BoundaryError(
-            'The input is not a terminal, and so nobody can be asked. '
+            'The input is not a terminal, so no person can be asked. '
             'Run it in a terminal, or with --yes for a script.'
         )
     with IsolatedNode(
@@ -330,7 +330,7 @@ class _Terminal:
         deadline = time.monotonic() + _ANSWER
         while not client.service_is_ready():
             if time.monotonic() > deadline:
-                return f'nobody serves {client.srv_name} (waited {_ANSWER:g} s).'
+                return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
             self._spin()
         answer = ask(client, request, until=deadline, wait=spinning(self._spin))
         if answer is None:
@@ -350,5 +350,5 @@ def _line() -> str | None:
         return None
     line = sys.stdin.readline()
     if not line:
-        raise BoundaryError('The terminal was closed, and so nobody can be asked.')
+        raise BoundaryError('The terminal was closed, so no person can be asked.')
     return line

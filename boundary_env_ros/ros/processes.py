@@ -97,7 +97,7 @@ def boundary_nodes(
     run
         Folder of the record; None: there is no recorder.
     robot
-        The node that is the robot, ``simulated_robot``; empty: its drivers are somebody else's.
+        The node that is the robot, ``simulated_robot``; empty: its drivers are started elsewhere.
     services
         Whether the conversation is served to any ROS client.
 
@@ -114,7 +114,7 @@ def boundary_nodes(
 
 def isolated_environment(domain_id: int) -> dict[str, str]:
     """
-    Return the variables under which nodes of one machine find each other and nobody else.
+    Return the variables under which nodes of one machine find each other alone.
 
     With Fast DDS messages go over UDP on the loopback: shared memory would leave files behind when
     a process is killed. Its profile must not be mixed with a discovery range, which would bring
@@ -320,13 +320,13 @@ def running(
         The nodes, in the order in which they are configured and activated; they are stopped in the
         opposite order.
     domain_id
-        ROS domain, which nobody else should use.
+        ROS domain, which should have no other nodes.
     logs
         Folder for their output, one file each.
     timeout
         Seconds for all of them to become active.
     isolated
-        Whether they find nobody on other machines, and end when this process dies. Neither is for
+        Whether they find none on other machines, and end when this process dies. Neither is for
         the nodes of a robot.
 
     Yields

@@ -65,9 +65,9 @@ class RecordedTopic:
     name, type
         Fully qualified name, and type.
     latched
-        Whether its publishers keep their last message for whoever comes later.
+        Whether its publishers keep their last message for late subscribers.
     foreign
-        Whether it belongs to somebody else, who may offer less than is asked for.
+        Whether it is another package's, which may offer less than is asked for.
     numbered
         Whether its messages have numbers of their own, by which a gap is found.
     depth
@@ -120,7 +120,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
 @dataclass(frozen=True, slots=True)
 class RawMessage:
     """
-    A message that nobody has looked into.
+    A message that is not decoded.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class RawSubscriptions:
     Subscriptions to the bytes of all messages of some topics.
 
     They are looked at by :meth:`take`, not called back, nor do they wake the executor. What that
-    spends on each message is many times what it takes to write it, and nobody waits for a
+    spends on each message is many times what it takes to write it, and no node waits for a
     recorder: the middleware notes when a message came.
 
     They ask for reliable delivery, so that what publishers repeat is not lost. A foreign publisher

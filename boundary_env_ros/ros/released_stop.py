@@ -15,7 +15,7 @@ _BEATS = 4.0
 
 class ReleasedStop:
     """
-    Publishes, latched, that nobody presses the emergency stop of any agent.
+    Publishes, latched, that no emergency stop of any agent is pressed.
 
     A person may press on the same topic: what was pressed stays latched in the gate.
 

@@ -34,7 +34,7 @@ _LOOK = 0.2
 _PATIENCE = 60.0
 #: For the environment to end an episode, s.
 _ENDING = 5.0
-#: What a node logs that concerns whoever sits at the terminal.
+#: What a node logs that concerns the person at the terminal.
 _GRAVE = ('[WARN]', '[ERROR]', '[FATAL]')
 
 
@@ -161,7 +161,7 @@ def _watch(
                         f'{process.last_words()}'
                     )
         except KeyboardInterrupt:
-            # Before anything else, so that whoever steps learns at once, and why.
+            # Before anything else, so that the caller of step learns at once, and why.
             under_way = states.under_way
             if under_way:
                 show.say(

@@ -276,7 +276,7 @@ class RosWorld:
         """
         Return those of the waiting that the others have to wait for.
 
-        In realtime an agent without a decision of its gate makes nobody late: as many ticks have
+        In realtime an agent without a decision of its gate delays no other: as many ticks have
         closed a step of it as one of those that are done, and it is returned with these.
         """
         if self._contract.pacing is Pacing.LOCKSTEP:
@@ -300,7 +300,7 @@ class RosWorld:
         Raises
         ------
         RequestRejected
-            If nobody answers that.
+            If no node answers that.
         LinkTimeout
             If no answer comes.
 
@@ -376,14 +376,14 @@ def ask_world(
     Raises
     ------
     RequestRejected
-        If nobody answers that.
+        If no node answers that.
     LinkTimeout
         If no answer comes.
 
     """
     if not client.service_is_ready():
         raise RequestRejected(
-            f'Nobody can be asked for {method!r} (expected the node {SIMULATED}, with a plugin, '
+            f'No node answers {method!r} (expected the node {SIMULATED}, with a plugin, '
             f'got no service {client.srv_name}).',
             ResultCode.UNSUPPORTED,
         )

@@ -4,5 +4,5 @@
 Simulated robots as plain objects that know time only as an argument.
 
 ``warehouse_cart.WarehouseCart`` is the cart, ``door_arm.arm.DoorArm`` the arm that opens a door;
-``engine`` imports MuJoCo, and hands it to nobody but the two ``physics``.
+``engine`` imports MuJoCo, for the two ``physics`` alone.
 """

@@ -73,7 +73,7 @@ class BodyState:
         return math.atan2(self.rotation[1, 0], self.rotation[0, 0])
 
     def truth(self) -> TruthReading:
-        """Return what an evaluator may know: planar pose and velocity, exact."""
+        """Return the privileged truth: planar pose and velocity, exact."""
         linear, lateral, _ = (self.rotation.T @ self.velocity).tolist()
         return TruthReading(
             x=float(self.position[0]),

@@ -4,7 +4,7 @@
 The cart's motor driver: from velocity commands to set speeds of the wheels.
 
 It has what real drivers have: a delay before a command works, limits of its own, and a timeout
-after which it brakes because nobody speaks any more.
+after which it brakes because no commands come any more.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Baseline:
     info
         What else the policy is told of the reset, JSON; of several agents by agent.
     static_model
-        What of the world never changes (a map, masses, rules), JSON, for whoever asks.
+        What of the world never changes (a map, masses, rules), JSON.
 
     """
 
@@ -150,10 +150,10 @@ class EnvironmentPlugin(ABC):
 
     It is made without arguments, in its own process. Whatever a method raises ends the episode as
     ``simulation_failed`` with the words of the error; in a reset, as ``reset_failed``. What the
-    optional methods raise is told to whoever asked, and ends nothing.
+    optional methods raise is told to the caller, and ends nothing.
     """
 
-    #: Methods that a plugin may leave out; whoever asks for one is told that it cannot.
+    #: Methods that a plugin may leave out; a caller of one is told so.
     OPTIONAL: ClassVar[tuple[str, ...]] = ('check', 'affordances', 'plan', 'render', 'save')
 
     #: Sends an event; set by the process that the plugin runs in.

@@ -4,7 +4,7 @@
 The process of a plugin: it makes the plugin, and answers one call after the other.
 
 Events that the plugin pushes go between the answers, as soon as they are there. The process ends
-when it is told to, or when whoever started it is gone.
+when it is told to, or when its parent process is gone.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class PluginProcess:
                 stdin=subprocess.DEVNULL,
                 # What a plugin prints is no answer of the program that runs it.
                 stdout=2,
-                # Ctrl-C is for whoever runs the robot, and closes it in order.
+                # Ctrl-C is for the parent, which closes it in order.
                 start_new_session=True,
             )
         self._connection = ours

@@ -383,7 +383,7 @@ class PluginRobot:
                 self._state[agent] = SUCCEEDED if _is_so(update.success, agent) else ENDED
 
     def _applied(self, at: int) -> dict[str, Vector]:
-        """Return the set-point of each actuator: the safe one, if nobody speaks any more."""
+        """Return the set-point of each actuator: the safe one, if no commands come any more."""
         return {topic: _obeyed(setpoint, at) for topic, setpoint in self._setpoints.items()}
 
     def _understood(self, call: str, read: Callable[[Plain], T], answer: Plain) -> T:
@@ -569,7 +569,7 @@ def _is_so(agents: bool | Collection[str], agent: str) -> bool:
 
 
 def _at_rest(group: ActionSpec) -> Vector:
-    """Return the safe command; 0 for a dimension that is to hold what nobody has told it yet."""
+    """Return the safe command; 0 for a dimension that is to hold what it was not told yet."""
     return tuple(0.0 if math.isnan(value) else value for value in group.safe)
 
 

@@ -227,7 +227,7 @@ class WrenchReading:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthReading:
     """
-    True pose of base_link in the hall and its true velocity, for the evaluator only.
+    True pose of base_link in the hall and its true velocity; privileged.
 
     Attributes
     ----------
@@ -284,7 +284,7 @@ Payload: TypeAlias = (
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Reading:
     """
-    One reading on its way from a sensor to whoever listens.
+    One reading on its way from a sensor to its subscribers.
 
     Attributes
     ----------
@@ -297,7 +297,7 @@ class Reading:
     sequence
         Counts the sensor's captures since the reset, dropped ones included, from 0.
     payload
-        What was measured; None if the reading was dropped, so that nobody can use it by mistake.
+        What was measured; None if the reading was dropped, so that it cannot be used by mistake.
 
     """
 

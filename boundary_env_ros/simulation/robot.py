@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What a simulated robot is to whoever runs it, and how an installed one is found.
+The interface of a simulated robot, and how an installed one is found.
 
 The ROS node and the embedded world drive the same object, so both worlds have the same robot.
 """

@@ -17,8 +17,8 @@ def open_draft(path: Path) -> BinaryIO:
     """
     Open a new file that takes the place of another later.
 
-    What has its name goes away: what a run that was ended left, or a link in a folder of somebody
-    else, through which a file elsewhere would be overwritten.
+    What has its name goes away: what a run that was ended left, or a link in a folder of another
+    user, through which a file elsewhere would be overwritten.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def open_draft(path: Path) -> BinaryIO:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """
-    Write a file whole: whoever opens it, after a power loss too, finds the old or the new one.
+    Write a file whole: a reader, after a power loss too, finds the old or the new one.
 
     Raises
     ------

@@ -32,7 +32,7 @@ _OF_TYPE = frozenset(
     ]
 )  # fmt: skip
 
-#: Units that somebody may expect to be converted.
+#: Units that a user may expect to be converted.
 _NOT_SI = frozenset(['deg', 'deg/s', 'degree', 'degrees', 'mm', 'mm/s', 'cm', 'cm/s', 'rpm'])
 
 
@@ -143,7 +143,7 @@ def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
 
 
 def _on_trust(loaded: LoadedContract) -> Iterator[str]:
-    """Yield which timeouts of drivers nobody measures, though the gate could."""
+    """Yield which timeouts of drivers are not measured, though the gate could."""
     if loaded.contract.pacing is Pacing.LOCKSTEP:
         return  # The world stands still between two commands: no driver's time runs out.
     for group in loaded.contract.action:

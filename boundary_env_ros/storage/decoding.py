@@ -36,7 +36,7 @@ def definition_text(channel: Channel) -> str:
     Raises
     ------
     RecordError
-        If it has none and nobody here knows the type, or its IDL cannot be read.
+        If it has none and the type is unknown here, or its IDL cannot be read.
 
     """
     if channel.definition_encoding == MSG:
@@ -68,7 +68,7 @@ def readable(channel: Channel) -> str:
     Raises
     ------
     RecordError
-        If they are not in CDR, or nobody knows what they are.
+        If they are not in CDR, or their type is unknown.
 
     """
     try:
@@ -89,7 +89,7 @@ def message_decoder(channel: Channel) -> MessageDecoder:
     Return a function that decodes the messages of a channel, as records if their class is given.
 
     It raises :class:`~boundary_env_ros.errors.RecordError` for what is no such message, or has a
-    definition that nobody can read.
+    definition that cannot be read.
     """
 
     @cache

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the disk says, and what it means for whoever records."""
+"""What the disk says, and what it means for a recording."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_free_space(place: Path, least: int, way_out: str) -> None:
     try:
         free = shutil.disk_usage(place).free if least else 0
     except OSError:
-        return  # Whoever writes will hear of it.
+        return  # The next write will fail.
     if free < least:
         raise RecordError(
             f'The disk is almost full (expected at least {least / _MEGABYTE:.1f} MB free for '

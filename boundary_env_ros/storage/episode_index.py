@@ -155,7 +155,7 @@ class EpisodeIndex:
     rows
         The episodes, in the order in which they were begun.
     changed
-        Those that are new or other than they were; whoever writes them down clears it.
+        Those that are new or other than they were; cleared when they are written down.
 
     """
 
@@ -221,7 +221,7 @@ class EpisodeIndex:
                 f'Episode {row.episode_id} has ended already (expected '
                 f'{row.ending_kind} ({row.ending}, declared by {row.declared_by}), got '
                 f'{status.state.name} ({status.ending or "no ending"}, declared by '
-                f'{status.declared_by or "nobody"})). The first ending stands in the index; the '
+                f'{status.declared_by or "no node"})). The first ending stands in the index; the '
                 'records have all of them.'
             )
         self._put(

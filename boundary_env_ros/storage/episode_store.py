@@ -42,7 +42,7 @@ T = TypeVar('T')
 
 SCHEMA_VERSION: Final = 3
 
-#: Marks a file as ours ("BErE"), so that somebody else's database is never written to.
+#: Marks a file as ours ("BErE"), so that another database is never written to.
 APPLICATION_ID: Final = 0x42457245
 
 TABLES = (
@@ -151,7 +151,7 @@ class EpisodeStore(ABC):
 
     @abstractmethod
     def label(self, label: EpisodeLabel, *, now: int) -> bool:
-        """Add what somebody says of an episode; return whether it is new."""
+        """Add what a person says of an episode; return whether it is new."""
 
     @abstractmethod
     def keep_state(self, saved: SavedState, *, now: int) -> None:
@@ -246,7 +246,7 @@ class SQLiteEpisodeStore(EpisodeStore):
         path
             The file.
         to_label
-            Open it for :meth:`label` too; whoever writes it meanwhile is not disturbed.
+            Open it for :meth:`label` too; a recorder that writes it meanwhile is not disturbed.
 
         Raises
         ------
@@ -292,7 +292,7 @@ class SQLiteEpisodeStore(EpisodeStore):
 
     def label(self, label: EpisodeLabel, *, now: int) -> bool:
         """
-        Add what somebody says of an episode.
+        Add what a person says of an episode.
 
         It changes nothing of the row of the episode. The same label again is passed over.
 
@@ -425,7 +425,7 @@ class SQLiteEpisodeStore(EpisodeStore):
 
     def descriptor(self) -> int:
         """
-        Return a file descriptor for whoever waits until the last calls are on the disk.
+        Return a file descriptor with which to wait until the last calls are on the disk.
 
         That of the log of the database: to open and close the database itself would take away
         the locks that SQLite has on it.
@@ -449,7 +449,7 @@ class SQLiteEpisodeStore(EpisodeStore):
                 if self._writable:
                     self._connection.execute('PRAGMA journal_mode = DELETE')
             except sqlite3.OperationalError:
-                pass  # Somebody reads it just now; it stays in WAL mode, which is as good.
+                pass  # It is being read just now; it stays in WAL mode, which is as good.
             finally:
                 self._connection.close()
 

@@ -36,7 +36,7 @@ def known_definition(type_name: str) -> tuple[str, str]:
     Raises
     ------
     RecordError
-        If nobody here knows it.
+        If it is unknown here.
 
     """
     try:
@@ -70,7 +70,7 @@ def jazzy() -> Any:
 
 
 def known_hash(type_name: str, text: str) -> str:
-    """Return the hash of a type by its definition; empty if nobody here knows just that one."""
+    """Return the hash of a type by its definition; empty if just that one is unknown here."""
     try:
         known, type_hash = known_definition(type_name)
         same = parse_definition(type_name, known) == parse_definition(type_name, text)

@@ -179,7 +179,7 @@ class McapFile:
         self.saved_bytes = self._file.position
 
     def descriptor(self) -> int:
-        """Return a file descriptor of its own, for whoever waits for the disk and closes it."""
+        """Return a file descriptor with which to wait for the disk; the caller closes it."""
         return os.dup(self._file.raw.fileno())
 
     def cut_off(self) -> None:

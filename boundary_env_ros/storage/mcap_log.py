@@ -115,7 +115,7 @@ class McapLog:
         self._counts: dict[str, int] = {}
         self._complete_bytes = 0
         self._unsynced: list[int] = []
-        # Links of the chain, and messages that a split repeated: nobody gave them to `write`.
+        # Links of the chain, and messages that a split repeated: they did not come by `write`.
         self._added = 0
         self._metadata_changed = False
         self._closed = False
@@ -415,7 +415,7 @@ class McapLog:
         """
         self._file.finish(self._metadata([self._file.description], self._file.count))
         if len(self._unsynced) >= _MOST_UNSYNCED:
-            # Nobody syncs.
+            # It is never synced.
             _sync([self._unsynced.pop(0)])
         self._unsynced.append(self._file.descriptor())
         done, self._file = self._file, self._open(len(self._complete) + 1)
@@ -452,7 +452,7 @@ class McapLog:
         )
 
     def _write_metadata(self, *, finished: bool) -> None:
-        """Describe the bag; of a file that is not complete nobody knows yet what is in it."""
+        """Describe the bag; of a file that is not complete the contents are not known yet."""
         present = self._file.description if finished else BagFile(name=self.path.name)
 
         def count(topic: str) -> int:

@@ -69,7 +69,7 @@ class Repair:
     unreadable
         Bytes at its end that nothing could be made of.
     torn
-        Whether its end is missing: nobody knows what its writer had still to say.
+        Whether its end is missing: what its writer had still to say is unknown.
     tear
         Where and why it ended, and what was damaged before.
 

@@ -126,7 +126,7 @@ class McapScan:
     tear
         Where and why the file ends before its end; empty if it is whole. An unfinished file has
         one from the start, and after it was read through it is exact. One that was recovered has
-        that of the file that it was made of: nobody knows what its writer had still to say.
+        that of the file that it was made of: what its writer had still to say is unknown.
     holes
         The log times between which messages were damaged, nanoseconds, as its recovery says.
     summary_start
@@ -281,7 +281,7 @@ class McapScan:
                     self.tear = f'{said["tear"]}; the rest was recovered'
                     self.holes = _holes(said['holes'])
         except (BrokenError, KeyError, OverflowError, ValueError):
-            pass  # Whoever reads the summary or the messages hears of it.
+            pass  # Reading the summary or the messages will fail.
         except OSError as error:
             raise _unreadable(self.path, error) from error
 
@@ -454,7 +454,7 @@ def body_of(file: BinaryIO, offset: int, opcode: int, length: int) -> bytes:
 
 
 class _Content(BytesIO):
-    """The content of a record, of which nobody is given less than was asked for."""
+    """The content of a record, which never returns less than was asked for."""
 
     def __init__(self, body: bytes) -> None:
         super().__init__(body)

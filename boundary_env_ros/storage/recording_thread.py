@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A run that is written by a thread of its own, so that a slow disk keeps nobody waiting.
+A run that is written by a thread of its own, so that no caller waits for a slow disk.
 
 What comes is put in a queue that is bounded in bytes. When it is full, messages of others
 (sensors, commands) are dropped, and each is counted; the records of the boundary itself have as
@@ -316,7 +316,7 @@ class RecordingThread:
     def _give_up_queue(self) -> None:
         """Count what was not written when the recording came to its end."""
         with self._changed:
-            # Nobody looks at the queue any more.
+            # The queue is not read any more.
             self._stopping = True
             unwritten = sum(1 for _, size, _ in self._queue if size)
             self._queue.clear()

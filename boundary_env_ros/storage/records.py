@@ -307,7 +307,7 @@ class RecordSource(ABC):
         Raises
         ------
         RecordError
-            If there is none: whoever asks for them has the wrong bag.
+            If there is none: it is the wrong bag.
 
         """
         none = True

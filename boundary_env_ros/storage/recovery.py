@@ -78,7 +78,7 @@ def recover(path: Path, progress: Progress = lambda what, done, total: None) -> 
     Raises
     ------
     RecordError
-        If there is nothing to recover at the path, somebody still writes it, or the new files
+        If there is nothing to recover at the path, it is still being written, or the new files
         cannot be written; what is there then is as it was.
 
     """
@@ -262,7 +262,7 @@ class _Work:
         if unended:
             self._lost.append(
                 f'the ending of {unended} {"episode" if unended == 1 else "episodes"}, which '
-                'nobody declared'
+                'no node declared'
             )
 
 

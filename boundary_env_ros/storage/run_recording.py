@@ -73,7 +73,7 @@ class RunRecording:
     Writes the files of one run.
 
     For one thread at a time, but its figures and :meth:`notices` may be looked at from another. A
-    write that fails leaves what was written before readable; whoever gets its error calls
+    write that fails leaves what was written before readable; the caller then calls
     :meth:`close` and records no more.
 
     Parameters
@@ -86,7 +86,7 @@ class RunRecording:
         Definition and hash of each message type that may come, as
         :func:`boundary_env_ros.storage.definitions.definition_of` returns them.
     recorder
-        Name of whoever records, who signs the ending of an episode whose environment died.
+        Name of the recording node, which declares the ending of an episode whose environment died.
     custom_data
         Anything else to keep in the metadata of the bag.
     ros_distro
@@ -195,7 +195,7 @@ class RunRecording:
         return any(watch.episode_runs for watch in self._watches.values())
 
     def notices(self) -> Sequence[str]:
-        """Return what somebody should know though the recording goes on; each once."""
+        """Return what an operator should know though the recording goes on; each once."""
         notices = []
         while self._notices:
             notices.append(self._notices.popleft())
@@ -327,7 +327,7 @@ class RunRecording:
         self, episode_id: str, verdict: int, user: str, note: str, now: ClockReading
     ) -> tuple[EpisodeLabel, ...]:
         """
-        Put into the index what somebody says of an episode.
+        Put into the index what a person says of an episode.
 
         Parameters
         ----------

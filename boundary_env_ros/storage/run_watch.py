@@ -91,7 +91,7 @@ class EnvironmentWatch:
         Return the ending of an episode whose environment is lost, once; else None.
 
         To be called several times within the patience. A longer time without a call is no silence
-        of the environment: whoever was stopped itself has heard nobody.
+        of the environment: a process that was stopped itself has heard nothing.
         """
         usual = self._patience // 4
         if self._looked is not None:

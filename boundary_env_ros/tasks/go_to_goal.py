@@ -29,7 +29,7 @@ class GoToGoal:
 
     The reward is the progress towards the goal, as the robot's own pose shows it, less a cost of
     time and of turning. The task ends in ``success`` when the observed position is within
-    ``radius`` of the goal. Whether it truly was is for an evaluator to say, who has the true pose.
+    ``radius`` of the goal. Whether it truly was is told by a privileged field, the true pose.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class GoToGoal:
         )
 
     def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
-        """Return the field ``goal``, whoever asks."""
+        """Return the field ``goal``."""
         return {'goal': reset['goal']}
 
     def judge(self, step: StepView) -> Outcome:

@@ -35,7 +35,7 @@ class OpenDoor:
     The reward is the way of the tool to the handle and the opening of the door, as handle and
     tool are seen, less a cost of effort. The task ends in ``success`` when the handle, as it is
     seen, has turned by ``angle``, and in ``excessive_force`` when the wrist feels more than
-    ``most_force``. How far the door truly is open is for an evaluator to say, who has the hinge.
+    ``most_force``. How far the door truly is open is told by a privileged field, the hinge.
 
     It judges by the fields ``handle`` and ``tool`` (x, y, z: m), ``handle_yaw`` (rad, 0 when the
     door is closed) and ``wrench`` (force N, then torque N m).

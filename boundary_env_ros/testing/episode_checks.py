@@ -147,4 +147,4 @@ def check_ending(seen: Seen, contract: Contract) -> None:
     if kind.name.lower() != flag:
         fail(f'{kind.name.lower()}, which {ending!r} is', flag, where=where)
     if not isinstance(declarer, str) or not declarer:
-        fail('whoever declared the ending', repr(declarer), where=f'{where}, declared_by')
+        fail('a node that declared the ending', repr(declarer), where=f'{where}, declared_by')

@@ -52,7 +52,7 @@ class TaskTests(UnderContract):
     # Sampling ------------------------------------------------------------------------------------
 
     def test_task_samples_from_its_generator_alone(self) -> None:
-        """Equal seeds sample equal resets, whoever else draws random numbers meanwhile."""
+        """Equal seeds sample equal resets, whatever else draws random numbers meanwhile."""
         one, other = self.task(), self.task()
         for trial in range(min(self.trials, 50)):
             for options in self.valid_options():

@@ -24,7 +24,7 @@ def draw_views(
     Yield steps of every agent in turn: states and commands within their bounds.
 
     Endings are rare among random states. So in half of the steps some fields show the same, as a
-    robot at its goal does; in one of eight nothing has changed, in one of eight nobody acted.
+    robot at its goal does; in one of eight nothing has changed, in one of eight is no action.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ def test_clock_that_is_published_means_simulated_time() -> None:
     clock = TopicSurvey(name='/clock', type='rosgraph_msgs/msg/Clock', messages=9)
     text, contract = drafted(number(), clock)
     assert contract.sim_time
-    assert 'GUESS: somebody publishes a clock' in text
+    assert 'GUESS: /clock has a publisher' in text
     assert not drafted(number())[1].sim_time
 
 

@@ -358,7 +358,7 @@ def test_a_reset_goes_through_service_message_wait_and_confirmation(arm: Lab) ->
 
     nameless = arm.confirm(user='')
     assert nameless.code
-    assert 'The name of whoever confirms is missing' in nameless.message
+    assert 'The name of the person or program that confirms is missing' in nameless.message
     assert not arm.confirm().code
     observation, _ = reset.result(_SOON)
     # The probe is another listener than the link, and may hear later.

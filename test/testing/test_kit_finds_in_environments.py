@@ -209,7 +209,7 @@ class Moody(BoundaryEnv):
         (Eager, ENDS, 'step: expected EpisodeEnded for a step after the end, got none'),
         (BothFlags, ENDS, r'step \d+: expected terminated or truncated, never both, got both'),
         (WrongFlag, ENDS, "expected truncated, which 'time_limit' is, got terminated"),
-        (NoDeclarer, ENDS, "declared_by: expected whoever declared the ending, got ''"),
+        (NoDeclarer, ENDS, "declared_by: expected a node that declared the ending, got ''"),
         (Endless, ENDS, 'step: expected an ending after 20 steps, got none'),
         (Reborn, CLOSED, 'reset: expected BoundaryError after it was closed, got none'),
         (Forgetful, LEFT, 'episode_id: expected another episode after a reset'),

@@ -57,7 +57,7 @@ def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault
             yield (key,), f'at least one {what}', said('none')
     yield from motion(contract)
     if not contract.action or any(path[:1] == ('action',) for path in told):
-        return  # nobody knows what the dimensions are
+        return  # the dimensions are unknown
     yield from obstacles(contract)
     for place in contract.safety.workspaces:
         path = ('safety', 'workspace', place.name)
@@ -300,7 +300,7 @@ def _fields(contract: Contract) -> Iterator[Fault]:
         by_tf, stale = isinstance(field.source, Lookup), (where, field.name, 'on_stale')
         if lockstep and by_tf:
             path = (where, field.name, 'transform')
-            hint = 'Nobody can tell in lockstep whether all transforms have come.'
+            hint = 'In lockstep it is unknown whether all transforms have come.'
             yield path, 'a topic, with `pacing: lockstep`', said('a tf look-up'), hint
         if where == 'privileged' and field.on_stale is not OnStale.MARK:
             expected = 'mark, since a privileged field must not act'

@@ -59,7 +59,7 @@ class Pacing(IntEnum):
     """
     Who waits for whom.
 
-    ``REALTIME``: nobody; the environment ticks at the contract's period. ``LOCKSTEP``: the world,
+    ``REALTIME``: no one; the environment ticks at the contract's period. ``LOCKSTEP``: the world,
     for the gate's decision.
     """
 
@@ -795,7 +795,7 @@ class ResetProcedure:
     steps
         Instead of ``service``: what is done, one after the other. Each step has one of ``world``,
         ``call``, ``publish``, ``wait``, ``confirm``. Where all of them only ``wait``, the robot is
-        assumed not to have moved; if somebody moves it, add a ``confirm``.
+        assumed not to have moved; if a person moves it, add a ``confirm``.
     settle
         Time for the world to come to rest before the first observation; in lockstep at least one
         period.
@@ -933,7 +933,7 @@ class Contract:
         ``ros``: the system clock. ``sim``: ``/clock``; the nodes then set ``use_sim_time``
         themselves.
     pacing
-        ``realtime``: nobody waits for the policy. ``lockstep``: the world stands still until the
+        ``realtime``: the policy is not waited for. ``lockstep``: the world stands still until the
         gate has decided. Nodes and facade can choose another one; that changes the digest.
     agents
         Who acts. [Several](agents.md) share one world; each has its topics in the namespace of its
@@ -1173,7 +1173,7 @@ class Contract:
                 line=None,
                 expected='realtime, with fields that tf looks up',
                 actual=f'lockstep, with {", ".join(looked_up)}',
-                hint='Nobody can tell in lockstep whether all transforms have come.',
+                hint='In lockstep it is unknown whether all transforms have come.',
             )
             raise ContractError([problem], self.name)
         return replace(self, pacing=pacing, sim_time=pacing is Pacing.LOCKSTEP)

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The spaces of a contract for whoever has no Gymnasium: as fields, and as JSON Schemas.
+The spaces of a contract without Gymnasium: as fields, and as JSON Schemas.
 
 They describe what the services carry: an observation by name, an action as the numbers of all
 groups one after the other.

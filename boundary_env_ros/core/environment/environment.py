@@ -150,7 +150,7 @@ class Environment:
         self._reset: Resetting | None = None
         self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
-        self._sight = ObservationBuffer(contract, topics)
+        self._buffer = ObservationBuffer(contract, topics)
         self._arrivals = Arrivals(contract, topics)
         self._heard = Heard()
         self._feedback: dict[str, Vector] = {}
@@ -238,11 +238,11 @@ class Environment:
             asked=now,
             angles={field.name: field.angles for field in self._contract.fields},
             options=begin.options,
-            missing=self._sight.missing,
+            missing=self._buffer.missing,
         )
         self._record = None
         self._before = None
-        self._sight.forget()
+        self._buffer.forget()
         self._arrivals.forget()
         self._feedback.clear()
         self._actuation.clear()
@@ -308,7 +308,7 @@ class Environment:
         if reset is None or not reset.prompt:
             raise RequestRejected('No reset asks for a confirmation.')
         if not user:
-            raise RequestRejected('The name of whoever confirms is missing.')
+            raise RequestRejected('The name of the person or program that confirms is missing.')
         if not confirmed:
             return self._reset_failed(f'{user} did not confirm: {message or reset.prompt}', now)
         effects = reset.confirmed(user, now)
@@ -349,7 +349,7 @@ class Environment:
 
     def heard(self, topic: str, captured: int | None, steady: int) -> bool:
         """
-        Take note of a message that nobody has looked into, and return whether it is time to.
+        Take note of a message that is not decoded yet, and return whether it is time to.
 
         What it holds follows by :meth:`take` and :meth:`measured`, then :meth:`go_on`.
 
@@ -371,7 +371,7 @@ class Environment:
 
     def take(self, name: str, sample: Sample) -> bool:
         """Take a sample of a field whose arrival is known; return whether it measured anything."""
-        return self._sight.take(name, sample)
+        return self._buffer.take(name, sample)
 
     def measured(self, group: str, values: Vector, captured: Stamp | None) -> Effects:
         """Take the measured state of a group whose arrival is known; feedback in its order."""
@@ -385,7 +385,7 @@ class Environment:
     @property
     def unusable(self) -> dict[str, str]:
         """Why what came last of a field or of feedback could not be used; kept by its reader."""
-        return self._sight.unusable
+        return self._buffer.unusable
 
     @property
     def _feedback_source(self) -> str:
@@ -494,7 +494,7 @@ class Environment:
                 return ()
             self._advance = self._advanced = None
         if reset.finished is None:
-            effects += reset.seen(self._sight.latest, now)
+            effects += reset.seen(self._buffer.latest, now)
         if reset.finished is None:
             if effects or not lockstep or not isinstance(reset.step, WaitStep):
                 return tuple(effects)
@@ -503,7 +503,7 @@ class Environment:
             self._supplied = True
             try:
                 supplied = supply(self._task, self._contract, by_name(reset.sampled), self._agent)
-                wrong = self._sight.supply(supplied, now)
+                wrong = self._buffer.supply(supplied, now)
             except BoundaryError as error:
                 wrong = str(error)
             if wrong:
@@ -525,7 +525,7 @@ class Environment:
         if self._advanced is not None:
             world = self._advanced.now
         elif self._advance is not None:
-            world = min(self._sight.newest, now.ros.nanoseconds + self._advance.duration)
+            world = min(self._buffer.newest, now.ros.nanoseconds + self._advance.duration)
         else:
             return now
         return replace(now, ros=replace(now.ros, nanoseconds=max(now.ros.nanoseconds, world)))
@@ -567,11 +567,11 @@ class Environment:
             lacking += self._arrivals.awaited(self._advanced)
         elif now.steady - reset.finished.steady < procedure.settle * NANOSECONDS:
             return (f'{procedure.settle:g} s for the world to settle',)
-        lacking += self._sight.lacking(reset.answer.completed)
+        lacking += self._buffer.lacking(reset.answer.completed)
         if self._contract.action and self._actuation.latest is None:
             why = ' '.join(
                 dict.fromkeys(
-                    self._sight.unusable.get(f'feedback.{group.name}', '')
+                    self._buffer.unusable.get(f'feedback.{group.name}', '')
                     for group in self._contract.action
                 )
             ).strip()
@@ -586,7 +586,7 @@ class Environment:
         if recorder_silent(self._contract, self._heard, now):
             lacking.append('the recorder')
         # What came after the reset may have grown old while the rest was waited for.
-        return tuple(lacking) or self._sight.unfit(self._world_time(now))
+        return tuple(lacking) or self._buffer.unfit(self._world_time(now))
 
     def _start(self, now: ClockReading) -> Effects:
         reset = self._reset
@@ -598,19 +598,19 @@ class Environment:
         self._heard.policy = self._heard.own = now.steady
         self._started = now
         self._gaps = 0
-        view = self._sight.view(self._id(0), at)
+        view = self._buffer.view(self._id(0), at)
         self._keep(view)
         transition, self._info = self._reset_transition(view), ''
         return (
             self.status(at),
             transition,
             view.observation,
-            self._sight.privileged(self._id(0), at),
+            self._buffer.privileged(self._id(0), at),
         )
 
     def _keep(self, view: View) -> None:
         self._before = view
-        self._sight.keep(view)
+        self._buffer.keep(view)
 
     def _reset_record(self, reset: Resetting, now: ClockReading) -> ResetRecord:
         answer = reset.answer
@@ -662,7 +662,7 @@ class Environment:
         )
         self._reset = self._advance = self._advanced = None
         transition = replace(
-            self._reset_transition(self._sight.view(self._id(0), now)),
+            self._reset_transition(self._buffer.view(self._id(0), now)),
             truncated=True,
             ending=endings.RESET_FAILED,
             declared_by=self._name,
@@ -748,7 +748,7 @@ class Environment:
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
         step = self._episode.step + 1
-        view = self._sight.view(self._id(step), now)
+        view = self._buffer.view(self._id(step), now)
         observation = view.observation
         record = close(
             Step(
@@ -757,7 +757,7 @@ class Environment:
                 after=observation,
                 state_before=before.state,
                 state=view.state,
-                captured=self._sight.captured,
+                captured=self._buffer.captured,
                 decisions=tuple(self._decisions),
                 reset=self._record,
                 late=late,
@@ -787,7 +787,7 @@ class Environment:
         effects: list[Effect] = [
             record.transition,
             observation,
-            self._sight.privileged(self._id(step), now),
+            self._buffer.privileged(self._id(step), now),
         ]
         if record.transition.ending:
             self._episode = self._episode.end(
@@ -800,10 +800,10 @@ class Environment:
         return tuple(effects)
 
     def _sensor_endings(self, view: View, now: ClockReading) -> Mapping[str, tuple[str, str]]:
-        why = self._sight.why_lost(view)
+        why = self._buffer.why_lost(view)
         if not why:
             return {}
-        if robot_died(self._contract, self._heard, now, self._sight.quickest(view)):
+        if robot_died(self._contract, self._heard, now, self._buffer.quickest(view)):
             return {endings.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
         return {endings.SENSOR_LOST: (self._name, why)}
 

@@ -18,7 +18,7 @@ from boundary_env_ros.core.timebase import ClockReading
 
 
 class Label(IntEnum):
-    """What somebody makes of an episode; ``UNCLEAR``: looked at, and undecided."""
+    """What a person makes of an episode; ``UNCLEAR``: looked at, and undecided."""
 
     SUCCESS = 1
     FAILURE = 2

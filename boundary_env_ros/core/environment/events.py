@@ -3,7 +3,7 @@
 """
 Events: what a client may want to know of an episode without asking.
 
-They are read out of what environment and gate publish anyway, whoever began the episode:
+They are read out of what environment and gate publish anyway, for every client:
 transitions, decisions and the state of the episode go in, events come out. They are silent while
 no episode is active.
 """

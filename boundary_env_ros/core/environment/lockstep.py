@@ -38,7 +38,7 @@ class SimStepResponse:
     The world's answer: how much was published on each topic, until when, and dropped.
 
     ``topics`` are fully qualified; the four sequences have equal length. A last stamp of 0 means
-    that the messages of the topic carry none, so that nobody can tell whether they have arrived.
+    that the messages of the topic carry none, so that their arrival cannot be checked.
     ``info`` is what the world says of itself, a JSON object or empty.
     """
 
@@ -62,7 +62,7 @@ class Advanced:
 
 def refuse_long(wish: SimStepRequest, contract: Contract) -> None:
     """
-    Refuse to advance by what no environment asks for: whoever obeyed would be gone for long.
+    Refuse to advance by what no environment asks for: the world would be busy for long.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def awaited(
     report
         The world's answer.
     interesting
-        Topics that matter to whoever asks.
+        Topics that matter to the caller.
     seen
         Stamp of the last message that arrived, by topic, nanoseconds.
 

@@ -56,7 +56,7 @@ class ObservationBuffer:
         Latest sample of each field that has one.
     unusable
         Why what came last of a field could not be used, by its name; of feedback, by
-        ``feedback.`` and the name of its group. Whoever reads the messages keeps it.
+        ``feedback.`` and the name of its group. The reader of the messages keeps it.
     captured
         When the field of the reaction time was captured, by step of the observation: of the last
         ones that were kept.

@@ -167,7 +167,7 @@ class Resetting:
             return tuple(effects)
         self.finished = now
         if self.answer is None:
-            # Nobody but the procedure itself says that the world was reset.
+            # Only the procedure itself says that the world was reset.
             self.answer = WorldReset(completed=now.ros.nanoseconds)
         return tuple(effects)
 

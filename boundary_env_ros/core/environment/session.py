@@ -32,7 +32,7 @@ _REMEMBERED = 64
 
 
 class SessionState(IntEnum):
-    """Where the session stands: nobody has one, it is being reset, it runs, a step is made."""
+    """Where the session stands: there is none, it is being reset, it runs, a step is made."""
 
     FREE = 1
     RESETTING = 2
@@ -66,17 +66,17 @@ class Session:
 
     @property
     def client(self) -> str:
-        """Who holds it; empty if nobody does."""
+        """The client that holds it; empty if none does."""
         return self._client
 
     @property
     def episode_id(self) -> str:
-        """Its episode; empty while nobody holds one, and while it is being reset."""
+        """Its episode; empty without a session, and while it is being reset."""
         return self._episode_id
 
     def heard(self, status: EpisodeStatus) -> None:
         """
-        Take note of where the environment says that its episode stands, whoever began it.
+        Take note of where the environment says that its episode stands, of any client.
 
         The recorder may speak for it, and what two say comes in any order: what was said before
         the last word, of that episode or of one that is over, is passed over.
@@ -126,7 +126,7 @@ class Session:
         self._state, self._episode_id = SessionState.RUNNING, episode_id
 
     def failed(self) -> None:
-        """Take note that the reset failed: nobody holds the session."""
+        """Take note that the reset failed: no client holds the session."""
         self._expect(SessionState.RESETTING)
         self._free()
 
@@ -139,11 +139,11 @@ class Session:
         Raises
         ------
         ResetNeeded
-            If nobody has begun an episode.
+            If no episode was begun.
         EpisodeEnded, SimulationFailed, PeerLost
             If it is over: because the task ended, or because the machinery did.
         RequestRejected
-            If the episode is somebody else's or nobody's, or another step of it is under way.
+            If the episode is of another client or of none, or another step of it is under way.
 
         """
         self._check(episode_id)
@@ -177,7 +177,7 @@ class Session:
         Raises
         ------
         RequestRejected
-            If the episode is somebody else's, or unknown.
+            If the episode is of another client, or unknown.
 
         """
         past = self._ended.get(episode_id)
@@ -204,7 +204,7 @@ class Session:
         raise self._unknown(episode_id)
 
     def _foreign(self, episode_id: str) -> bool:
-        """Return whether the environment runs an episode of that id for somebody else."""
+        """Return whether the environment runs an episode of that id for another client."""
         status = self._status
         return status is not None and bool(episode_id) and status.id.episode_id == episode_id
 

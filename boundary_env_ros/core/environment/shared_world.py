@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-One world and the environments of all its agents: nobody moves it before the others are ready.
+One world and the environments of all its agents: it moves when all are ready.
 
 It is reset once all have asked for the same reset; in realtime the episodes start together when
 the last is ready; in lockstep the world advances once all whose episode lasts have asked for that.
@@ -55,13 +55,13 @@ class SharedWorld:
 
     @property
     def seed(self) -> int | None:
-        """Seed of the reset that an agent waits for the others to ask for; None if nobody does."""
+        """Seed of the reset that an agent waits for the others to ask for; None if none waits."""
         self._forget_ended()
         return next((reset.seed for reset in self._resets.values()), None)
 
     def reset(self) -> ResetWorld | None:
         """
-        Return the reset that is due now, once; None if somebody has not asked for it.
+        Return the reset that is due now, once; None until all agents have asked for it.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class SharedWorld:
         return first
 
     def advance(self, now: ClockReading) -> Mapping[str, SimStepRequest]:
-        """Return what is due now, once, by agent; empty if somebody still has to decide."""
+        """Return what is due now, once, by agent; empty until all agents have decided."""
         self._forget_ended()
         needed = [
             agent
@@ -144,7 +144,7 @@ class SharedWorld:
         )
 
     def _lacking(self, agent: str, now: ClockReading) -> str:
-        """Return in words whom an agent must wait for before it starts; empty if nobody."""
+        """Return in words which agents an agent must wait for before it starts; empty if none."""
         if not self._starting:
             missing = [a for a in self._environments if a not in self._resets]
             return f'{", ".join(missing)} to begin as well' if missing else ''

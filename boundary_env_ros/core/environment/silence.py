@@ -96,7 +96,7 @@ def silent(
     if recorder_silent(contract, heard, now):
         found[endings.RECORDER_LOST] = 'the recorder is silent'
     if contract.pacing is Pacing.REALTIME:
-        # Whoever was stopped itself has heard nobody: the others have given it up, and are not to
+        # A node that was paused itself has heard none: the others have given it up, and are not to
         # blame.
         if _too_long(heard.own, safety.environment_timeout + contract.period, now):
             found[endings.ENVIRONMENT_LOST] = 'the environment stood still'

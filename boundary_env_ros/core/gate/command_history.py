@@ -94,14 +94,14 @@ class CommandHistory:
         )
 
     def handed_over(self) -> CommandHistory:
-        """Return it with somebody else asking from now on: he goes on from the last command."""
+        """Return it with another source from now on, which goes on from the last command."""
         return replace(self, goal=self.command or ())
 
     def after(self, ruling: RuleOutput, trigger: Trigger, now: ClockReading) -> CommandHistory:
         """Return it after a command that goes out."""
         goal = self.goal
         if ruling.verdict is Verdict.STOPPED:
-            # Until somebody asks for more it stays where it has braked to.
+            # Until the next request it stays where it has braked to.
             goal = ruling.command
         elif trigger is not Trigger.TIMER or not goal:
             goal = ruling.wanted

@@ -184,7 +184,7 @@ class ActionRequest:
     payload
         JSON object with a document for each group of documents that is sent one; empty: none.
     authentication
-        Room for an authentication code; nobody writes or checks one yet.
+        Room for an authentication code; it is neither written nor checked yet.
 
     """
 

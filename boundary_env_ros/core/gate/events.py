@@ -97,7 +97,7 @@ class EmergencyStop(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearEmergencyStop(Event):
-    """Somebody asks to unlatch the emergency stop; it may be refused. The lease ends with it."""
+    """A request to unlatch the emergency stop; it may be refused. The lease ends with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +109,7 @@ class Tighten(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeDrivers(Event):
-    """Somebody asks to measure the timeouts of the drivers; it may be refused."""
+    """A request to measure the timeouts of the drivers; it may be refused."""
 
 
 # What is noticed ---------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class WorldMoved(Event):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishersSeen(Event):
     """
-    Somebody looked for publishers that there must not be, and for one that there must be.
+    The node has looked for publishers that there must not be, and for one that there must be.
 
     Attributes
     ----------
@@ -142,9 +142,9 @@ class PublishersSeen(Event):
         How many there are on the command topics that are not this gate.
     crowded
         How many there are beyond what the contract allows, by the topic that the gate goes by.
-        Which of them tells the truth nobody knows.
+        Which of them tells the truth is unknown.
     unpublished
-        The topic of the emergency stop if nobody publishes there; empty if somebody does.
+        The topic of the emergency stop if it has no publisher; empty if it has one.
 
     """
 
@@ -213,7 +213,7 @@ class TimerStarted(Event):
     """
     The protecting timer starts, as the gate is activated.
 
-    How long it did not run is no lateness; nobody has a lease, and nothing is in force, even if
+    How long it did not run is no lateness; there is no lease, and nothing is in force, even if
     the deactivation before it was cut short.
     """
 

@@ -26,7 +26,7 @@ class Health:
         How many publishers there are beyond those that there may be, by the topic that the gate
         goes by.
     unpublished
-        The topic of the emergency stop, while nobody publishes there.
+        The topic of the emergency stop, while it has no publisher.
     late
         Of the last requests of the lease, whether each was over the latency budget.
     ticked

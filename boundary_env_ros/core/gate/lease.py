@@ -24,7 +24,7 @@ class LeaseState:
     episode
         What the environment said last of its episode; None before it spoke.
     lease
-        Who holds the lease; None if nobody does.
+        The holder of the lease; None if there is none.
     braking
         As whose the robot is still braked after the end of a lease; None if it is not.
     emergency, pressed
@@ -44,7 +44,7 @@ class LeaseState:
 
     def check(self, digest: str, agent: str) -> None:
         """
-        Check that somebody means this contract and this agent.
+        Check that a request means this contract and this agent.
 
         Raises
         ------
@@ -86,7 +86,7 @@ class LeaseState:
         Return the lease that a client holds for an episode; None if there is none yet.
 
         A client may ask again as long as it has used the lease for nothing, since an answer may
-        get lost. Whoever asks by its name afterwards is another process.
+        get lost. A client of the same name afterwards is another process.
 
         Raises
         ------
@@ -145,15 +145,15 @@ class LeaseState:
 
     @property
     def id(self) -> StepId:
-        """As whose a decision counts that nobody has asked for."""
+        """The step that a decision without a request counts for."""
         if self.braking is not None:
             return self.braking
         if self.episode is not None and self.lease is not None:
             return replace(self.episode.id, agent=self.agent, episode_id=self.lease.episode_id)
-        return self.nobody
+        return self.no_step
 
     @property
-    def nobody(self) -> StepId:
+    def no_step(self) -> StepId:
         """As whose a decision counts outside of every episode."""
         return StepId(digest=self.digest, agent=self.agent)
 

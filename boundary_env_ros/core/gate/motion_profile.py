@@ -228,7 +228,7 @@ class _Dimension:
         order = 3 if jerk < math.inf else 2 if acceleration < math.inf else 1
         if order > 1:
             acceleration = min(acceleration, rate / QUICKEST)
-            # Nobody who has to be able to brake within the bounds is faster.
+            # What has to be able to brake within the bounds is not faster.
             rate = min(rate, 1.1 * math.sqrt(2.0 * acceleration * (high - low)))
         if order > 2:
             # Between the rates -r and r the acceleration rises to sqrt(2 jerk r): a limit above

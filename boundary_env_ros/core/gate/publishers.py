@@ -90,7 +90,7 @@ def strangers(found: Sequence[str], mine: str, *, twin: bool, overheard: bool) -
     found
         The node of each publisher there, the gate's own among them.
     mine
-        The name of the gate. One publisher of that name is its own, and nobody says which. A gate
+        The name of the gate. One publisher of that name is its own; which is unknown. A gate
         that was killed before this one began is not among them: it announces itself no more.
     twin
         Whether another gate of this name was heard lately.

@@ -16,7 +16,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 
-#: Triggers of decisions that somebody asked for.
+#: Triggers of decisions that answer a request.
 ASKED = (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR)
 
 
@@ -90,7 +90,7 @@ class RecordedInstants:
         if then.commanded is None:
             told = told if measured is None else [measured]
             return replace(at, steady=max(self.now.steady, at.steady, *told))
-        # Who took longer to send than this decided again; and nobody decides before he did.
+        # A gate that took longer to send than this decided again; it decides no earlier.
         earliest = max(at.steady - self._lateness, self.now.steady)
         likely = [steady for steady in told if earliest <= steady <= at.steady]
         if measured is not None and earliest <= measured <= at.steady:

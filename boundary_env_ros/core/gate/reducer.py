@@ -130,7 +130,7 @@ class Reducer:
         """
         Return what a state becomes by an event, and what the gate decides then.
 
-        Whoever drives the gate publishes the command of a decision, then the decision, and lets
+        The node publishes the command of a decision, then the decision, and lets
         ``WentOut`` follow.
 
         Raises
@@ -193,7 +193,7 @@ class Reducer:
         topic = state.health.unpublished
         if topic and not self._lockstep:
             raise RequestRejected(
-                f'Nobody publishes the emergency stop (expected a publisher of {STOP_TYPE} on '
+                f'The emergency stop has no publisher (expected one of {STOP_TYPE} on '
                 f'{topic}, got none); start its driver, mend `safety.emergency_stop` in the '
                 'contract, or write `none` there if the robot has no such topic.',
                 ResultCode.SENSOR_MISSING,
@@ -316,7 +316,7 @@ class Reducer:
         if probe.phase is Phase.MOVING:
             if measured is None:
                 if emitted is None:
-                    return replace(state, probe=probe), ()  # nobody knows yet what the robot does
+                    return replace(state, probe=probe), ()  # what the robot does is not known yet
                 probe = probe.failed('what the robot does was no longer known')
                 return _braking_for_nobody(replace(state, probe=probe)), ()
             wanted = probe.command(safe_from(state.limits.safe, situation.previous or measured))
@@ -414,7 +414,7 @@ class Reducer:
         ruling, situation = self._rule(
             state, self._situation(state, trigger, at), at, chunk.action(self._size)
         )
-        # Whoever asks for nothing that may be published is as good as silent. The newest word
+        # A source whose requests may not be published is as good as silent. The newest request
         # counts: it takes the place of what is left of an older chunk.
         rejected = ruling.verdict is Verdict.REJECTED
         state = replace(
@@ -439,7 +439,7 @@ class Reducer:
     def _rule(
         self, state: State, situation: RuleInput, at: Event, wanted: Vector | None
     ) -> tuple[RuleOutput, RuleInput]:
-        """Rule on what somebody asks for; return in which situation, too."""
+        """Rule on a request; return in which situation, too."""
         ruling = rule(state.limits, situation, wanted)
         if ruling.verdict is Verdict.STOPPED and situation.seeded:
             # A stop takes from what was commanded, as far as that is in force.
@@ -487,7 +487,7 @@ class Reducer:
         waits = at.known is None and (state.held_for == step or state.readings.awaits(*step))
         if self._contract.has_turn(self._agent, step[1]) or waits:
             return state, ()
-        # Nobody waits for this policy now, so its time does not run.
+        # The gate does not wait for this policy now, so its time does not run.
         state = replace(state, held_for=step, last_request=at.now.steady)
         situation = self._situation(state, Trigger.TIMER, at)
         situation = replace(situation, since_request=None, others_turn=True)
@@ -571,7 +571,7 @@ class Reducer:
             told = state.stopping and _why(stop) == state.reasons
             state = replace(state, stopping=True)
             if not stop.command and told:
-                return state, ()  # nobody knows yet where to stay
+                return state, ()  # where to stay is not known yet
             resting = commands.command is not None and not state.moving
             if resting and not commands.due(now, self._contract.period):
                 return state, ()
@@ -597,7 +597,7 @@ class Reducer:
         if state.moving:
             ruling = rule(state.limits, replace(situation, over=True), None)
             state, decisions = self._emit(state, ruling, situation, at)
-            # The driver brakes by itself by now, and nobody knows where it is to stay.
+            # The driver brakes by itself by now, and where it is to stay is unknown.
             nowhere = not ruling.command
         if nowhere or not state.moving:
             lease = None if state.lease_state.over else state.lease_state.lease
@@ -612,7 +612,7 @@ class Reducer:
         state = replace(state, probe=probe, pending=None, chunk=None)
         if state.commands.in_force is None:
             return state.without_lease(), ()
-        # From here on nobody is heard who asks for something.
+        # From here on every request is refused.
         lease_state = state.lease_state
         state = replace(state, lease_state=replace(lease_state, braking=lease_state.id))
         situation = replace(self._situation(state, Trigger.TIMER, event), deactivated=True)
@@ -802,7 +802,9 @@ class Reducer:
 
 def _braking_for_nobody(state: State) -> State:
     """Return a state in which the robot is braked, as after a lease."""
-    return replace(state, lease_state=replace(state.lease_state, braking=state.lease_state.nobody))
+    return replace(
+        state, lease_state=replace(state.lease_state, braking=state.lease_state.no_step)
+    )
 
 
 def _let_go(state: State) -> State:
@@ -811,7 +813,7 @@ def _let_go(state: State) -> State:
     return replace(
         state,
         lease_state=replace(state.lease_state, lease=None),
-        commands=state.commands.dropped(),  # whoever commands the robot meanwhile is not heard
+        commands=state.commands.dropped(),  # commands to the robot meanwhile are not heard
     )
 
 

@@ -294,7 +294,7 @@ class Replay:
                 last_sequence=known,
             )
         elif lease is None or (lease.episode_id != self._episode and not over):
-            # Known once a request under it is heard; until then nobody's is this one.
+            # Known once a request under it is heard; until then no lease is this one.
             lease = Lease(lease_id='not known', holder='', episode_id=self._episode)
         return replace(state, lease_state=replace(state.lease_state, episode=episode, lease=lease))
 

@@ -106,7 +106,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     A message that cannot be read gives a reading without values, which the rules cannot go by: of
     another frame than that which the contract declares for the sensor of an obstacle or a place
     (the same numbers would bound something else), without a joint, of another size, or with a
-    header that was never stamped (nobody knows how old it is). Only of the operator's device such
+    header that was never stamped (its age is unknown). Only of the operator's device such
     a message raises :class:`RecordError`, and is passed over: a person may let go of it at any
     time.
     """

@@ -80,7 +80,7 @@ class Auditor:
     alone
         Whether the record is one transition, without its neighbours.
     missing
-        Why there is no contract or task; empty if nobody gave one.
+        Why there is no contract or task; empty if none was given.
 
     """
 
@@ -182,7 +182,7 @@ class Auditor:
         elif isinstance(record, EpisodeStatus):
             self._status(record)
         elif isinstance(record, PrivilegedObservation):
-            self._evaluator(record)
+            self._privileged(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
         elif isinstance(record, ContractDescription):
@@ -393,7 +393,7 @@ class Auditor:
             self._compare_ending(agent.status, agent)
 
     def _note_imported(self, now: Transition) -> None:
-        """Take note of a step that nobody recorded, and of what it cannot be held against."""
+        """Take note of a step that was not recorded, and of what it cannot be compared with."""
         self._imported += 1
         for check in STEP_CHECKS:
             if why := check.imports(now):
@@ -489,7 +489,7 @@ class Auditor:
         self._described.clear()
 
     def _look_for_leaks(self, agent: Agent) -> None:
-        """Compare step and evaluator's record of it, whichever of the two came first."""
+        """Compare a step and its record of privileged fields, whichever came first."""
         truth, step = agent.truth, agent.last
         if truth is not None and step is not None and truth.id == step.id:
             found = whole.leaking(truth, step, agent.leaks)
@@ -499,12 +499,12 @@ class Auditor:
                 found = freezing.wrong_privileged(truth.fields, specs, step.closed)
                 self._find_all(catalogue.FIELDS_RECOMPUTED, found, step.id)
 
-    def _evaluator(self, record: PrivilegedObservation) -> None:
+    def _privileged(self, record: PrivilegedObservation) -> None:
         agent = self._agents.setdefault(record.id.agent, Agent())
         agent.truth = record
         self._look_for_leaks(agent)
         if self._terms is not None:
-            found = whole.wrong_evaluator(record, self._terms)
+            found = whole.wrong_privileged(record, self._terms)
             self._find_all(catalogue.FIELDS_AS_CONTRACT, found, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:

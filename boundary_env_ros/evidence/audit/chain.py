@@ -14,7 +14,7 @@ from boundary_env_ros.storage.record_chain import ChainCheck, ChainLink
 from boundary_env_ros.storage.signing import is_signed
 
 _NO_CHAIN = (
-    'the record has no chain over its messages: nobody can tell whether it was changed after it '
+    'the record has no chain over its messages: it is unknown whether it was changed after it '
     'was recorded'
 )
 

@@ -231,7 +231,7 @@ class AuditReport:
             yield f'{head} {found}.'
         if self.imported:
             yield (
-                f'{_many(self.imported, "transition")} of it nobody recorded: they were made from '
+                f'{_many(self.imported, "transition")} of it: not recorded, but made from '
                 'a bag, without a gate.'
             )
         if self.contract:

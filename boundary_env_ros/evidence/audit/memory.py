@@ -50,7 +50,7 @@ class Window(OrderedDict[Key, T]):
 #: Published decisions that are remembered: a third derivative is of four.
 EMITTED = 3
 
-#: Commands that are remembered since somebody was obeyed; a silence ends in a stop before that.
+#: Commands that are remembered since a client was obeyed; a silence ends in a stop before that.
 HELD = 64
 
 

@@ -69,7 +69,7 @@ def compare_paths(
             raise RecordError(
                 f'{path} has no contract'
                 f'{f" that is valid ({terms.problem})" if terms.problem else ""}. Without it '
-                'nobody knows what its numbers mean.'
+                'the meaning of its numbers is unknown.'
             )
         telling = partial(told, str(path)) if told else lambda number: None
         sides.append((counted(read_all(run), telling), terms.contract))
@@ -244,7 +244,7 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
         if imported:
             yield (
                 f'{_episodes(imported)} imported, of {side.name}: no gate decided in them, so '
-                'they have no rates; nobody knows their seeds.'
+                'they have no rates, and their seeds are unknown.'
             )
         unjudged = sum(not episode.of.judged for episode in side.episodes)
         if unjudged:

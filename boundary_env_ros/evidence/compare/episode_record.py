@@ -59,7 +59,7 @@ class EpisodeRecord:
     episode
         The episode.
     imported
-        Whether it was made from a bag: no gate decided in it, and nobody knows its seed.
+        Whether it was made from a bag: no gate decided in it, and its seed is unknown.
     motion
         What was commanded and measured.
     answers

@@ -130,7 +130,7 @@ class Deals:
         usable = (counts[0] >= 2) & (counts[1] >= 2)
         both = np.where(known, both, 0.0)
         count = np.maximum(counts[0] + counts[1], 1)
-        # How much values scatter, whoever has them: the deals must not change it.
+        # How much all values scatter together: the permutations must not change it.
         scale = np.sqrt((((both - both.sum(axis=0) / count) * known) ** 2).sum(axis=0) / count)
         greatest = np.maximum(np.abs(both).max(axis=0, initial=0.0), 1e-300)
         varies = usable & (scale > NO_SPREAD * greatest)

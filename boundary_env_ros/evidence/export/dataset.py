@@ -32,7 +32,7 @@ _VERSION = 1
 _FILES = {
     'Transition': 'transitions',
     'GateDecision': 'gate_decisions',
-    'PrivilegedObservation': 'evaluator_records',
+    'PrivilegedObservation': 'privileged_observations',
     'ActuationEvidence': 'actuation_evidence',
     'EpisodeStatus': 'episode_statuses',
     'EpisodeLabel': 'episode_labels',

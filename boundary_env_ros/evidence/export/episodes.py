@@ -112,7 +112,7 @@ class Step:
     last
         Whether the episode has no further step.
     terminated, truncated, ending, declared_by
-        How the episode ended with it. The last step of an episode that nobody ended is truncated,
+        How the episode ended with it. The last step of an episode without an ending is truncated,
         without an ending, declared by the export.
 
     """

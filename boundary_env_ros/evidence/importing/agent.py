@@ -43,7 +43,7 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 
-#: Who declares the endings that nobody declared while the robot ran.
+#: What declares the endings that were not declared while the robot ran.
 DECLARER = 'import'
 
 Made: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus
@@ -121,7 +121,7 @@ class ImportedAgent:
         self._contract, self._digest, self._agent = contract, digest, agent
         self._origin = origin
         self._task = _Judge(task, contract)
-        self._sight = ObservationBuffer(contract, topics)
+        self._buffer = ObservationBuffer(contract, topics)
         self._seen = tuple(
             spec
             for spec in (*contract.observation, *contract.state)
@@ -154,7 +154,7 @@ class ImportedAgent:
 
     def sample(self, name: str, sample: Sample) -> None:
         """Take a sample of a field, of whatever section of the contract."""
-        self._sight.take(name, sample)
+        self._buffer.take(name, sample)
 
     def feedback(self, group: str, values: Vector, captured: Stamp | None) -> None:
         """Take the measured state of one group of the command's dimensions."""
@@ -215,7 +215,7 @@ class ImportedAgent:
     @property
     def lacking(self) -> tuple[str, ...]:
         """Return the fields that the bag has a topic for, and that have not come yet."""
-        latest = self._sight.latest
+        latest = self._buffer.latest
         return tuple(s.name for s in self._seen if s.derived is None and s.name not in latest)
 
     @property
@@ -229,10 +229,10 @@ class ImportedAgent:
         self._episode = (
             Episode().begin(episode_id=str(uuid.uuid4()), seed=0, client=origin.client).run()
         )
-        latest = dict(self._sight.latest)
-        self._sight.forget()
+        latest = dict(self._buffer.latest)
+        self._buffer.forget()
         for name, sample in latest.items():
-            self._sight.take(name, sample)
+            self._buffer.take(name, sample)
         self._decisions.clear()
         sampled = by_name(origin.reset)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
@@ -244,7 +244,7 @@ class ImportedAgent:
         for spec in (*contract.observation, *contract.state):
             values = tuple(supplied.get(spec.task, ())) if spec.task else ()
             if len(values) == spec.size and all(map(math.isfinite, values)):
-                self._sight.take(spec.name, Sample(values=values, captured=now.ros))
+                self._buffer.take(spec.name, Sample(values=values, captured=now.ros))
         self._record = ResetRecord(
             seed=0,
             seed_given=False,
@@ -255,7 +255,7 @@ class ImportedAgent:
             within_tolerance=False,
             confirmed_by='',
         )
-        view = self._sight.view(self._id(0), now)
+        view = self._buffer.view(self._id(0), now)
         observation = view.observation
         transition = Transition(
             contract=contract.name,
@@ -278,7 +278,7 @@ class ImportedAgent:
         )
         self._held = (
             self._status(now),
-            self._sight.privileged(observation.id, now),
+            self._buffer.privileged(observation.id, now),
             transition,
         )
         self._keep(view)
@@ -288,8 +288,10 @@ class ImportedAgent:
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
         made, step = self._held, self._episode.step + 1
-        view = self._sight.view(self._id(step), now)
-        endings = {SENSOR_LOST: (DECLARER, self._sight.why_lost(view))} if self._lost(view) else {}
+        view = self._buffer.view(self._id(step), now)
+        endings = (
+            {SENSOR_LOST: (DECLARER, self._buffer.why_lost(view))} if self._lost(view) else {}
+        )
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
         self._task.stumbled = False
@@ -300,7 +302,7 @@ class ImportedAgent:
                 after=view.observation,
                 state_before=before.state,
                 state=view.state,
-                captured=self._sight.captured,
+                captured=self._buffer.captured,
                 decisions=tuple(self._decisions),
                 reset=self._record,
                 late=None,
@@ -318,10 +320,10 @@ class ImportedAgent:
         )
         transition = self._stripped(record.transition)
         self._episode = self._episode.stepped()
-        evaluator = self._sight.privileged(transition.id, now)
+        privileged = self._buffer.privileged(transition.id, now)
         self._decisions.clear()
         self._keep(view)
-        self._held = (evaluator, transition)
+        self._held = (privileged, transition)
         if transition.ending:
             return (*made, *self._over(transition, record.message))
         return made
@@ -394,12 +396,12 @@ class ImportedAgent:
             for field in (*view.observation.fields, *view.state)
             if field.status is FieldStatus.MISSING and field.name not in self._origin.present
         }
-        return bool(set(self._sight.lost(view)) - absent)
+        return bool(set(self._buffer.lost(view)) - absent)
 
     def _keep(self, view: View) -> None:
         self._before = view
         self._of_step_before = self._previous
-        self._sight.keep(view)
+        self._buffer.keep(view)
 
     def _status(self, now: ClockReading) -> EpisodeStatus:
         return self._episode.status(

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where the episodes of a bag begin and end; a bag does not say it, whoever imports it does."""
+"""Where the episodes of a bag begin and end; a bag does not say it, the import's options do."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ _APART = 86_400 * NANOSECONDS
 #: More than that is a wrong stamp.
 _AHEAD = NANOSECONDS
 
-#: Host of the log times where nobody says which it is: durations to the stamps of a sensor then
+#: Host of the log times where it is not named: durations to the stamps of a sensor then
 #: have an unknown uncertainty, as between two hosts whose offset was never measured.
 RECORDER = 'recorder of the bag'
 

@@ -64,7 +64,7 @@ class RunWriter:
     Raises
     ------
     RecordError
-        If the run cannot be made, or nobody knows the definition of a message.
+        If the run cannot be made, or the definition of a message is unknown.
 
     """
 

@@ -47,7 +47,7 @@ _OURS = 'boundary_env_ros/'
 #: Periods that a guess is rounded to, s, and the one where there is nothing to guess from.
 _PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2), 0.1
 _HEAD = """\
-It is a draft: a form to be filled in by somebody who knows the robot. What stands behind {guess}
+It is a draft: a form to be filled in by a person who knows the robot. What stands behind {guess}
 was made from what was seen; behind {decide} stands what only a person can know. Its limits are
 narrow and its rates slow on purpose. Go through it from top to bottom, delete each mark when you
 agree, then: boundary-env contract check FILE. Every key is explained in doc/contract.md."""
@@ -63,7 +63,7 @@ class _Parts:
     """What the draft is made of."""
 
     observation: tuple[FieldDraft, ...]
-    evaluator: tuple[FieldDraft, ...]
+    privileged: tuple[FieldDraft, ...]
     action: tuple[GroupDraft, ...]
     emergency_stop: str
     sim_time: bool
@@ -99,11 +99,11 @@ def draft(survey: Survey) -> str:
     page.section('observation', comment='what the policy sees, in this order')
     for field in parts.observation:
         write_field(page, field)
-    if parts.evaluator:
+    if parts.privileged:
         page.blank()
         page.section('privileged', comment=guess('by their names; the policy never sees them'))
-        for field in parts.evaluator:
-            write_field(page, field, evaluator=True)
+        for field in parts.privileged:
+            write_field(page, field, privileged=True)
     page.blank()
     page.section(
         'action',
@@ -134,7 +134,7 @@ def _parts(survey: Survey) -> _Parts:
     rest = [topic for topic in topics if topic not in clocks and topic not in stops]
     commands = [topic for topic in rest if is_command(topic)]
     sensors = [topic for topic in rest if topic not in commands]
-    # What only the evaluator may know is no feedback for the gate.
+    # What is privileged is no feedback for the gate.
     heard = [topic for topic in sensors if not _is_truth(topic)]
     left_out: list[tuple[TopicSurvey, str]] = []
     wanted, others = chosen(commands)
@@ -157,7 +157,7 @@ def _parts(survey: Survey) -> _Parts:
             left_out.append((topic, str(error)))
     return _Parts(
         observation=tuple(fields[False]),
-        evaluator=tuple(fields[True]),
+        privileged=tuple(fields[True]),
         action=tuple(action),
         emergency_stop=relative(stops[0].name) if stops else '',
         sim_time=bool(clocks),
@@ -210,9 +210,9 @@ def _write_name(page: Page, parts: _Parts) -> float:
         period = _PERIOD
         page.key('period', period, comment=decide('s, one step'))
     if parts.sim_time:
-        page.key('clock', 'sim', comment=guess('somebody publishes a clock'))
+        page.key('clock', 'sim', comment=guess('/clock has a publisher'))
     else:
-        page.key('clock', 'ros', comment=guess('nobody publishes a clock'))
+        page.key('clock', 'ros', comment=guess('/clock has no publisher'))
     page.key('pacing', 'realtime')
     page.key('agents', ('robot',), comment=decide('a name for the robot'))
     return period

@@ -209,7 +209,7 @@ def _paths(topic: TopicSurvey) -> FieldDraft:
         elif last == 'x':
             turned = _rotation(topic, tuple(f'{parent}.{axis}' for axis in 'xyzw'))
             units |= dict.fromkeys(turned, 'rad')
-    return _numbers(topic, units, decide('nobody but its definition knows the units; say which'))
+    return _numbers(topic, units, decide('only its definition knows the units; say which'))
 
 
 def _numbers(topic: TopicSurvey, units: Mapping[str, str], comment: str) -> FieldDraft:
@@ -340,7 +340,7 @@ def _image(topic: TopicSurvey) -> FieldDraft:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def write_field(page: Page, draft: FieldDraft, *, evaluator: bool = False) -> None:
+def write_field(page: Page, draft: FieldDraft, *, privileged: bool = False) -> None:
     """Write a field below its section."""
     topic = draft.topic
     for sentence in draft.notes:
@@ -372,7 +372,7 @@ def write_field(page: Page, draft: FieldDraft, *, evaluator: bool = False) -> No
     else:
         comment = guess(f's, {PERIODS:g} periods at {topic.rate:.3g} Hz')
         page.key('max_age', max_age(topic.rate), 2, comment)
-        if draft.may_end and not evaluator:
+        if draft.may_end and not privileged:
             page.key('on_stale', 'truncate', 2, decide('mark, stop or truncate'))
     if topic.durability == 'transient_local':
         page.raw('qos: {reliability: reliable, durability: transient_local}', 2)

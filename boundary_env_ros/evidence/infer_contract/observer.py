@@ -82,7 +82,7 @@ class TopicObserver:
         return not self._trouble
 
     def count(self, arrived: int) -> None:
-        """Take a message that nobody looks into, which came at an instant (ns)."""
+        """Take a message that is not decoded, which came at an instant (ns)."""
         self._first = min(self._first, arrived) if self._messages else arrived
         self._last = max(self._last, arrived)
         self._messages += 1
@@ -129,7 +129,7 @@ class TopicObserver:
             # A joint without a name cannot be named.
             if joint and len(self._joints) < _MOST_JOINTS:
                 self._joints.setdefault(joint)
-        # A quantity that is not measured is empty; any other length is nobody's.
+        # A quantity that is not measured is empty; any other length is an error.
         for joint, value in zip(joints, values, strict=False):
             if joint in self._joints:
                 spans.setdefault(joint, _Running()).see(value)

@@ -110,7 +110,7 @@ class Survey:
     topics
         The topics, in any order.
     notes
-        What whoever reads the draft should know about the survey, a sentence each.
+        What a reader of the draft should know about the survey, a sentence each.
 
     """
 

@@ -40,7 +40,7 @@ class Question:
     Raises
     ------
     RecordError
-        If there is no step, the steps were imported, or nobody knows their contract.
+        If there is no step, the steps were imported, or their contract is unknown.
     ContractError
         If a contract is not valid, or its task is not installed.
     BoundaryError

@@ -334,7 +334,7 @@ class Rerun:
             self._episodes.append(agent.now)
 
     def _close(self, agent: _Agent) -> None:
-        """Say of an episode without an ending who declared one, if somebody did."""
+        """Say of an episode without an ending which node declared one, if one did."""
         episode, status = agent.now, agent.status
         if episode is None or status is None or episode.ending or not status.ending:
             return

@@ -70,7 +70,7 @@ class StepsAgain:
     def __init__(self, contract: Contract, task: Task, agent: str) -> None:
         self._contract, self._task, self._agent = contract, task, agent
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
-        self._sight = ObservationBuffer(contract, topics)
+        self._buffer = ObservationBuffer(contract, topics)
         self._specs = (*contract.observation, *contract.state)
         self._threshold = tuple(v for group in contract.action for v in group.feedback.threshold)
         self._last: Transition | None = None
@@ -122,7 +122,7 @@ class StepsAgain:
     # A reset -------------------------------------------------------------------------------------
 
     def _begin(self, then: Transition) -> Transition:
-        self._sight.forget()
+        self._buffer.forget()
         self._reset = record = then.reset
         self._supplied = {}
         if record is not None:
@@ -189,7 +189,7 @@ class StepsAgain:
                 after=view.observation,
                 state_before=before.state,
                 state=view.state,
-                captured=self._sight.captured,
+                captured=self._buffer.captured,
                 decisions=decisions,
                 reset=reset,
                 late=then.tick_error,
@@ -219,7 +219,7 @@ class StepsAgain:
         Return the endings that neither task nor gate nor time limit found.
 
         Sensors that are lost are looked for again; that a party was silent for too long, or that
-        somebody ended the episode, is as recorded.
+        a person or node ended the episode, is as recorded.
         """
         by = then.declared_by
         outside = {
@@ -228,7 +228,7 @@ class StepsAgain:
             if key.startswith('ending:')
         }
         sensor = outside.pop(endings.SENSOR_LOST, None)
-        why = self._sight.why_lost(view)
+        why = self._buffer.why_lost(view)
         if why:
             # Whether all of them were silent, the environment knew by the time of their messages.
             robot = sensor is None and endings.ROBOT_LOST in outside
@@ -248,8 +248,8 @@ class StepsAgain:
             field = recorded.get(spec.name)
             if spec.derived is None and field is not None:
                 values = self._supplied.get(spec.task, field.values)
-                _take(self._sight, replace(field, values=tuple(values)))
-        view = self._sight.view(then.id, then.closed)
+                _take(self._buffer, replace(field, values=tuple(values)))
+        view = self._buffer.view(then.id, then.closed)
         fields = (*view.observation.fields, *view.state)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)
         count = len(self._contract.observation)
@@ -259,7 +259,7 @@ class StepsAgain:
 
     def _keep(self, then: Transition, view: View) -> None:
         self._last, self._before = then, view
-        self._sight.keep(view)
+        self._buffer.keep(view)
 
 
 def _take(sight: ObservationBuffer, field: ObservationField) -> None:

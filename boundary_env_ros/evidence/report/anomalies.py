@@ -53,7 +53,7 @@ KINDS: Mapping[str, AnomalyKind] = {
     name: AnomalyKind(weight=weight, sentence=sentence)
     for name, weight, sentence in (
         ('emergency_stop', 100, 'the emergency stop was pressed'),
-        ('foreign_publisher', 95, 'somebody else published on a command topic'),
+        ('foreign_publisher', 95, 'another node published on a command topic'),
         ('machinery_lost', 90, 'the episode ended because a part of the boundary failed'),
         (
             'not_finite',
@@ -69,7 +69,7 @@ KINDS: Mapping[str, AnomalyKind] = {
             ),
         ),
         ('gap', 80, 'steps are missing in the record'),
-        ('silence', 75, 'the gate stopped because somebody was silent, late or blind'),
+        ('silence', 75, 'the gate stopped because a node or sensor was silent or late'),
         ('stopped', 70, 'the gate stopped the robot'),
         ('rejected', 65, 'the gate rejected an action'),
         ('judged_otherwise', 60, "a person's label contradicts the environment"),
@@ -182,7 +182,7 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
 def _ended(now: Transition, contract: Contract | None) -> str:
     how = 'truncated' if now.truncated else 'terminated'
     why = over_time(now.ending, contract)
-    told = f'ended: {now.ending} ({how}), declared by {now.declared_by or "nobody"}'
+    told = f'ended: {now.ending} ({how}), declared by {now.declared_by or "no node"}'
     return f'{told}: {why}' if why else told
 
 

@@ -46,7 +46,7 @@ def places_of(contract: Contract) -> Places:
     Return the fields to draw in the plane, found by their units and frames.
 
     The position is the first field that a topic gives and whose values begin with two lengths; the
-    goal is a field of the task like that in the same frame, and the truth one of the evaluator.
+    goal is a field of the task like that in the same frame, and the truth a privileged field.
     """
 
     def planar(spec: FieldSpec) -> bool:

@@ -93,7 +93,7 @@ class EpisodeRow:
 
 @dataclass(slots=True, kw_only=True)
 class Way:
-    """The way of one episode in the plane, as observed and as an evaluator saw it."""
+    """The way of one episode in the plane, as observed and as it truly was."""
 
     number: int
     ending: str = ''

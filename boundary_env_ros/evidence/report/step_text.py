@@ -355,7 +355,7 @@ def _outcome(one: OneStep) -> Iterator[str]:
     yield from table(rows, right=(1,), indent=2)
     if now.terminated or now.truncated:
         how = 'terminated' if now.terminated else 'truncated'
-        yield f'  {how}: {now.ending}, declared by {now.declared_by or "nobody"}'
+        yield f'  {how}: {now.ending}, declared by {now.declared_by or "no node"}'
     else:
         yield '  the episode goes on'
     for status in one.step.statuses:
@@ -369,7 +369,7 @@ def _outcome(one: OneStep) -> Iterator[str]:
 def _reset(reset: ResetRecord, *, imported: bool) -> Iterator[str]:
     yield from _title('Reset')
     duration = '' if reset.duration is None else f', {reset.duration:.3g} s'
-    # A procedure that was broken off names nobody.
+    # A procedure that was broken off has no confirmation.
     done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
     if not reset.within_tolerance:
         done += ', NOT within tolerance'

@@ -243,7 +243,7 @@ class Group:
         Sum of the rewards, and of the steps, of the ended episodes; the return is NaN if a reward
         is unknown.
     imported, unjudged
-        Steps that nobody recorded: they were made from a bag without a gate; and those of them
+        Steps that were not recorded: they were made from a bag without a gate; and those of them
         that the task could not judge.
     clipped
         Steps whose action was limited by its bounds, of those that a gate decided.

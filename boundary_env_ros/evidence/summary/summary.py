@@ -285,7 +285,7 @@ def _judge(
     if len(decided) == 1:
         client.success_by_labels.add(agreed(labels) is Label.SUCCESS)
     if success is None:
-        return  # nobody is disagreed with
+        return  # there is nothing to disagree with
     if decided - {Label.SUCCESS if success else Label.FAILURE}:
         client.disagreements.append(
             Disagreement(

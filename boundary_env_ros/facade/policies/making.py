@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""From what somebody writes on a command line to a policy: a short name, or ``module:factory``."""
+"""Making a policy from what a command line names: a short name, or ``module:factory``."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class ReplayPolicy:
                 f'{", ".join(map(str, sorted(recorded)))}).'
             )
         self._rest = _rest(loaded.contract)
-        # Until an episode begins: whoever warms a policy up asks before.
+        # Until an episode begins: a policy is warmed up before.
         every = (action for _, actions in self._recorded for action in actions)
         self._last = next(filter(None, every), ())
 

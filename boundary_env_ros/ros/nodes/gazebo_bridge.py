@@ -191,7 +191,7 @@ class GazeboBridge(ContractNode):
             self.stand()
             self._abandon_advance()
         self._active = False
-        # No timer will: whoever waits learns now that it was in vain.
+        # No timer will: the caller learns now that it was in vain.
         self._give_up(math.inf)
         self._end_moments()
 
@@ -235,7 +235,7 @@ class GazeboBridge(ContractNode):
         """
         if not client.service_is_ready():
             raise SimulationFailed(
-                f'Nobody serves {client.srv_name}, which is needed to {what}. '
+                f'No node serves {client.srv_name}, which is needed to {what}. '
                 'Start the simulator and its bridge, or name its world with the parameter world.'
             )
         future = client.call_async(request)
@@ -262,7 +262,7 @@ class GazeboBridge(ContractNode):
         """Wait no more for what should have come by now, s of the steady clock."""
         for deadline, future, client in self._asked:
             if now > deadline and not future.done():
-                # An answer that comes later is nobody's.
+                # An answer that comes later is dropped.
                 client.remove_pending_request(future)
                 future.set_result(None)
 
@@ -402,7 +402,7 @@ class GazeboBridge(ContractNode):
         wish = self._pending
         if not self._active or wish is None or self._commanded < wish.command_stamp:
             return
-        self._abandon_advance()  # nobody waits any more for one before
+        self._abandon_advance()  # the one before is not waited for any more
         self._commanded = self._commanded if math.isfinite(self._commanded) else 0.0
         self._stepping = wish
         self.executor.create_task(self._advance, wish)

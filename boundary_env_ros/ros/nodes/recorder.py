@@ -42,12 +42,12 @@ _POLL_PERIOD = 0.02
 _ADAPT_PERIOD = 0.1
 # Heartbeat, s.
 _STATUS_PERIOD = 0.2
-# How long the disk is waited for at the end of the run, and by whoever labels an episode, s.
+# How long the disk is waited for at the end of the run, and by a label of an episode, s.
 _END_PATIENCE = 60.0
 _MARK_PATIENCE = 2.0
 # How long a last word is waited for at most, the environment's and our own, s.
 _LAST_WORD = 0.5
-# What a message can say of what is lost: whoever sends numbers may send any.
+# What a message can say of what is lost: a sender may send any number.
 _MOST_LOST = 2**64 - 1
 # Looks for a heartbeat of the environment within the time it is given.
 _WATCHES = 8
@@ -353,7 +353,7 @@ class Recorder(ContractNode):
             self.writer.do(lambda: recording.add_lost(topic.name, number))
 
     def _tell(self) -> None:
-        """Log what somebody should know, and say at once if something changed for the worse."""
+        """Log what an operator should know, and say at once if something changed for the worse."""
         writer = self.writer
         for notice in self.recording.notices():
             self.get_logger().error(notice)

@@ -224,7 +224,7 @@ class SafetyGate(ContractNode):
             software_version=__version__,
         )
         if self._latched:
-            # It stopped a robot, and is for somebody to release, whatever was loaded since.
+            # It stopped a robot, and a person has to release it, whatever was loaded since.
             for pressed in (True, self._pressed):
                 self.gate.apply(EmergencyStop(pressed=pressed, now=self.clock.now()))
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))

@@ -141,7 +141,7 @@ class SimulatedRobotNode(ContractNode):
         known = robot_type(self.contract, self.value('robot')).OPTIONS
         for name, (default, description) in known.items():
             if not self.has_parameter(name):
-                # Dynamic: whoever writes 10 means 10.0.
+                # Dynamic: 10 means 10.0.
                 descriptor = ParameterDescriptor(
                     description=description, read_only=True, dynamic_typing=True
                 )
@@ -169,7 +169,7 @@ class SimulatedRobotNode(ContractNode):
             self.every(_REALTIME_PERIOD, self._on_timer)
             self._stop.beat()
         else:
-            # Whoever comes late must learn the time of a world that stands still.
+            # A late node must learn the time of a world that stands still.
             self.every(0.5, self._say_time)
         self._say_time()
 
@@ -328,7 +328,7 @@ class SimulatedRobotNode(ContractNode):
         wish = from_bytes(SimStepRequest, data)
         refuse_long(wish, self.contract)
         if any(wish.id.agent == other.id.agent or other.duration for other in self._pending):
-            self._pending.clear()  # nobody waits any more for what was asked for before
+            self._pending.clear()  # what was asked for before is not waited for any more
         self._pending.append(wish)
         self._try_to_advance()
 
@@ -336,7 +336,7 @@ class SimulatedRobotNode(ContractNode):
         """
         Advance if the commands that were announced are here, on every topic.
 
-        Else they are waited for; whoever asked has a deadline.
+        Else they are waited for; the caller has a deadline.
         """
         if not self._active or not self._pending or not self._pending[-1].duration:
             return

@@ -4,7 +4,7 @@
 The driver of a group of joints: from position commands to set positions, step by step.
 
 It has what real drivers have: a delay before a command works, limits of its own, and a timeout
-after which it holds its joints where they are, because nobody speaks any more.
+after which it holds its joints where they are, because no commands come any more.
 """
 
 from __future__ import annotations

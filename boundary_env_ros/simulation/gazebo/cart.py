@@ -3,7 +3,7 @@
 """
 What stands between the contract and the cart in Gazebo, apart from ROS.
 
-Gazebo's drive goes on with the last command for ever, and nobody in the hall detects fiducials or
+Gazebo's drive goes on with the last command for ever, and nothing in the hall detects fiducials or
 feels a touch. So here is the driver, with the timeout that the contract declares, and here are
 detector and bumper, those of the simulated cart, fed by what Gazebo says is true. Time is an
 argument.

@@ -13,7 +13,7 @@ _VARIABLES = ('GZ_PARTITION', 'IGN_PARTITION')
 
 def partition(environment: Mapping[str, str]) -> dict[str, str]:
     """
-    Return the environment variables by which server and bridge find each other and nobody else.
+    Return the environment variables by which server and bridge find each other alone.
 
     A server that was left over has a world of the same name, and answers in place of this one.
 

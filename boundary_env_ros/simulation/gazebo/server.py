@@ -58,7 +58,7 @@ class Server(Protocol):
 
 class GazeboWorld:
     """
-    The world in Gazebo, for whoever lets its time pass.
+    The world in Gazebo, whose time passes by requests.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class GazeboWorld:
         Raises
         ------
         SimulationFailed
-            If nobody steps it, or what was asked before is not done.
+            If it is not stepped, or what was asked before is not done.
 
         """
         if not self._paused:
@@ -153,7 +153,7 @@ class GazeboWorld:
         Raises
         ------
         SimulationFailed
-            If nobody puts it there, or it is not there in time.
+            If it is not put there, or is not there in time.
 
         """
         self._server.stand()

@@ -5,7 +5,7 @@ Gazebo without ros_gz: its own transport, by the Python bindings that are instal
 
 The bindings hold Python's lock while a request waits for its answer, and take it for every message
 that comes in, in the thread that also receives the answer (gz-transport 13 to 15). A process that
-does both waits for itself. So whoever makes requests subscribes to nothing, and
+does both waits for itself. So a process that makes requests subscribes to nothing, and
 ``gazebo_topics``, a process of its own, carries what Gazebo publishes.
 """
 

@@ -65,7 +65,7 @@ def _derived(key: Reader, names: Collection[str]) -> Derived:
     section = key.section('derive')
     function = section.one('function', word_form({name: name for name in FUNCTIONS}))
     if not function:
-        # Which keys belong to it nobody knows.
+        # Which keys belong to it is unknown.
         section.names()
         return Derived(function='', of=())
     rule = FUNCTIONS[function]

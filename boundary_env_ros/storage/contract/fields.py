@@ -40,7 +40,7 @@ Fields = tuple[FieldSpec, ...]
 
 def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
     """Return the fields of observation, state and privileged."""
-    observation, state, evaluator = (
+    observation, state, privileged = (
         {name: section.section(name) for name in section.named()}
         for section in (
             top.section('observation'),
@@ -55,12 +55,12 @@ def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
         for name, key in policy_side.items()
         if name not in waiting
     }
-    # What the evaluator knows is nothing to derive what the policy sees from.
+    # What the policy sees is not derived from privileged fields.
     known = {**direct, **parse_derived(waiting, direct)}
     return (
         tuple(known[name] for name in observation),
         tuple(known[name] for name in state),
-        tuple(_field(key, name, of_task=False) for name, key in evaluator.items()),
+        tuple(_field(key, name, of_task=False) for name, key in privileged.items()),
     )
 
 

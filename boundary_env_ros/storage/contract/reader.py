@@ -62,7 +62,7 @@ class Reader:
     Every method returns a value whatever it finds, so that reading goes on; the caller looks at
     ``problems`` when all is read. One mistake is not to be reported twice: a bad number is
     returned as NaN, which no comparison is true of, and nothing more is said of what is below a
-    mapping that is missing. :meth:`finish` reports the keys that nobody asked for.
+    mapping that is missing. :meth:`finish` reports the keys that were not read.
     """
 
     def __init__(
@@ -351,7 +351,7 @@ class Reader:
                     continue
                 counted = first.get(item) if type(item) is int else None
                 hint = f'Write {counted}.' if counted else nearest(str(item), names)
-                if names:  # else nobody knows them
+                if names:  # else they are unknown
                     expected = f'the name of a dimension ({", ".join(names)})'
                     self.problem((key, index) if is_list else (key,), expected, item, hint)
                 # Of what is wrong, any that is free: nothing more is said of it.
@@ -423,10 +423,10 @@ class Reader:
 
     def plain(self, key: str) -> Mapping[str, object]:
         """
-        Return a mapping of plain data whose meaning is somebody else's to check.
+        Return a mapping of plain data whose meaning is checked elsewhere.
 
         Its keys come in alphabetical order at every depth: their order in the file has no meaning,
-        nor a place in the digest, so nobody may come to depend on it.
+        nor a place in the digest, so nothing may come to depend on it.
         """
         value = self._take(key, _SECTION, None)
         if isinstance(value, Mapping):
@@ -450,7 +450,7 @@ class Reader:
         return value
 
     def finish(self) -> None:
-        """Report every key that nobody asked for."""
+        """Report every key that was not read."""
         for reader in self._inner.values():
             reader.finish()
         left = [key for key in self._optional if key not in self._data]

@@ -129,7 +129,7 @@ def _obstacle(key: Reader, name: str, names: Mapping[str, int]) -> Obstacle:
 
 
 def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
-    if not type_name:  # reported, and nobody knows what else was meant
+    if not type_name:  # reported, and what else was meant is unknown
         for name in ('direction', *parts_of(Sector), *parts_of(Corridor)):
             key.skip(name)
         return Sector(half_angle=math.nan)
@@ -249,7 +249,7 @@ def _polygon(section: Reader, name: str) -> Polygon:
 
 def _braking(key: Reader, count: int, *, turns: bool) -> Vector:
     if not count:
-        key.skip('braking')  # nobody knows how many
+        key.skip('braking')  # how many is unknown
         return ()
     braking: Vector = key.value(Workspace, 'braking', count=count + turns)
     return braking

@@ -316,7 +316,9 @@ def test_a_person_is_asked_once_the_gate_has_brought_the_robot_to_rest() -> None
 
 def test_a_confirmation_needs_a_name() -> None:
     world = begun(CONFIRM)
-    with pytest.raises(RequestRejected, match='The name of whoever confirms is missing'):
+    with pytest.raises(
+        RequestRejected, match='The name of the person or program that confirms is missing'
+    ):
         confirm(world, user='')
     assert world.state is EpisodeState.RESETTING
 
@@ -369,7 +371,7 @@ def test_a_field_is_waited_for_until_it_is_within_its_tolerance() -> None:
     world.robot = Rolling(world.contract)
     world.begin()
     world.run_until(lambda: PUBLISHED in world.asked)
-    seen = world.environment._sight.latest['pose'].values
+    seen = world.environment._buffer.latest['pose'].values
     assert START[0] - 0.1 <= seen[0] < START[0] - 0.05
 
 

@@ -83,7 +83,7 @@ def authority(
     request: ActionRequest, *, lease: Lease | None, running: bool, digest: str, agent: str
 ) -> tuple[RuleResult, ...]:
     """
-    Refuse whoever does not hold the lease of this episode, under this contract, for this agent.
+    Refuse a request without the lease of this episode, under this contract, for this agent.
 
     The sequence must grow: a request that was sent twice, or overtaken, must not move the robot.
     Nor may it leap: after one request with an absurd number no other would be heard.
@@ -133,7 +133,7 @@ def never_came(deadline: float) -> tuple[RuleResult, ...]:
 
 
 def not_armed() -> tuple[RuleResult, ...]:
-    """Refuse whatever is asked for while nobody may ask for anything."""
+    """Refuse every request while no client may make one."""
     return (_reject('authority', Reason.NOT_ARMED),)
 
 

@@ -9,7 +9,7 @@ from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult
 
 _RULE = 'turn'
 
-#: Why the gate decides in lockstep though nobody has asked: the step is the turn of another.
+#: Why the gate decides in lockstep without a request: the step is the turn of another.
 HELD = RuleResult(rule=_RULE, outcome=Verdict.HELD, reason=Reason.REPUBLISHED)
 #: The same beside the reasons of a stop, which is what becomes of it.
 BESIDE_A_STOP = RuleResult(rule=_RULE, outcome=Verdict.ADMITTED, reason=Reason.REPUBLISHED)

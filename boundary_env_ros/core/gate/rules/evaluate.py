@@ -98,7 +98,7 @@ def _stopped(
     rate, acceleration = start_anew(limits, situation, command)
     idle = situation.deactivated and not situation.armed and situation.previous is not None
     if idle and at_rest(limits, previous, situation.previous_rate):
-        command = ()  # nothing to brake, and somebody may have moved the robot since
+        command = ()  # nothing to brake, and the robot may have been moved since
     return RuleOutput(
         verdict=Verdict.STOPPED,
         wanted=wanted,

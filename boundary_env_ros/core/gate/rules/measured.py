@@ -96,7 +96,7 @@ def beside(
     left
         By dimension, whether its driver brakes by itself.
     to_stop
-        Whether nobody asks for anything.
+        Whether there is no request.
 
     """
     previous = list(commanded)
@@ -115,7 +115,7 @@ def kept_of(limits: Limits, commanded: Vector, measured: Vector) -> Vector:
     Only for the groups that have departed from it by more than their own ``max_tracking_error``;
     the others go on from the last command. A place is where it is; an angle that wraps, by the
     number nearest to the commanded. A speed is what the robot does between the safe speed and the
-    commanded one: what it does beyond, or the other way, nobody has asked for, and a sensor that
+    commanded one: what it does beyond, or the other way, was not asked for, and a sensor that
     is broken may make it up.
 
     Parameters

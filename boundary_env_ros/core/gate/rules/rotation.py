@@ -20,7 +20,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
 
 #: Difference from 1 of the norm beyond which four numbers were not meant to be a rotation.
 NOT_MEANT = 0.01
-#: Difference from 1 of the norm that is nobody's fault: an action space of float32 has it.
+#: Difference from 1 of the norm that comes from rounding: an action space of float32 has it.
 AS_GOOD_AS_ONE = 1e-6
 
 

@@ -44,7 +44,7 @@ from boundary_env_ros.storage.records import Record
 
 #: Nanoseconds of log time after which everything that a record can be of has come. What got lost
 #: on its way to the recorder is sent again with a heartbeat, of which Fast DDS makes one in 3 s; a
-#: recorder that hung may need three of them until it has all. In lockstep nobody waits for the
+#: recorder that hung may need three of them until it has all. In lockstep nothing waits for the
 #: recorder, and the time of the world may pass several times as fast.
 DELAY = 12 * NANOSECONDS
 
@@ -71,7 +71,7 @@ _OWN: Mapping[str, type] = {
 _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
     'gate': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
     'field': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
-    'evaluator': (catalogue.VALUES_FROM_SENSORS,),
+    'privileged': (catalogue.VALUES_FROM_SENSORS,),
     'feedback': (catalogue.VALUES_FROM_SENSORS,),
     'command': (catalogue.COMMAND_ON_TOPIC,),
     'document': (catalogue.COMMAND_ON_TOPIC,),
@@ -208,7 +208,7 @@ class RawAuditor:
             self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
             self._later(log_time, partial(self._decision, record, log_time))
         elif isinstance(record, PrivilegedObservation):
-            self._published.evaluator(record, log_time)
+            self._published.privileged(record, log_time)
         elif isinstance(record, ActuationEvidence):
             self._later(log_time, partial(self._feedback.evidence, record))
         self._passed(log_time)
@@ -241,9 +241,9 @@ class RawAuditor:
         self._imports.check(now)
         if not is_import(now):
             self._published.check_observation(now, log_time)
-        evaluator = self._published.evaluator_of(now)
-        if evaluator is not None:
-            self._observations.evaluator(evaluator[0].fields, now, evaluator[1])
+        privileged = self._published.privileged_of(now)
+        if privileged is not None:
+            self._observations.privileged(privileged[0].fields, now, privileged[1])
         if now.decisions and now.id.agent not in self._gate_speaks:
             self._only_carried.add(now.id.agent)
             for decision in now.decisions:
@@ -264,11 +264,11 @@ class RawAuditor:
     def not_checked(self) -> tuple[NotChecked, ...]:
         """Return what the record has no topics for."""
         found: list[NotChecked] = []
-        evaluator = {f'field {spec.name}' for spec in self.history.contract.privileged}
+        privileged = {f'field {spec.name}' for spec in self.history.contract.privileged}
         several = len(self.history.wiring) > 1
         for agent, wiring in self.history.wiring.items():
             for use in wiring.missing:
-                kind = 'evaluator' if use.name in evaluator else use.name.partition(' ')[0]
+                kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
                 rules = _RULES_OF[kind]

@@ -106,7 +106,7 @@ class MessageHistory:
         self.foreign: dict[str, None] = {}
         self.now = 0
         self.torn = False
-        # After the first message of a topic, so long nobody must have had one.
+        # After the first message of a topic, for so long a node need not have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
         self._number = 0
         self._windows: dict[str, Window] = {}
@@ -132,7 +132,7 @@ class MessageHistory:
 
     @property
     def listened(self) -> frozenset[str]:
-        """Return the topics that somebody uses."""
+        """Return the topics that are used."""
         return frozenset(self._uses)
 
     def use(self, agent: str, name: str) -> Use | None:
@@ -148,7 +148,7 @@ class MessageHistory:
     # Messages ------------------------------------------------------------------------------------
 
     def hear(self, recorded: Recorded) -> Heard:
-        """Take a message of a topic that somebody uses."""
+        """Take a message of a topic that is used."""
         self._number += 1
         uses = self._uses[recorded.topic]
         return self._windows[recorded.topic].take(self._number, recorded, uses)

@@ -56,7 +56,7 @@ class _Frozen:
     id, closed
         The step, and when it was frozen.
     late
-        Nanoseconds by which whoever froze it was late.
+        Nanoseconds by which it was frozen late.
     listened
         Log time up to which the environment surely received; None if that is not known. While what
         receives gets no processor, nothing comes from anybody.
@@ -137,11 +137,11 @@ class ObservationChecks:
         frozen = self._frozen('after', fields, now, log_time, begun)
         self._fields((*contract.observation, *contract.state), fields, frozen)
 
-    def evaluator(
+    def privileged(
         self, fields: Sequence[ObservationField], now: Transition, log_time: int
     ) -> None:
-        """Look at the evaluator's fields of a step."""
-        frozen = self._frozen('evaluator', fields, now, log_time, None)
+        """Look at the privileged fields of a step."""
+        frozen = self._frozen('privileged', fields, now, log_time, None)
         self._fields(self._tape.contract.privileged, fields, frozen)
 
     def _frozen(
@@ -338,7 +338,7 @@ class ObservationChecks:
         Return whether a message that the recorder had may honestly not have come to another.
 
         What is too large for one datagram gets lost with any part of it, to each listener another
-        one. Nobody sends the last message of a driver that died again.
+        one. The last message of a driver that died is not sent again.
         """
         history = self._tape
         if not use.reliable and newest.length > _DATAGRAM:
@@ -352,7 +352,7 @@ class ObservationChecks:
 
 
 def _cut_short(now: Transition) -> bool:
-    """Return whether neither task, time nor gate ended the episode, but somebody outside."""
+    """Return whether a person or another node ended the episode, not task, time or gate."""
     by_itself = now.ending == TIME_LIMIT or now.declared_by == 'safety_gate'
     return bool(now.ending) and not by_itself and not now.declared_by.startswith('task:')
 

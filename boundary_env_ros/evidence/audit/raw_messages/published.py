@@ -55,7 +55,7 @@ class PublishedChecks:
         self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
         self._observations: _Waiting[Observation] = _Waiting()
         self._shown: dict[str, int] = {}  # when the last one of each agent was made
-        self._evaluator: _Waiting[tuple[PrivilegedObservation, int]] = _Waiting()
+        self._privileged: _Waiting[tuple[PrivilegedObservation, int]] = _Waiting()
         self._answered: _Waiting[None] = _Waiting()
         self._answered_to: _Waiting[int] = _Waiting()
         self._first: dict[str, int] = {}
@@ -83,13 +83,13 @@ class PublishedChecks:
         self._observations.put(_step(observation), observation)
         self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
 
-    def evaluator(self, record: PrivilegedObservation, log_time: int) -> None:
-        """Take a record of the evaluator, which waits for its step."""
-        self._evaluator.put(_step(record), (record, log_time))
+    def privileged(self, record: PrivilegedObservation, log_time: int) -> None:
+        """Take a record of privileged fields, which waits for its step."""
+        self._privileged.put(_step(record), (record, log_time))
 
-    def evaluator_of(self, transition: Transition) -> tuple[PrivilegedObservation, int] | None:
-        """Return the evaluator's record of a step, and when it came."""
-        return self._evaluator.pop(_step(transition), None)
+    def privileged_of(self, transition: Transition) -> tuple[PrivilegedObservation, int] | None:
+        """Return the record of privileged fields of a step, and when it came."""
+        return self._privileged.pop(_step(transition), None)
 
     # Checking ------------------------------------------------------------------------------------
 
@@ -131,7 +131,7 @@ class PublishedChecks:
         """
         Return whether the recorder may not have known yet who published a request.
 
-        Whoever takes a lease may be a new process, which the gate can know before the recorder
+        A client with a new lease may be a new process, which the gate can know before the recorder
         does: until that has heard the first request under the lease.
         """
         heard = self._heard.get((request.lease_id,))

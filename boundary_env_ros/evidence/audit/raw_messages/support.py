@@ -76,7 +76,7 @@ def supporting(history: MessageHistory, claim: Claim) -> Heard | None:
         return same[0] if same else None
 
     def possible(heard: Heard) -> bool:
-        # The recorder may have had it later than whoever it is of: when it was sent tells more.
+        # The recorder may have had it later than its receiver: when it was sent tells more.
         at = heard.log_time if sent is None else heard.publish_time
         return heard.stamp is None and (claim.until is None or at <= claim.until)
 
@@ -121,7 +121,7 @@ def newest_in_lockstep(
     window = history.window(use)
     last = history.announced(use.topic, episode_id, step)
     if last is None:
-        # Nobody reports advances to himself: in one process the order of the record is exact.
+        # In one process advances are not reported: the order of the record is exact.
         return None if history.reports else window.last_before(world_time + 1, use.name)
     found = window.stamped(last)
     if not found:

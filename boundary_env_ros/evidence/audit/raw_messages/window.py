@@ -32,7 +32,7 @@ _TRIED = 3
 
 class Heard:
     """
-    One message of a topic; it is decoded when somebody asks what it says.
+    One message of a topic; it is decoded when it is asked for.
 
     Parameters
     ----------

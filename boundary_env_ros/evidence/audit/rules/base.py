@@ -342,7 +342,7 @@ def terms_of(contract: Contract, digest: str) -> Terms:
 
 
 def is_unheard(decision: GateDecision) -> bool:
-    """Return whether there is no request, or one that nobody asked how late it was."""
+    """Return whether there is no request, or one whose lateness was not asked for."""
     return decision.trigger is not Trigger.REQUEST or was_unheard(decision)
 
 

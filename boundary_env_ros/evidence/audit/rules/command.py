@@ -323,7 +323,7 @@ def _silence_recomputed(link: Link) -> Found:
     if (
         last is None
         or last.id.episode_id != decision.id.episode_id
-        # Whoever arms the gate for the next episode meanwhile is not silent.
+        # A client that arms the gate for the next episode meanwhile is not silent.
         or any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
     ):
         return

@@ -78,8 +78,8 @@ def wrong_privileged(
     fields: Sequence[ObservationField], specs: Sequence[FieldSpec], closed: ClockReading
 ) -> Found:
     """Yield where privileged fields are not what freezing them once more makes of them."""
-    yield from _wrong_ages('evaluator', fields, closed)
-    yield from _wrong_frozen('evaluator', fields, specs, closed, ())
+    yield from _wrong_ages('privileged', fields, closed)
+    yield from _wrong_frozen('privileged', fields, specs, closed, ())
 
 
 def _wrong_frozen(

@@ -267,7 +267,7 @@ def _refusal_publishes_nothing(link: Link) -> Found:
 
 
 def _nowhere_to_stay(decision: GateDecision, terms: Terms | None) -> bool:
-    """Return whether no command is right: to stop is to stay, and nobody knows where."""
+    """Return whether no command is right: to stop is to stay, and where is unknown."""
     return (
         decision.verdict is Verdict.STOPPED
         and not decision.previous_command

@@ -3,7 +3,7 @@
 """
 What the audit can say of transitions that were imported from a bag.
 
-Nobody recorded a request, a decision of a gate or a reset there, and the steady clock was not
+No request, decision of a gate or reset was recorded there, and the steady clock was not
 read: checks of them would find fault with what is not claimed, or praise what was not looked at.
 Each function returns why a check is not applied to an imported step; empty if it is.
 """

@@ -138,7 +138,7 @@ def _truth_withheld(scene: Scene) -> Found:
             if field.name in hidden or any(
                 source == topic or source.endswith(f'/{topic}') for topic in topics
             ):
-                expected = 'nothing that only the evaluator may see'
+                expected = 'nothing privileged'
                 yield Mismatch(f'{view}.{field.name}', expected, f'{field.name!r} from {source!r}')
 
 

@@ -142,12 +142,12 @@ def _reset_confirmed(scene: Scene) -> Found:
     reset = scene.now.reset
     if reset is None:
         return
-    # A procedure that only publishes asks nobody.
+    # A procedure that only publishes needs no confirmation.
     asks = scene.terms is None or not all(
         isinstance(step, PublishStep) for step in scene.terms.contract.episode.reset.steps
     )
     if asks and not reset.confirmed_by and scene.now.ending != RESET_FAILED:
-        yield Mismatch('reset.confirmed_by', 'a node, a service, a field or a person', 'nobody')
+        yield Mismatch('reset.confirmed_by', 'a node, a service, a field or a person', 'none')
     if reset.duration is not None and reset.duration < 0:
         yield Mismatch('reset.duration', 'at least 0 s', number(reset.duration))
     try:

@@ -219,7 +219,7 @@ def judged(
     except TaskFailed as error:
         if any(item.key == f'ending:{TASK_FAILED}' for item in now.diagnostics):
             return  # As the step says: it was not judged.
-        # Whoever took a field out of the observation gets here; what is missing is named by the
+        # A record without a field of the observation gets here; what is missing is named by the
         # rule about fields.
         yield Mismatch('after', 'all that the task needs', repr(error))
         return

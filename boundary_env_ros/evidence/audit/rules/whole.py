@@ -20,7 +20,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
 COINCIDENCES = 3
 
-#: Names of the evaluator's field and of the observation's, with the places in them.
+#: Names of the privileged field and of the observation's, with the places in them.
 Pair = tuple[str, int, str, int]
 
 
@@ -28,12 +28,12 @@ def leaking(
     record: PrivilegedObservation, step: Transition, seen: dict[Pair, tuple[float, int]]
 ) -> Found:
     """
-    Yield the values of the evaluator that the policy saw from elsewhere, in step after step.
+    Yield the privileged values that the policy saw from elsewhere, in step after step.
 
     Parameters
     ----------
     record, step
-        The evaluator's record of a step, and the step.
+        The record of privileged fields of a step, and the step.
     seen
         Last common value of each pair of places, and how many there were; kept up to date.
 
@@ -62,20 +62,20 @@ def leaking(
             if count + 1 == COINCIDENCES:
                 yield Mismatch(
                     f'after.{field.name}.values[{place}]',
-                    'nothing that only the evaluator may see',
+                    'nothing privileged',
                     f'{name}[{i}] of {sources[name]}, bit by bit, in {count + 1} steps',
                 )
 
 
-def wrong_evaluator(record: PrivilegedObservation, terms: Terms) -> Found:
-    """Yield where a record of the evaluator is not of the contract."""
+def wrong_privileged(record: PrivilegedObservation, terms: Terms) -> Found:
+    """Yield where a record of privileged fields is not of the contract."""
     expected = tuple(spec.name for spec in terms.contract.privileged)
     actual = tuple(found.name for found in record.fields)
     if actual != expected:
         yield Mismatch(
-            'evaluator.fields', ', '.join(expected) or 'none', ', '.join(actual) or 'none'
+            'privileged.fields', ', '.join(expected) or 'none', ', '.join(actual) or 'none'
         )
-    yield from unlike('evaluator.id.digest', terms.digest, record.id.digest)
+    yield from unlike('privileged.id.digest', terms.digest, record.id.digest)
 
 
 def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:

@@ -106,6 +106,16 @@ def test_tick_is_told_on_its_side_of_its_due_time(
     assert told in tell_step(step)
 
 
+def test_documents_that_were_seen_and_requested_are_told(stopped: OneStep) -> None:
+    now = stopped.step.transition
+    seen = replace(now.after[0], values=(), document='{"number": 7}')
+    asked = '{"desk": {"type": "ask", "number": 7}}'
+    changed = replace(now, after=(seen, *now.after[1:]), payload=asked)
+    text = tell_step(replace(stopped, step=replace(stopped.step, transition=changed)))
+    assert '\n    {"number": 7}' in text
+    assert f'\n  requested: {asked}' in text
+
+
 def test_episodes_are_counted_from_one_in_the_order_of_the_record(
     run: Path, transitions: list[Transition]
 ) -> None:

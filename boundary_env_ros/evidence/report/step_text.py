@@ -217,6 +217,9 @@ def _values(
             f'{image.stamp / NANOSECONDS:.9f}, sha256 {image.sha256.hex()[:16]}...'
         )
         return
+    if found.document:
+        yield from _wrapped(found.document, indent=4)
+        return
     old = earlier.values if earlier is not None else ()
     named = labels.of_values(found.name, len(found.values))
     if len(found.values) > (_NAMED if labels.named(found.name) else _LINES):
@@ -244,8 +247,11 @@ def _action(now: Transition, labels: Labels) -> Iterator[str]:
     yield from _title('Action')
     stages = ('requested', 'admitted', 'commanded', 'measured')
     values: dict[str, Vector] = {name: getattr(now, f'{name}_action') for name in stages}
-    if not any(values.values()):
+    if now.payload:
+        yield from _wrapped(f'requested: {now.payload}')
+    elif not any(values.values()):
         yield '  none'
+    if not any(values.values()):
         return
     if labels.direct:
         yield from _actions(values, [labels.of_command(i) for i in range(_longest(values))])

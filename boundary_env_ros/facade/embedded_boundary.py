@@ -18,6 +18,8 @@ from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
 from boundary_env_ros.core.sources.inputs import (
+    ACKNOWLEDGEMENT,
+    acknowledgement_inputs,
     feedback_inputs,
     field_inputs,
     gate_inputs,
@@ -137,7 +139,8 @@ class Boundary:
             reading = item.read(message)
             captured = _stamp(reading.stamp, now)
             effects += self.environment.measured(item.name, reading.values, captured)
-            self._moved[item.name] = (reading.values, captured)
+            if not item.name.startswith(ACKNOWLEDGEMENT):
+                self._moved[item.name] = (reading.values, captured)
         for item in uses.operator:
             self._measure(item, message, now)
         return tuple(effects)
@@ -195,7 +198,7 @@ def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:
             uses[topics[item.topic]].gate.append(item)
     for item in field_inputs(contract, topics):
         uses[topics[item.topic]].fields.append(item)
-    for item in feedback_inputs(contract):
+    for item in (*feedback_inputs(contract), *acknowledgement_inputs(contract)):
         uses[topics[item.topic]].feedback.append(item)
     for spec in image_fields(contract):
         uses[topics[spec.topic]].picture = spec

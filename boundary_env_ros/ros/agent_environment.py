@@ -22,7 +22,12 @@ from boundary_env_ros.core.environment.reset_procedure import (
     PublishMessage,
 )
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
-from boundary_env_ros.core.sources.inputs import feedback_inputs, field_inputs, looked_up_fields
+from boundary_env_ros.core.sources.inputs import (
+    acknowledgement_inputs,
+    feedback_inputs,
+    field_inputs,
+    looked_up_fields,
+)
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading
@@ -112,7 +117,7 @@ class AgentEnvironment:
             node,
             agent,
             fields=field_inputs(contract, topics),
-            feedback=feedback_inputs(contract),
+            feedback=(*feedback_inputs(contract), *acknowledgement_inputs(contract)),
             heard=self.environment.heard,
             stamped=contract.pacing is Pacing.LOCKSTEP,
             due=self._go_on,

@@ -40,6 +40,7 @@ from boundary_env_ros.core.contract.key import (
     spelt,
 )
 from boundary_env_ros.core.contract.model import (
+    Acknowledgement,
     ActionSpec,
     Confidence,
     Contract,
@@ -119,6 +120,7 @@ def schema() -> Schema:
             'confidence': _object(Confidence),
             'group': group,
             'feedback': _object(Feedback, *command),
+            'acknowledgement': _object(Acknowledgement, *command),
             'obstacle': _object(Obstacle, Sector, Corridor),
             'workspace': _object(Workspace, *command),
             'operator': _object(Operator, *command),
@@ -154,6 +156,7 @@ _DEFINED = {
     FieldSpec: 'policy_field',
     ActionSpec: 'group',
     Feedback: 'feedback',
+    Acknowledgement: 'acknowledgement',
     Obstacle: 'obstacle',
     Workspace: 'workspace',
     Operator: 'operator',

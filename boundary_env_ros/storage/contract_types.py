@@ -154,6 +154,11 @@ class _Check:
         yield from wrong or self._writable(group, place)
         feedback, below = group.feedback, (*place, 'feedback')
         yield from self._source(feedback.type, feedback.source, (*below, 'type'), below)
+        applied, below = group.acknowledgement, (*place, 'acknowledgement')
+        if applied is not None:
+            yield from self._source(applied.type, applied.source, (*below, 'type'), below)
+            if self._is_known(applied.type):
+                yield from self._number(applied.type, 'header.stamp.sec', (*below, 'type'))
 
     def _writable(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
         """Yield where a command, which is of numbers with fractions, cannot be written to."""

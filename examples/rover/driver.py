@@ -3,6 +3,8 @@
 """
 The driver of a small rover, simulated: it takes `cmd_vel` and publishes `odom`, 20 times a second.
 
+On `cmd_vel/applied` it says which command it applied.
+
 It knows nothing of boundary_env_ros. Like a real driver it accelerates slowly, and stops by itself
 when no command has come for a while.
 """
@@ -10,7 +12,7 @@ when no command has come for a while.
 import math
 import time
 
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 import rclpy
 from rclpy.executors import ExternalShutdownException
@@ -32,6 +34,7 @@ class Driver(Node):
         self.wanted = (0.0, 0.0)
         self.heard = 0.0
         self.odom = self.create_publisher(Odometry, 'odom', 10)
+        self.applied = self.create_publisher(TwistStamped, 'cmd_vel/applied', 10)
         self.create_subscription(Twist, 'cmd_vel', self.on_command, 1)
         self.create_timer(PERIOD, self.on_timer)
 
@@ -45,6 +48,10 @@ class Driver(Node):
         speed, turn = self.wanted
         if time.monotonic() - self.heard > TIMEOUT:
             speed = turn = 0.0
+        applied = TwistStamped()
+        applied.header.stamp = self.get_clock().now().to_msg()
+        applied.twist.linear.x, applied.twist.angular.z = speed, turn
+        self.applied.publish(applied)
         self.speed += limited(speed - self.speed, ACCELERATION * PERIOD)
         self.turn += limited(turn - self.turn, TURNING * PERIOD)
         self.yaw += self.turn * PERIOD

@@ -122,6 +122,23 @@ def test_a_robot_of_ones_own_is_driven_and_its_record_is_believed(cell: Cell) ->
     cell.judge('run1')
 
 
+def test_a_driver_that_says_what_it_applied_shows_when_a_command_was_executed(cell: Cell) -> None:
+    shutil.copytree(ROVER, cell.folder, dirs_exist_ok=True)
+    contract = patient(ROVER / 'rover.yaml')
+    contract['action']['base']['acknowledgement'] = {
+        'topic': 'cmd_vel/applied',
+        'type': 'geometry_msgs/msg/TwistStamped',
+        'fields': ['twist.linear.x', 'twist.angular.z'],
+    }
+    (cell.folder / 'patient.yaml').write_text(yaml.safe_dump(contract, sort_keys=False))
+    cell.start(sys.executable, 'driver.py')
+    with cell.up('patient.yaml', 'run1'):
+        cell.drive('random')
+    cell.judge('run1')
+    _, told = cell.call('inspect', 'run1', '--step', '5')
+    assert 'Execution was seen on /cmd_vel/applied' in told, told
+
+
 @pytest.mark.parametrize('name', ['quadruped', 'turtlebot4', 'ur5e'])
 def test_the_contract_of_a_real_robot_drives_the_stand_in_of_its_driver(
     cell: Cell, name: str

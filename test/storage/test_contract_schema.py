@@ -165,7 +165,12 @@ def _first(where: Where, key: str) -> Where:
         return ('observation', *where[1:])
     if where == ('safety', 'obstacle'):
         return ('safety', 'obstacles', '*')
-    if where in (('safety', 'operator'), ('safety', 'workspace', '*')) and key in SOURCE:
+    read = (
+        ('action', '*', 'acknowledgement'),
+        ('safety', 'operator'),
+        ('safety', 'workspace', '*'),
+    )
+    if where in read and key in SOURCE:
         return ('action', '*', 'feedback')
     return where
 

@@ -71,6 +71,7 @@ SENSOR = behavioural('The gate looks at another sensor, or at something else of 
 NAME = behavioural('What the gate measures and does for it has another name.')
 SAFETY = behavioural('The robot is stopped, held or let go at another moment.')
 HAND = behavioural('A person may move the robot otherwise, or at other moments.')
+EXECUTION = behavioural('Execution is seen earlier or later, and so are reaction times.')
 LOST = behavioural('Episodes with the same silence end at another moment, or not at all.')
 SLOW = behavioural('Slow policies are stopped sooner or later.')
 STALE = behavioural('Another share of steps is stale, held or truncated.')

@@ -234,6 +234,11 @@ def _uses(contract: Contract) -> Iterator[_Use]:
     readers: list[tuple[Path, object]] = [
         *(((where, f.name), f) for where, f in _sections(contract) if f.topic),
         *((('action', a.name, 'feedback'), a.feedback) for a in contract.action),
+        *(
+            (('action', a.name, 'acknowledgement'), a.acknowledgement)
+            for a in contract.action
+            if a.acknowledgement is not None
+        ),
         *((('safety', 'workspace', w.name), w) for w in safety.workspaces),
         *((obstacle_path(rule), rule) for rule in safety.obstacles),
     ]

@@ -13,6 +13,9 @@ import math
 
 from boundary_env_ros.core.contract.model import Contract
 
+#: What a contract without it says nothing of: its digest is as if the key did not exist.
+_ONLY_IF_GIVEN = ('acknowledgement',)
+
 
 def digest_of(contract: Contract) -> str:
     """
@@ -28,7 +31,11 @@ def digest_of(contract: Contract) -> str:
 
 def _meaning(value: object) -> object:
     if is_dataclass(value):
-        named = {f.name: _meaning(getattr(value, f.name)) for f in fields(value)}
+        named = {
+            f.name: _meaning(getattr(value, f.name))
+            for f in fields(value)
+            if f.name not in _ONLY_IF_GIVEN or getattr(value, f.name) is not None
+        }
         if isinstance(value, Contract):
             named['endings_in_order'] = list(value.episode.endings)
         return named

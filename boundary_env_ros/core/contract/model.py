@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
+from itertools import accumulate
 import math
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -285,8 +286,30 @@ class Feedback:
             above=0.0,
             same_as='a twentieth of `high - low`, at most a quarter of what a period can change',
         ),
-        change.behavioural('Execution is seen earlier or later, and so are reaction times.'),
+        change.EXECUTION,
     ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgement:
+    """
+    Where a driver says which command it applied.
+
+    Attributes
+    ----------
+    topic
+        A topic of the driver, not the command topic.
+    type
+        Of its messages. They need a stamp in a header: when the command was applied.
+    source
+        Where the command that was applied is found; of joints, without a key that says it, in
+        those that are commanded.
+
+    """
+
+    topic: Annotated[str, Key(spelt=TOPIC), change.TOPIC]
+    type: Annotated[str, Key(spelt=TYPE), change.TYPE]
+    source: Annotated[Source, Key(''), change.EXECUTION]
 
 
 class ActionKind(Enum):
@@ -450,6 +473,10 @@ class ActionSpec:
         moving when the gate dies.
     driver_timeout_acknowledged
         Must be true for ``driver_timeout: none``.
+    acknowledgement
+        Where the driver says which command it applied, if it does: evidence of execution that
+        goes before that of `feedback`, once the message has the values of the command. Where they
+        are in it is said as for `feedback`.
     feedback
         What measures what the robot did: the measured action, the start of the limits, the
         evidence of execution. Where the measured value of each dimension is, in the unit of the
@@ -544,6 +571,7 @@ class ActionSpec:
     feedback: Annotated[
         Feedback, Key(), change.behavioural('What the robot did is measured otherwise.')
     ]
+    acknowledgement: Annotated[Acknowledgement | None, Key(), change.EXECUTION] = None
 
     @property
     def size(self) -> int:
@@ -1106,13 +1134,17 @@ class Contract:
         return self.safety.emergency_stop_heartbeat if realtime else None
 
     @property
+    def starts(self) -> tuple[tuple[ActionSpec, int], ...]:
+        """Return the groups of the action, each with where its values begin in the command."""
+        sizes = accumulate((group.size for group in self.action), initial=0)
+        return tuple(zip(self.action, sizes, strict=False))
+
+    @property
     def angles(self) -> frozenset[int]:
         """Return the dimensions of the command that are angles and wrap."""
         found: set[int] = set()
-        start = 0
-        for group in self.action:
+        for group, start in self.starts:
             found.update(start + i for i in group.wrap)
-            start += group.size
         return frozenset(found)
 
     @property

@@ -10,6 +10,10 @@ began, is no evidence for this one. It may be late by the time since the feedbac
 sampling quantum. A command that asks for less than twice the threshold gives no evidence, since
 noise could decide when it is crossed; nor does one whose evidence has not come when it no longer
 counts as in time.
+
+A driver that says what it applied is believed first: the first message stamped at or after the
+command that has its values. A command that a group has had before shows nothing, since what was
+said of the one before has the same values.
 """
 
 from __future__ import annotations
@@ -17,6 +21,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass
+import math
+from typing import NamedTuple
 
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
@@ -24,6 +30,8 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 
 _HISTORY = 512
+#: Within this, of its size, a value on the wire is the same: a driver may say it in float32.
+_SAME = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +56,9 @@ class Execution:
     quantum
         Seconds by which it may have been executed earlier.
     measured
-        That feedback, command space.
+        That feedback, command space; of an acknowledgement the values of its group.
+    source
+        Topic of the acknowledgement; empty if it is feedback.
 
     """
 
@@ -56,6 +66,24 @@ class Execution:
     actuated: Stamp
     quantum: float
     measured: Vector
+    source: str = ''
+
+
+class Place(NamedTuple):
+    """
+    What an acknowledgement is of.
+
+    Attributes
+    ----------
+    topic
+        Its topic, fully qualified.
+    start
+        Where the values of its group begin in the command.
+
+    """
+
+    topic: str
+    start: int
 
 
 class Actuation:
@@ -70,19 +98,32 @@ class Actuation:
         Seconds after which feedback would rather show a later command.
     angles
         Dimensions that wrap: the feedback may say them a whole turn further on.
+    acknowledged
+        What drivers say that they applied.
 
     """
 
-    def __init__(self, threshold: Vector, patience: float, angles: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        threshold: Vector,
+        patience: float,
+        angles: Collection[int] = (),
+        acknowledged: Collection[Place] = (),
+    ) -> None:
         self._angles = angles
         self._threshold = threshold
         self._patience = to_nanoseconds(patience)
         self._history: deque[Feedback] = deque(maxlen=_HISTORY)
+        self._acknowledged: dict[Place, deque[Feedback]] = {
+            place: deque(maxlen=_HISTORY) for place in acknowledged
+        }
         self._open: list[GateDecision] = []
 
     def clear(self) -> None:
         """Forget everything: a new episode begins."""
         self._history.clear()
+        for said in self._acknowledged.values():
+            said.clear()
         self._open.clear()
 
     @property
@@ -101,8 +142,10 @@ class Actuation:
             self._open.append(decision)
 
     def _is_change(self, decision: GateDecision) -> bool:
+        # With a driver that says what it applied, every change can be seen.
         return any(
             abs(command - previous) >= 2.0 * least
+            or (self._acknowledged and not same_on_wire(command, previous))
             for previous, command, least in zip(
                 decision.previous_command, decision.command, self._threshold, strict=False
             )
@@ -121,18 +164,47 @@ class Actuation:
         elif feedback.captured.nanoseconds == latest.captured.nanoseconds:
             self._history[-1] = feedback
 
+    def acknowledged(self, place: Place, said: Feedback) -> None:
+        """Take what a driver says that it applied: the command of one group."""
+        self._acknowledged[place].append(said)
+
     def executions(self) -> tuple[Execution, ...]:
         """Return what can now be shown to have been executed; each command is returned once."""
         found = []
         remaining = []
         for decision in self._open:
-            execution = self._find(decision)
+            execution = self._find_acknowledged(decision) or self._find(decision)
             if execution is not None:
                 found.append(execution)
             elif not self._hopeless(decision):
                 remaining.append(decision)
         self._open = remaining
         return tuple(found)
+
+    def _find_acknowledged(self, decision: GateDecision) -> Execution | None:
+        for place, history in self._acknowledged.items():
+            before: int | None = None
+            for said in history:
+                part = slice(place.start, place.start + len(said.values))
+                wanted, previous = decision.command[part], decision.previous_command[part]
+                commanded = _nanoseconds(decision.commanded, said)
+                if commanded is None or all(map(same_on_wire, wanted, previous)):
+                    break
+                at = said.captured.nanoseconds
+                if at >= commanded and all(map(same_on_wire, said.values, wanted)):
+                    if at - commanded > self._patience:
+                        break
+                    # It cannot have been applied before it was sent.
+                    since = commanded if before is None else max(before, commanded)
+                    return Execution(
+                        decision=decision,
+                        actuated=said.captured,
+                        quantum=(at - since) / NANOSECONDS,
+                        measured=said.values,
+                        source=place.topic,
+                    )
+                before = at
+        return None
 
     def _find(self, decision: GateDecision) -> Execution | None:
         commanded = _nanoseconds(decision.commanded, self.latest)
@@ -178,6 +250,11 @@ class Actuation:
         return latest is not None and (
             commanded is None or latest.captured.nanoseconds - commanded > self._patience
         )
+
+
+def same_on_wire(one: float, other: float) -> bool:
+    """Return whether two values are one, as far as a message can say it."""
+    return math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
 
 
 def _nanoseconds(commanded: ClockReading | None, feedback: Feedback | None) -> int | None:

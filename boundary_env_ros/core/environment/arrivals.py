@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.lockstep import Advanced, awaited
+from boundary_env_ros.core.sources.inputs import acknowledgement_inputs
 from boundary_env_ros.core.timebase import Stamp
 
 
@@ -28,17 +29,14 @@ class Arrivals:
     def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
         # Field and feedback of one topic may be read apart: what one of them has, the other may
         # still wait for.
-        self._uses = {
-            **{f'field {spec.name}': topics[spec.topic] for spec in contract.fields if spec.topic},
-            **{
-                f'feedback {group.name}': topics[group.feedback.topic] for group in contract.action
-            },
-        }
-        self._of_topic: dict[str, list[str]] = {}
-        for use, topic in (
+        uses = (
             *((f'field {spec.name}', spec.topic) for spec in contract.fields if spec.topic),
             *((f'feedback {group.name}', group.feedback.topic) for group in contract.action),
-        ):
+            *((item.name, item.topic) for item in acknowledgement_inputs(contract)),
+        )
+        self._uses = {use: topics[topic] for use, topic in uses}
+        self._of_topic: dict[str, list[str]] = {}
+        for use, topic in uses:
             self._of_topic.setdefault(topic, []).append(use)
         self._seen: dict[str, int] = {}
         self._counts: Counter[str] = Counter()

@@ -20,7 +20,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.actuation import Actuation, Feedback
+from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
 from boundary_env_ros.core.environment.arrivals import Arrivals
 from boundary_env_ros.core.environment.episode import Episode, EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
@@ -55,6 +55,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import seed_of
+from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -141,10 +142,16 @@ class Environment:
         self._version = software_version
         self._name = name
         self._feedback_topics = tuple(topics[group.feedback.topic] for group in contract.action)
+        self._acknowledged = {
+            f'{ACKNOWLEDGEMENT}.{group.name}': Place(topics[group.acknowledgement.topic], start)
+            for group, start in contract.starts
+            if group.acknowledgement is not None
+        }
         self._actuation = Actuation(
             tuple(value for group in contract.action for value in group.feedback.threshold),
             patience=contract.safety.command_timeout,
             angles=contract.angles,
+            acknowledged=self._acknowledged.values(),
         )
         self._episode = Episode()
         self._reset: Resetting | None = None
@@ -374,13 +381,26 @@ class Environment:
         return self._buffer.take(name, sample)
 
     def measured(self, group: str, values: Vector, captured: Stamp | None) -> Effects:
-        """Take the measured state of a group whose arrival is known; feedback in its order."""
+        """
+        Take what the robot did, whose arrival is known, in its order.
+
+        That is the measured state of a group, or what its driver acknowledged, by the name of its
+        input.
+        """
+        place = self._acknowledged.get(group)
+        if place is not None:
+            if captured is not None:
+                self._actuation.acknowledged(place, Feedback(captured=captured, values=values))
+        else:
+            self._measured(group, values, captured)
+        # While a step is open, its evidence may still be that of its own transition.
+        return () if self._decisions else late_evidence(self._actuation, self._feedback_source)
+
+    def _measured(self, group: str, values: Vector, captured: Stamp | None) -> None:
         self._feedback[group] = values
         if captured is not None and len(self._feedback) == len(self._contract.action):
             whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
             self._actuation.measured(Feedback(captured=captured, values=whole))
-        # While a step is open, its evidence may still be that of its own transition.
-        return () if self._decisions else late_evidence(self._actuation, self._feedback_source)
 
     @property
     def unusable(self) -> dict[str, str]:

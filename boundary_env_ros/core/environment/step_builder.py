@@ -213,7 +213,7 @@ def close(
         commanded=commanded,
         actuated=actuated,
         actuated_quantum=execution.quantum if execution else None,
-        actuated_source=step.source if execution else '',
+        actuated_source=(execution.source or step.source) if execution else '',
         closed=step.after.observed,
         tick_error=step.late,
         latency=measure(
@@ -249,7 +249,7 @@ def _evidence(execution: Execution, source: str) -> ActuationEvidence:
         commanded=decision.commanded,
         actuated=execution.actuated,
         quantum=execution.quantum,
-        source=source,
+        source=execution.source or source,
         measured=execution.measured,
     )
 

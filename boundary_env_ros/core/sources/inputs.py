@@ -26,6 +26,9 @@ from boundary_env_ros.core.sources.readers import adapter, frame_of, reader, Rea
 from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 
+#: Before the name of a group: what its driver says that it applied.
+ACKNOWLEDGEMENT = 'acknowledgement'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
@@ -99,6 +102,21 @@ def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
     )
 
 
+def acknowledgement_inputs(contract: Contract) -> tuple[Input, ...]:
+    """Return the inputs that tell which command a driver applied, of the groups that have one."""
+    return tuple(
+        Input(
+            name=f'{ACKNOWLEDGEMENT}.{group.name}',
+            topic=group.acknowledgement.topic,
+            type=group.acknowledgement.type,
+            read=_plain(group.acknowledgement.source),
+            publishers=publishers_of(group.acknowledgement.source),
+        )
+        for group in contract.action
+        if group.acknowledgement is not None
+    )
+
+
 def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     """
     Return the inputs of the gate's rules, which the gate subscribes itself.
@@ -169,6 +187,7 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
     """
     found = {s.topic: s.type for s in contract.fields if s.topic}
     found.update({i.topic: i.type for i in gate_inputs(contract) if i.name != EMERGENCY_STOP})
+    found.update({i.topic: i.type for i in acknowledgement_inputs(contract)})
     return found
 
 

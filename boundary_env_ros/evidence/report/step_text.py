@@ -151,7 +151,9 @@ def _unseen(now: Transition, contract: Contract) -> str:
         )
     ):
         return 'the command changed by less than twice `feedback.threshold` of the contract'
-    return 'no feedback came in time that had moved past the command before it'
+    seen = 'no feedback came in time that had moved past the command before it'
+    said = [a.topic for a in (group.acknowledgement for group in contract.action) if a is not None]
+    return f'{seen}, nor did {" or ".join(said)} have its values' if said else seen
 
 
 def _ms(nanoseconds: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from boundary_env_ros.core.contract.group_checks import group_faults
 from boundary_env_ros.core.contract.key import Key, REQUIRED
 from boundary_env_ros.core.contract.model import (
+    Acknowledgement,
     ActionSpec,
     dimension_names,
     Feedback,
@@ -25,6 +26,7 @@ from boundary_env_ros.core.contract.sources import (
     JOINTS,
     Joints,
     OF_VALUE,
+    Source,
     TRAJECTORY,
     Trajectory,
     Vector,
@@ -85,6 +87,7 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
         **_limits(key, interface),
         driver_timeout=_driver_timeout(key),
         feedback=measured,
+        acknowledgement=_acknowledgement(key, values, interface),
     )
     if not feedback.has('threshold'):
         # What one step can do is evidence.
@@ -217,13 +220,39 @@ def _feedback(
     interface: Sequence[Interface],
     limits: tuple[Vector, Vector],
 ) -> Feedback:
+    """Return what tells what the robot did."""
+    type_name = key.value(Feedback, 'type')
+    source = _of_command(key, type_name, command, interface)
+    # Bounds the wrong way round are told where they stand.
+    threshold = tuple(abs(high - low) / 20.0 for low, high in zip(*limits, strict=True))
+    if key.has('threshold') or any(each <= 0.0 for each in threshold):
+        threshold = key.value(Feedback, 'threshold', count=command.count)
+    return key.make(Feedback, type=type_name, source=source, threshold=threshold)
+
+
+def _acknowledgement(
+    key: Reader, command: Values, interface: Sequence[Interface]
+) -> Acknowledgement | None:
+    """Return what tells which command was applied; None if nothing does."""
+    if not key.has('acknowledgement'):
+        return None
+    section = key.section('acknowledgement')
+    type_name = section.value(Acknowledgement, 'type')
+    source = _of_command(section, type_name, command, interface)
+    made = section.make(Acknowledgement, type=type_name, source=source)
+    section.finish()
+    return made
+
+
+def _of_command(
+    key: Reader, type_name: str, command: Values, interface: Sequence[Interface]
+) -> Source:
     """
-    Return what tells what the robot did.
+    Return where a message has a value for each dimension of the command.
 
     Of joints it is, unless the keys say otherwise, that quantity of those that are commanded.
     """
     count, source = command.count, command.source
-    type_name = key.value(Feedback, 'type')
     names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
     form = next((form for form in COMMAND_FORMS if key.has(form)), 'joints')
     if type_name == JOINTS and form == 'joints' and len(set(interface)) == 1:
@@ -243,8 +272,4 @@ def _feedback(
             f'{count} values, one for each dimension of the command',
             said(f'{values.count}'),
         )
-    # Bounds the wrong way round are told where they stand.
-    threshold = tuple(abs(high - low) / 20.0 for low, high in zip(*limits, strict=True))
-    if key.has('threshold') or any(each <= 0.0 for each in threshold):
-        threshold = key.value(Feedback, 'threshold', count=count)
-    return key.make(Feedback, type=type_name, source=values.source, threshold=threshold)
+    return values.source

@@ -304,6 +304,7 @@ def _whole(name: str) -> bool:
         'EpisodeRules': ('reset',),
         'ActionSpec': ('source', 'feedback'),
         'Feedback': ('source',),
+        'Acknowledgement': ('source',),
         'FieldSpec': ('qos',),
         'Operator': ('source',),
         'Safety': ('operator', 'overruns'),

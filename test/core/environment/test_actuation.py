@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Actuation, Execution, Feedback
+from boundary_env_ros.core.environment.actuation import Actuation, Execution, Feedback, Place
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 
@@ -211,3 +211,26 @@ def test_feedback_that_wraps_is_evidence_only_of_where_the_angle_went() -> None:
 
     assert (seen((0,), 1.0), seen((), 1.0)) == (1, 0)
     assert (seen((0,), -1.0), seen((), -1.0)) == (0, 1)
+
+
+def test_what_a_driver_says_that_it_applied_goes_before_what_moved() -> None:
+    motor, gripper = Place('/applied', 0), Place('/gripper', 1)
+    actuation = Actuation(THRESHOLD, PATIENCE, acknowledged=(motor, gripper))
+    actuation.measured(feedback(-10 * MS, 0.0, 0.0))
+    actuation.commanded(command(0, (0.4, 0.001), (0.1, 0.001)))  # 0.001 is as it was
+    actuation.commanded(command(5 * MS, (0.401, 0.001), (0.4, 0.001), sequence=2))
+    actuation.measured(feedback(90 * MS, 0.4, 0.0))  # would show the first one
+    for at, value in ((-5, 0.4), (20, 0.1), (31, float(np.float32(0.4))), (41, 0.401)):
+        actuation.acknowledged(motor, feedback(at * MS, value))
+        actuation.acknowledged(gripper, feedback(at * MS, 0.001))
+    first, second = actuation.executions()
+    assert (first.source, first.actuated, first.quantum) == ('/applied', stamp(31 * MS), 0.011)
+    assert first.measured == pytest.approx((0.4,))
+    assert (second.decision.sequence, second.actuated) == (2, stamp(41 * MS))
+    assert second.measured == (0.401,)
+    # One that never comes, or too late, leaves it to the feedback.
+    actuation.commanded(command(100 * MS, (0.0, 0.001), (0.4, 0.001), sequence=3))
+    actuation.acknowledged(motor, feedback(700 * MS, 0.0))
+    actuation.measured(feedback(150 * MS, 0.0, 0.0))
+    [third] = actuation.executions()
+    assert (third.source, third.actuated) == ('', stamp(150 * MS))

@@ -73,6 +73,7 @@ _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
     'field': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
     'privileged': (catalogue.VALUES_FROM_SENSORS,),
     'feedback': (catalogue.VALUES_FROM_SENSORS,),
+    'environment': (catalogue.VALUES_FROM_SENSORS,),
     'command': (catalogue.COMMAND_ON_TOPIC,),
     'document': (catalogue.COMMAND_ON_TOPIC,),
     'emergency': (catalogue.EMERGENCY_STOP_HEARD,),

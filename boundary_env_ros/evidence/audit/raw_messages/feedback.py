@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.environment.actuation import same_on_wire
 from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
-from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
@@ -33,12 +35,49 @@ class FeedbackChecks:
         if now.measured_at is not None and now.measured_action:
             self._held(now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action)
         if now.actuated is not None:
-            self._held(now.id, 'actuated', now.actuated.nanoseconds, None)
+            at = now.actuated.nanoseconds
+            if not self._acknowledged(now.id, at, now.actuated_source, now.commanded_action):
+                self._held(now.id, 'actuated', at, None)
 
     def evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence of execution that came late."""
         place = f'evidence for decision {evidence.decision_sequence}'
-        self._held(evidence.id, place, evidence.actuated.nanoseconds, evidence.measured)
+        at = evidence.actuated.nanoseconds
+        if not self._acknowledged(evidence.id, at, evidence.source, evidence.measured):
+            self._held(evidence.id, place, at, evidence.measured)
+
+    def _acknowledged(self, of: StepId, stamp: int, source: str, values: Vector) -> bool:
+        """
+        Look for a driver's message with a stamp and the values of a command, or of its group.
+
+        Return whether nothing more is to be asked: the evidence is no measurement.
+        """
+        history = self._tape
+        wiring = history.wiring.get(of.agent)
+        if wiring is None:
+            return False
+        asked: list[Use] = []
+        for group, start in wiring.groups:
+            use = wiring.uses.get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
+            if use is None or not same_topic(source, use.wanted):
+                continue
+            if not use.topic:
+                return True  # told as a topic that is missing
+            part = values if len(values) == group.size else values[start : start + group.size]
+            for heard in history.window(use).stamped(stamp):
+                reading = heard.readings.get(use.name)
+                if reading is not None and all(map(same_on_wire, reading.values, part)):
+                    history.took('environment', use.name)
+                    return True
+            asked.append(use)
+        measured = any(same_topic(source, group.feedback.topic) for group, _ in wiring.groups)
+        if measured or not asked:
+            return False
+        if not history.missing(asked[0], stamp, history.now):
+            expected = f'a message on {source} at {stamp} ns with {vector(values)}'
+            found = Mismatch('actuated', expected, 'none')
+            history.find(catalogue.VALUES_FROM_SENSORS, found, of)
+        return True
 
     def _held(self, of: StepId, place: str, stamp: int, values: Vector | None) -> None:
         """Ask for a message of some feedback with a stamp, and with its part of the values."""

@@ -13,6 +13,7 @@ from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.gate.commands import said_besides
 from boundary_env_ros.core.sources.inputs import (
+    acknowledgement_inputs,
     feedback_inputs,
     field_inputs,
     gate_inputs,
@@ -33,8 +34,8 @@ class Use:
     Attributes
     ----------
     name
-        ``gate <input>``, ``field <name>``, ``feedback <group>``, ``command <group>`` or the
-        emergency stop.
+        ``gate <input>``, ``field <name>``, ``feedback <group>``, ``command <group>``,
+        ``environment <input>`` or the emergency stop.
     topic
         Its name in the record; empty if the record has no such topic.
     wanted
@@ -95,12 +96,9 @@ def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
     inputs = [('gate', item) for item in gate_inputs(contract)]
     inputs += [('field', item) for item in field_inputs(contract, named)]
     inputs += [('feedback', item) for item in feedback_inputs(contract)]
+    inputs += [('environment', item) for item in acknowledgement_inputs(contract)]
     uses = [_use(kind, item, named) for kind, item in inputs]
-    groups: list[tuple[ActionSpec, int]] = []
-    start = 0
     for group in contract.action:
-        groups.append((group, start))
-        start += group.size
         uses.append(
             Use(
                 name=f'command {group.name}',
@@ -121,7 +119,7 @@ def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
     stop = contract.safety.emergency_stop
     if stop:
         uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
-    return Wiring(uses={use.name: use for use in uses}, groups=groups)
+    return Wiring(uses={use.name: use for use in uses}, groups=contract.starts)
 
 
 def _use(kind: str, item: Input, named: _Named) -> Use:

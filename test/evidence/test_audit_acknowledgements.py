@@ -1,0 +1,73 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a driver is said to have acknowledged is compared with its messages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from boundary_env_ros.core.contract.model import Acknowledgement
+from boundary_env_ros.core.contract.sources import Paths, Vector
+from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
+from boundary_env_ros.core.transition import ActuationEvidence
+from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
+from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
+from boundary_env_ros.evidence.audit.raw_messages.wiring import wired
+from boundary_env_ros.storage.contract_file import load
+
+ROVER = Path(__file__).parents[2] / 'examples/rover/rover.yaml'
+TYPE, TOPIC, USE = 'geometry_msgs/msg/TwistStamped', '/applied', 'environment acknowledgement.base'
+
+
+def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = True) -> list[str]:
+    """Return what is wrong with evidence at a stamp, by what a driver said at which."""
+    contract = load(ROVER).contract
+    paths = Paths(paths=('twist.linear.x', 'twist.angular.z'))
+    applied = Acknowledgement(topic='applied', type=TYPE, source=paths)
+    contract = replace(contract, action=(replace(contract.action[0], acknowledgement=applied),))
+    told: list[str] = []
+    heard = {
+        t: SimpleNamespace(readings={USE: SimpleNamespace(values=v)}) for t, v in said.items()
+    }
+    agent = contract.agents[0]
+    history: Any = SimpleNamespace(
+        wiring={agent: wired(contract, agent, {TOPIC: TYPE} if recorded else {})},
+        window=lambda use: SimpleNamespace(stamped=lambda t: [heard[t]] if t in heard else []),
+        took=lambda kind, name: told.append(f'{kind} was checked'),
+        missing=lambda use, stamp, log_time: False,
+        find=lambda rule, mismatch, of: told.append(f'{mismatch.expected}, got {mismatch.actual}'),
+        now=0,
+    )
+    stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=at, host='robot')
+    evidence = ActuationEvidence(
+        id=StepId(agent=agent, digest=''), decision_sequence=1,
+        commanded=ClockReading(ros=stamp, steady=0),
+        actuated=stamp, quantum=0.0, source='/robot/applied' if not recorded else TOPIC,
+        measured=values,
+    )  # fmt: skip
+    FeedbackChecks(cast('MessageHistory', history)).evidence(evidence)
+    return told
+
+
+@pytest.mark.parametrize(
+    ('at', 'values', 'expected'),
+    [
+        (5, (0.2, 0.1), ['environment was checked']),
+        (5, (0.2, 0.3), ['a message on /applied at 5 ns with [0.2, 0.3], got none']),
+        (6, (0.2, 0.1), ['a message on /applied at 6 ns with [0.2, 0.1], got none']),
+    ],
+)
+def test_an_acknowledgement_is_a_message_with_that_stamp_and_the_values_of_the_command(
+    at: int, values: Vector, expected: list[str]
+) -> None:
+    assert found({5: (0.2, 0.1)}, at, values) == expected
+
+
+def test_an_acknowledgement_whose_topic_was_not_recorded_is_not_called_wrong() -> None:
+    assert found({}, 5, (0.2, 0.1), recorded=False) == []

@@ -29,6 +29,11 @@ from boundary_env_ros.errors import BoundaryError
 @run_option
 @option('--no-record', is_flag=True, help='start no recorder, if the contract requires none')
 @option('--services', is_flag=True, help='offer the environment as ROS services, too')
+@option(
+    '--probe',
+    is_flag=True,
+    help='measure the timeouts of the drivers first, by `driver_timeout_probe`: the robot moves',
+)
 @ros_options
 def up(
     contract: str,
@@ -37,6 +42,7 @@ def up(
     run: Path | None,
     no_record: bool,
     services: bool,
+    probe: bool,
     namespace: str,
     domain_id: int | None,
 ) -> int:
@@ -62,6 +68,7 @@ def up(
         record=not no_record,
         run=run,
         services=services,
+        probe=probe,
         namespace=namespace,
         domain_id=domain_id,
     )

@@ -31,7 +31,8 @@ class Episodes(Generic[S]):
         Makes of a plugin's info, a dict, the ``state`` of a snapshot; default: that dict.
 
     Every step is kept if the environments have a ``sink``, such as
-    :class:`~boundary_env_ros.storage.run_text.RunText`.
+    :class:`~boundary_env_ros.storage.run_text.RunText`. Give each a sink of its own: worlds that
+    go on beside each other in one record are two robots to the audit, which contradicts it.
 
     """
 

@@ -84,6 +84,7 @@ def boundary_nodes(
     run: Path | None,
     robot: str = '',
     services: bool = False,
+    probe: bool = False,
 ) -> tuple[NodeSpec, ...]:
     """
     Return the nodes of a boundary, in the order in which they are brought up.
@@ -100,13 +101,16 @@ def boundary_nodes(
         The node that is the robot, ``simulated_robot``; empty: its drivers are started elsewhere.
     services
         Whether the conversation is served to any ROS client.
+    probe
+        Whether the gate measures the timeouts of the drivers first: the robot moves.
 
     """
+    of_gate = {**parameters, 'probe_on_activation': True} if probe else parameters
     recorder = NodeSpec(name='recorder', parameters={**parameters, 'run': str(run)})
     return (
         *((recorder,) if run is not None else ()),
         *((NodeSpec(name=robot, parameters=parameters),) if robot else ()),
-        *gates(contract, parameters),
+        *gates(contract, of_gate),
         NodeSpec(name='environment', parameters=parameters),
         *((NodeSpec(name='policy_server', parameters=parameters),) if services else ()),
     )

@@ -46,6 +46,7 @@ def up(
     record: bool,
     run: Path | None,
     services: bool,
+    probe: bool,
     namespace: str,
     domain_id: int | None,
 ) -> int:
@@ -64,6 +65,8 @@ def up(
         Whether there is a recorder, and its folder; None: ``runs/CONTRACT-DATE-TIME``.
     services
         Whether the conversation is served to any ROS client.
+    probe
+        Whether the gate measures the timeouts of the drivers first: the robot moves.
     namespace, domain_id
         Where the nodes are; None: the domain of ``ROS_DOMAIN_ID``, or 0.
 
@@ -89,6 +92,7 @@ def up(
         run=place,
         robot='simulated_robot' if simulated else '',
         services=services,
+        probe=probe,
     )
     print(f'Starting {", ".join(spec.place for spec in specs)} on ROS domain {domain}', flush=True)
     code = 0

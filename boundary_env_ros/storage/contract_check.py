@@ -155,9 +155,8 @@ def _on_trust(loaded: LoadedContract) -> Iterator[str]:
         yield (
             f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): '
             f'{group.driver_timeout:g} s is taken on trust, and is all that stops the robot when '
-            'the gate dies. Declare `driver_timeout_probe`, a small command, and the gate '
-            'measures it before it '
-            'can be armed.'
+            'the gate dies. Declare `driver_timeout_probe`, a small command, and start the nodes '
+            'with `up --probe`: the gate measures it before it can be armed.'
         )
 
 

@@ -147,7 +147,8 @@ def test_a_driver_that_nobody_probes_is_noted_with_its_line(
     assert notes[0] == (
         f'  Note: action.base.driver_timeout (line {line_of(path, "    driver_timeout: ")}): '
         '0.25 s is taken on trust, and is all that stops the robot when the gate dies. Declare '
-        '`driver_timeout_probe`, a small command, and the gate measures it before it can be armed.'
+        '`driver_timeout_probe`, a small command, and start the nodes with `up --probe`: the '
+        'gate measures it before it can be armed.'
     )
     assert main(['contract', 'check', str(path), '--json']) == 0
     [told] = json.loads(capsys.readouterr().out)

@@ -140,6 +140,16 @@ def test_launched_nodes_are_the_nodes_that_there_are() -> None:
     assert launched == nodes
 
 
+def test_up_with_probe_tells_the_gate_alone_to_measure_the_drivers() -> None:
+    pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+    from boundary_env_ros.ros.processes import boundary_nodes
+
+    contract = load('warehouse_cart').contract
+    nodes = boundary_nodes(contract, {'contract': 'c.yaml'}, run=Path('run'), probe=True)
+    told = {spec.name for spec in nodes if 'probe_on_activation' in spec.parameters}
+    assert told == {'safety_gate'}
+
+
 def test_server_and_bridge_of_gazebo_are_launched_in_a_partition_of_their_own() -> None:
     text = (REPOSITORY / 'launch/gazebo_launch.py').read_text(encoding='utf-8')
     parted = text.index('SetEnvironmentVariable(*item) for item in partition(os.environ).items()')

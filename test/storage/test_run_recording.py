@@ -204,7 +204,7 @@ def test_environment_that_lives_after_all_changes_nothing_but_is_told_of(
     (notice,) = recording.made.notices()
     assert notice == (
         f'Episode {EPISODE} has ended already (expected TRUNCATED (environment_lost, declared by '
-        'recorder), got RUNNING (no ending, declared by nobody)). '
+        'recorder), got RUNNING (no ending, declared by no node)). '
         'The first ending stands in the index; the records have all of them.'
     )
     assert recording.row().ending == 'environment_lost'

@@ -179,8 +179,8 @@ class Reducer:
         raise RequestRejected(
             'The timeout of the drivers is not known: '
             + (f'the probe failed: {probe.why}. ' if probe else 'it was not measured. ')
-            + 'Call ~/probe_driver: the robot moves by the command `driver_timeout_probe` of the '
-            'contract.',
+            + 'Start the nodes with `boundary-env up --probe`, or call ~/probe_driver: the robot '
+            'moves by the command `driver_timeout_probe` of the contract.',
             ResultCode.NOT_PROBED,
         )
 

@@ -19,7 +19,6 @@ from boundary_env_ros.evidence.infer_contract.commands import (
 from boundary_env_ros.evidence.infer_contract.fields import (
     field_drafts,
     FieldDraft,
-    max_age,
     relative,
     Unfit,
     write_field,
@@ -228,14 +227,13 @@ def _write_safety(page: Page, parts: _Parts, period: float) -> None:
     topics = {field.topic.name: field.topic for field in parts.observation}
     rates = [t.rate for name, t in topics.items() if name in feedback and t.rate]
     silence = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
-    ages = [max_age(t.rate) for t in topics.values() if t.stamped and t.rate is not None]
-    old = nice(2.0 * period + max(ages, default=0.0))
+    rates += [t.rate for t in topics.values() if t.type == _SCAN and t.rate]
+    slowest = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
     page.section(
         'safety', comment='seconds, on the steady clock; the others follow from the period'
     )
     page.key('robot_timeout', silence, 1, guess('four periods of what tells what it did'))
-    page.key('sensor_timeout', silence, 1, guess('the same'))
-    page.key('max_action_age', old, 1, guess('the greatest max_age, and two periods'))
+    page.key('sensor_timeout', slowest, 1, guess('four periods of the slowest of that and scans'))
     if parts.emergency_stop:
         page.key('emergency_stop', parts.emergency_stop, 1, guess('by its type and name'))
     else:
@@ -249,10 +247,11 @@ def _write_safety(page: Page, parts: _Parts, period: float) -> None:
 
 
 def _write_rest(page: Page, parts: _Parts) -> None:
-    first = next((f.name for f in parts.observation if f.topic.stamped), '')
-    if first:
+    stamped = [field for field in parts.observation if field.topic.stamped]
+    if stamped:
+        fastest = max(stamped, key=lambda field: field.topic.rate or 0.0)
         page.section('latency_budget')
-        page.key('of', first, 1, guess('the first field that says when it was captured'))
+        page.key('of', fastest.name, 1, guess('the fastest field that says when it was captured'))
         page.blank()
     page.note(
         decide(

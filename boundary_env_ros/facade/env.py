@@ -15,10 +15,10 @@ from boundary_env_ros import errors
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, LinkError
-from boundary_env_ros.facade.asking import AsksWorld, WORLD
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.info import outcome_of, step_info
+from boundary_env_ros.facade.plugin_methods import PluginMethods, WORLD
 from boundary_env_ros.facade.rendering import as_text, Renderer
 from boundary_env_ros.facade.spaces import (
     action_request_of,
@@ -40,7 +40,7 @@ Array = npt.NDArray[Any]
 Observations = dict[str, Array]
 
 
-class BoundaryEnv(AsksWorld, gymnasium.Env[Any, Array]):
+class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
     """
     A robot behind a contract, stepped like any Gymnasium environment.
 

@@ -18,9 +18,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, LinkError
-from boundary_env_ros.facade.asking import AsksWorld
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
+from boundary_env_ros.facade.plugin_methods import PluginMethods
 from boundary_env_ros.facade.spaces import (
     action_space,
     action_vector,
@@ -36,7 +36,7 @@ Array = npt.NDArray[Any]
 _MODES = ('rgb_array',)
 
 
-class SharedEnv(AsksWorld):
+class SharedEnv(PluginMethods):
     """
     Several robots, each behind a gate of its own, in one world that they share.
 

@@ -437,7 +437,7 @@ class AgentClient:
         self, client: Any, request: Any, whom: str, *, sign_of_life: float, deadline: float
     ) -> Any:
         """
-        Ask a service, and ask again if no answer comes; see :func:`.asking.ask`.
+        Ask a service, and ask again if no answer comes; see :func:`.call_with_retry.ask`.
 
         Parameters
         ----------

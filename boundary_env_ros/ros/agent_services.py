@@ -53,8 +53,8 @@ from boundary_env_ros.errors import (
     ResetNeeded,
     ResultCode,
 )
-from boundary_env_ros.facade.asking import WORLD
 from boundary_env_ros.facade.drawing import Drawing
+from boundary_env_ros.facade.plugin_methods import WORLD
 from boundary_env_ros.facade.rendering import as_text, VIEW
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names

@@ -51,7 +51,7 @@ SERVICES: Mapping[str, tuple[Any, str]] = {
     'env/close': (srv.Close, names.CLOSE),
     'env/spaces': (srv.Spaces, names.SPACES),
     'env/render': (srv.Render, names.RENDER),
-    'env/plan': (srv.Plan, 'policy_server/plan'),
+    'env/plan': (srv.Plan, names.PLAN),
     'env/batch_step': (srv.BatchStep, names.BATCH_STEP),
     'env/evaluate_actions': (srv.EvaluateActions, names.EVALUATE_ACTIONS),
 }

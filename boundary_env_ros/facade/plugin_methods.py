@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment asks of a world that is a plugin, beside the steps."""
+"""What an environment offers beside reset and step where its world is a plugin."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Callback = Callable[[EnvironmentEvent], None]
 WORLD = 'world'
 
 
-class AsksWorld:
+class PluginMethods:
     """
     Methods of an environment that a plugin answers.
 

@@ -33,8 +33,9 @@ Sent = tuple[str, int, int]
 
 #: Names of the rules.
 DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'
-#: A longer text is no document, bytes.
-MOST_BYTES = 1 << 16
+#: A longer text is no document, bytes; nor is one that is nested deeper, which Python could read
+#: and then not write.
+MOST_BYTES, MOST_LEVELS = 1 << 16, 64
 _LONGEST = 200
 
 
@@ -45,7 +46,7 @@ def read(text: str) -> Json:
     Raises
     ------
     RecordError
-        If it is no JSON, or too long.
+        If it is no JSON, too long, or nested too deeply.
 
     """
 
@@ -55,9 +56,22 @@ def read(text: str) -> Json:
     if len(text) > MOST_BYTES or len(text.encode(errors='replace')) > MOST_BYTES:
         raise RecordError(f'The document is too long (expected at most {MOST_BYTES} bytes).')
     try:
-        return json.loads(text, parse_constant=refuse)
+        document = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise RecordError(f'The document is no JSON: {error}.') from error
+    level = [document]
+    for _ in range(MOST_LEVELS):
+        level = [
+            part
+            for each in level
+            if isinstance(each, dict | list)
+            for part in (each.values() if isinstance(each, dict) else each)
+        ]
+    if level:
+        raise RecordError(
+            f'The document is nested too deeply (expected at most {MOST_LEVELS} levels).'
+        )
+    return document
 
 
 def text_of(document: Json) -> str:

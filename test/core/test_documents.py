@@ -82,6 +82,16 @@ def test_a_text_that_is_longer_in_bytes_than_in_letters_is_too_long() -> None:
     assert 'too long' in RULES.fault(asking('"' + 'é' * (MOST_BYTES // 2) + '"'))
 
 
+@pytest.mark.parametrize('levels', [65, 964, 5000])
+def test_a_document_that_could_be_read_but_not_published_is_refused(levels: int) -> None:
+    # With a schema that allows anything, nothing else would refuse it before it is published.
+    contract = replace(DESK, documents=(replace(DESK.documents[0], schema={}, types=()),))
+    nested = '[' * (levels - 1) + ']' * (levels - 1)
+    request = replace(asking({}), payload=f'{{"desk": {nested}}}')
+    (refusal,) = DocumentRules(contract).refusals(request)
+    assert refusal.reason is Reason.WRONG_SHAPE
+
+
 def test_documents_do_not_go_with_a_chunk() -> None:
     assert RULES.refusals(asking({'desk': ASK}, horizon=2))
 

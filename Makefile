@@ -27,6 +27,8 @@ export BOUNDARY_ENV_ROS_DISTRO := $(DISTRO)
 
 VENV := .venv
 RUN := $(VENV)/bin/python
+# Tools use what the tests share.
+TOOL = PYTHONPATH=$(CURDIR)/test $(RUN) -m tools.
 PIP := $(RUN) -m pip --disable-pip-version-check --quiet
 UV := $(VENV)/bin/uv pip install --quiet --python $(RUN)
 
@@ -115,7 +117,7 @@ nightly-properties: $(BUILT)
 	  --hypothesis-profile=random $(ARGS)
 
 nightly-campaign: $(BUILT)
-	@echo 'Seed: $(SEED)' && $(RUN) test/core/gate_campaign.py --commands 10000000 --seed $(SEED)
+	@echo 'Seed: $(SEED)' && $(TOOL)gate_campaign --commands 10000000 --seed $(SEED)
 
 nightly-docs: docs
 
@@ -144,10 +146,10 @@ ELSEWHERE = rm -rf build/$(1) && git clone -q . build/$(1) && \
   PATH="$${PATH\#*:}" $(MAKE) -C build/$(1) test
 
 campaign: $(BUILT)
-	@$(RUN) test/core/gate_campaign.py $(ARGS)
+	@$(TOOL)gate_campaign $(ARGS)
 
 mutations: $(BUILT)
-	@$(RUN) test/mutations $(ARGS)
+	@$(TOOL)mutations $(ARGS)
 
 docs: $(BUILT)
 	@$(RUN) -m sphinx -q -W --keep-going -n -b html doc build/docs && echo build/docs/README.html
@@ -166,7 +168,7 @@ lint: $(BUILT)
 
 # Two hosts need root, iproute2 and /dev/net/tun; without these their kinds are skipped, and say so.
 faults: $(BUILT)
-	@$(RUN) test/faults $(ARGS)
+	@$(TOOL)faults $(ARGS)
 
 bench: $(BUILT)
 	@test -d bench || { echo 'The folder bench/ is missing.'; exit 1; }

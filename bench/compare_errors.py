@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from pathlib import Path
 import sys
 
-sys.path.append(str(Path(__file__).parents[1] / 'test/evidence'))
-
-from cart_runs import cart_contract, drive, real, side_of
+sys.path.append(str(Path(__file__).parents[1] / 'test'))
 
 from boundary_env_ros.evidence.compare.compare import compare_sides
 from boundary_env_ros.evidence.compare.comparison import Comparison
 from boundary_env_ros.evidence.compare.side import Side
+from support.cart_runs import cart_contract, drive, real, side_of
 
 #: What finds each difference that the variant of the cart can have.
 PLANTED: Mapping[str, str] = {

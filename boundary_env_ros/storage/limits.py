@@ -136,4 +136,7 @@ def load_yaml(text: bytes | str, where: object) -> object:
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         told = ' '.join(str(error).split()) or type(error).__name__
+        # PyYAML reads ahead, and from 6.0.4 on has a bound of its own.
+        if 'maximum nesting depth' in told:
+            raise exceeded(where, 'levels of YAML', LEVELS) from error
         raise RecordError(f'{where} cannot be read (expected YAML, got {told})') from error

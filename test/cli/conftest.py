@@ -3,8 +3,3 @@
 """What the tests of the command line share with those of contract files: the corpus."""
 
 from __future__ import annotations
-
-from pathlib import Path
-import sys
-
-sys.path.append(str(Path(__file__).parents[1] / 'storage'))

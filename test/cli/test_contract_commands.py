@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from contract_corpus import BAD, GOOD, SCHEMA, SHIPPED
 import pytest
 import yaml
 
@@ -16,6 +15,7 @@ from boundary_env_ros.cli.main import main
 from boundary_env_ros.storage import contract_types
 from boundary_env_ros.storage.contract_file import installed_tasks, load
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
+from support.contract_corpus import BAD, GOOD, SCHEMA, SHIPPED
 
 pytestmark = pytest.mark.skipif(
     not {'go_to_goal', 'open_door', 'swap_places'} <= set(installed_tasks()),

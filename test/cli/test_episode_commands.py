@@ -12,13 +12,13 @@ import re
 import time
 
 import pytest
-from storage_wire import instant, step_id, transition
 
 from boundary_env_ros.cli.episodes import since
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from support.storage_wire import instant, step_id, transition
 
 Output = pytest.CaptureFixture[str]
 

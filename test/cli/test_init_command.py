@@ -9,13 +9,10 @@ import sys
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / 'evidence'))
-
-from infer_contract_messages import cart_and_arm, write_bag
-
 from boundary_env_ros.cli import contract
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.storage.contract_file import load
+from support.infer_contract_messages import cart_and_arm, write_bag
 
 
 @pytest.fixture(scope='module')

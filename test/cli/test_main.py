@@ -13,7 +13,6 @@ import subprocess
 import sys
 
 import click
-from contract_corpus import BAD
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -23,6 +22,7 @@ from boundary_env_ros.cli.command import Progress
 from boundary_env_ros.cli.main import boundary_env, main
 from boundary_env_ros.cli.reference import tree
 from boundary_env_ros.errors import BoundaryError
+from support.contract_corpus import BAD
 
 COMMANDS = {words[1:]: command for words, command in tree(boundary_env)}
 NAMES = [words for words, command in COMMANDS.items() if not isinstance(command, click.Group)]

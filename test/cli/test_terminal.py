@@ -13,7 +13,6 @@ import sys
 from typing import Any
 
 import pytest
-from storage_wire import instant, step_id, transition
 
 from boundary_env_ros import resources
 from boundary_env_ros.cli.command import Progress
@@ -26,6 +25,7 @@ from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.terminal import printable, printing, steer
+from support.storage_wire import instant, step_id, transition
 
 Output = pytest.CaptureFixture[str]
 

@@ -4,23 +4,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from episode_world import EpisodeWorld
-    from gate_bench import Bench
-
-sys.path.insert(0, str(Path(__file__).parent))
+    from support.episode_world import EpisodeWorld
+    from support.gate_bench import Bench
 
 
 @pytest.fixture
 def bench() -> Bench:
     """Return a gate that runs an episode, everything around it well."""
-    from gate_bench import Bench
+    from support.gate_bench import Bench
 
     return Bench().start()
 
@@ -28,6 +24,6 @@ def bench() -> Bench:
 @pytest.fixture
 def world() -> EpisodeWorld:
     """Return a world whose episode runs, with a policy that drives straight on."""
-    from episode_world import EpisodeWorld
+    from support.episode_world import EpisodeWorld
 
     return EpisodeWorld().start()

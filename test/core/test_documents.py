@@ -8,8 +8,9 @@ from dataclasses import replace
 import json
 from pathlib import Path
 
-from core_world import request_for, Timepiece
 import pytest
+
+from support.core_world import request_for, Timepiece
 
 pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
 

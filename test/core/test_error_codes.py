@@ -7,7 +7,6 @@ from __future__ import annotations
 import inspect
 import re
 
-from core_world import MESSAGES
 import pytest
 
 from boundary_env_ros import errors
@@ -20,6 +19,7 @@ from boundary_env_ros.errors import (
     RequestRejected,
     ResultCode,
 )
+from support.core_world import MESSAGES
 
 ALL = [
     kind

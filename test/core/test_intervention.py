@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from core_world import shipped
-from episode_world import EpisodeWorld, forward
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.intervention import intervention_in, interventions
+from support.core_world import shipped
+from support.episode_world import EpisodeWorld, forward
 
 CONTRACT = shipped(
     {

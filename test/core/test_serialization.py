@@ -14,7 +14,6 @@ from types import UnionType
 import typing
 from typing import Any, NamedTuple, Union
 
-from core_world import Message, MESSAGES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -62,6 +61,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import RecordError
+from support.core_world import Message, MESSAGES
 
 #: Every record that has a message of its own in msg/.
 RECORDS: tuple[type, ...] = (

@@ -9,8 +9,6 @@ import json
 import math
 from typing import Any, SupportsIndex
 
-from contract_strategies import contracts
-from core_world import AGENT, DIGEST, shipped
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -38,6 +36,8 @@ from boundary_env_ros.errors import (
     RequestRejected,
     ResultCode,
 )
+from support.contract_strategies import contracts
+from support.core_world import AGENT, DIGEST, shipped
 
 _numbers = st.lists(st.floats(), max_size=40)
 _counts = st.one_of(st.integers(0, 12), st.integers(0, 2**32 - 1))

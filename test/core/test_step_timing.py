@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from episode_checks import PERIOD, steps
-from episode_world import EpisodeWorld, forward
 import pytest
 
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.step_timing import over_budget, StepTiming
+from support.episode_checks import PERIOD, steps
+from support.episode_world import EpisodeWorld, forward
 
 
 def a_world_with_a_policy_that_takes(periods: float, seconds: float = 3.0) -> EpisodeWorld:

@@ -7,9 +7,10 @@ from __future__ import annotations
 import inspect
 import re
 
-from pages import first_code, text_of
 import pytest
 import yaml
+
+from support.pages import first_code, text_of
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 import re
 
-from pages import first_code, REPOSITORY, section, text_of
 import pytest
 
 from boundary_env_ros.core import latency
@@ -16,6 +15,7 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.serialization import Json, to_json
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.contract_file import load
+from support.pages import first_code, REPOSITORY, section, text_of
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from pages import code, REPOSITORY, rows, text_of
+from support.pages import code, REPOSITORY, rows, text_of
 
 
 def test_what_shows_each_sentence_exists() -> None:

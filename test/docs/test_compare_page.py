@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from pages import code, rows, section, text_of
 import pytest
 
 from boundary_env_ros.evidence import response
 from boundary_env_ros.evidence.compare import permutation
 from boundary_env_ros.evidence.compare.features import SECTIONS, units_of
 from boundary_env_ros.storage.contract_file import load
+from support.pages import code, rows, section, text_of
 
 PAGE = text_of('doc/compare.md')
 

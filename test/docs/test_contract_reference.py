@@ -7,7 +7,6 @@ from __future__ import annotations
 import re
 
 from contract_tables import with_tables
-from pages import code, first_code, rows, section, text_of
 import pytest
 
 from boundary_env_ros.core.contract import sources as images
@@ -17,6 +16,7 @@ from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.paths import FUNCTIONS
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract_file import loads
+from support.pages import code, first_code, rows, section, text_of
 
 PAGE = text_of('doc/contract.md')
 SHIPPED = text_of('config/warehouse_cart.yaml')

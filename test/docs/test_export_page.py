@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import re
 
-from pages import rows, section, text_of
-
 from boundary_env_ros.evidence.export.export import ALL_FORMATS
 from boundary_env_ros.evidence.export.layout import ABOUT, Layout
 from boundary_env_ros.storage.contract_file import load
+from support.pages import rows, section, text_of
 
 PAGE = text_of('doc/export.md')
 

@@ -8,7 +8,6 @@ import inspect
 import re
 
 import numpy as np
-from pages import code, first_code, REPOSITORY, rows, section, text_of
 import pytest
 
 from boundary_env_ros import errors
@@ -17,6 +16,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.registration import IDS
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
+from support.pages import code, first_code, REPOSITORY, rows, section, text_of
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 

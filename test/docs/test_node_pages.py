@@ -8,10 +8,10 @@ import ast
 from collections.abc import Mapping
 import re
 
-from pages import code, first_code, REPOSITORY, rows, section, text_of
 import pytest
 
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from support.pages import code, first_code, REPOSITORY, rows, section, text_of
 
 NODES = (
     'policy_server',

@@ -9,10 +9,10 @@ import re
 import subprocess
 import sys
 
-from pages import anchors, PAGES, REPOSITORY, rows, text_of, without_code
 import pytest
 
 from boundary_env_ros.cli.reference import page as commands_page
+from support.pages import anchors, PAGES, REPOSITORY, rows, text_of, without_code
 
 EXAMPLES = sorted((REPOSITORY / 'examples').glob('*.py'))
 #: It trains for minutes, with what not everybody has installed: test_train_cart.py.

@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import re
 
-from pages import text_of
 import yaml
 
 from boundary_env_ros.core.sources.readers import reader
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.storage.contract_file import loads
+from support.pages import text_of
 
 _BLOCK = re.compile(r'<!-- contract: safety -->\n```yaml\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 

@@ -8,10 +8,9 @@ from dataclasses import fields
 import inspect
 import re
 
-from pages import first_code, section, text_of
-
 from boundary_env_ros.facade.replay_world import ReplayWorld
 from boundary_env_ros.facade.steps import Replayed
+from support.pages import first_code, section, text_of
 
 PAGE = text_of('doc/replay.md')
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import re
 
-from pages import rows, section, text_of
-
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.report import Report
 from boundary_env_ros.evidence.summary.figures import Summary
+from support.pages import rows, section, text_of
 
 PAGE = text_of('doc/report.md')
 

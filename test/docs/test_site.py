@@ -8,11 +8,11 @@ from pathlib import Path
 import subprocess
 import sys
 
-from pages import first_code, REPOSITORY, section, text_of
 import pytest
 
 from boundary_env_ros.core.environment.endings import BUILT_IN
 from boundary_env_ros.core.gate.decision import Reason
+from support.pages import first_code, REPOSITORY, section, text_of
 
 WHY = text_of('doc/why_it_failed.md')
 

@@ -9,11 +9,11 @@ import re
 import subprocess
 import sys
 
-from pages import REPOSITORY
 import pytest
 import yaml
 
 from boundary_env_ros.resources import share_file
+from support.pages import REPOSITORY
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('stable_baselines3', reason='needs boundary_env_ros[sb3]')

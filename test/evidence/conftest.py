@@ -4,18 +4,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-import sys
-
 import pytest
-from record_maker import make_record, Piece, transitions_of
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
-
-sys.path.append(str(Path(__file__).parents[1] / 'storage'))
+from support.record_maker import make_record, Piece, transitions_of
 
 
 @pytest.fixture(scope='session')

@@ -12,9 +12,7 @@ import re
 import tracemalloc
 import uuid
 
-from lockstep_maker import LockstepBench
 import pytest
-from record_maker import chosen_start, FROM_TOPICS, make_record, Piece, seek_goal, transitions_of
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -32,6 +30,15 @@ from boundary_env_ros.evidence.audit.rules.catalogue import RULE, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
+from support.lockstep_maker import LockstepBench
+from support.record_maker import (
+    chosen_start,
+    FROM_TOPICS,
+    make_record,
+    Piece,
+    seek_goal,
+    transitions_of,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_forgeries import FORGERIES, Forgery
-from bag_forging import Forge
-from bag_maker import make_tape, Tape, write_bag
-from lockstep_maker import LockstepBench
-from record_maker import Bench
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from storage_wire import typestore
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.task import Task
@@ -23,6 +17,12 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.reader import open_records
+from support.bag_forgeries import FORGERIES, Forgery
+from support.bag_forging import Forge
+from support.bag_maker import make_tape, Tape, write_bag
+from support.lockstep_maker import LockstepBench
+from support.record_maker import Bench
+from support.storage_wire import typestore
 
 
 @pytest.fixture(scope='module')

@@ -13,11 +13,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_forging import Forge
-from bag_maker import record_of, Tape, write_bag
-from damage import later, put
-from hand_maker import by_hand, hand_contract, HandBench, JOY
-from record_maker import chosen_start, seek_goal, transitions_of
 import yaml
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -37,6 +32,11 @@ from boundary_env_ros.evidence.audit.rules.base import outside, Terms, terms_of
 from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
+from support.bag_forging import Forge
+from support.bag_maker import record_of, Tape, write_bag
+from support.damage import later, put
+from support.hand_maker import by_hand, hand_contract, HandBench, JOY
+from support.record_maker import chosen_start, seek_goal, transitions_of
 
 Where = Callable[[GateDecision, GateDecision | None], bool]
 Change = Callable[[GateDecision], GateDecision]

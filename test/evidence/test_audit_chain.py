@@ -13,10 +13,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_forging import Forge
-from bag_maker import drive, make_tape, record_of, Sent, Tape, wire, write_to
-from record_maker import Bench
-
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
@@ -38,6 +34,9 @@ from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.signing import public_key, signer
+from support.bag_forging import Forge
+from support.bag_maker import drive, make_tape, record_of, Sent, Tape, wire, write_to
+from support.record_maker import Bench
 
 YEAR = 365 * 86_400 * NANOSECONDS
 

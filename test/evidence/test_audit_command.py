@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 
 import pytest
-from record_maker import FROM_TOPICS, Piece, transitions_of
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
@@ -17,6 +16,7 @@ from boundary_env_ros.evidence.audit.rules.catalogue import RULES
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.record_maker import FROM_TOPICS, Piece, transitions_of
 
 
 def write_run(path: Path, transitions: list[Transition], loaded: LoadedContract) -> None:

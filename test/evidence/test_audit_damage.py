@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from damage import Case
-from damage_cases import CASES
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract
@@ -15,6 +13,8 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE
+from support.damage import Case
+from support.damage_cases import CASES
 
 
 @pytest.mark.parametrize('case', CASES, ids=lambda case: case.name)

@@ -12,12 +12,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
-from bag_forging import Forge, measured, with_command
-from bag_maker import make_tape, MS, near, Tape, write_bag, write_to
-from lockstep_maker import LockstepBench
 from mcap.reader import make_reader
-from record_maker import Bench, Sent, STOP
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.task import Task
@@ -32,6 +27,11 @@ from boundary_env_ros.storage.contract_file import load, LoadedContract, make_ta
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import Entry, Message
 from boundary_env_ros.storage.recovery import recover
+from support.bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
+from support.bag_forging import Forge, measured, with_command
+from support.bag_maker import make_tape, MS, near, Tape, write_bag, write_to
+from support.lockstep_maker import LockstepBench
+from support.record_maker import Bench, Sent, STOP
 
 RECORDER = '/boundary/recorder_status'
 

@@ -5,8 +5,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
-import sys
 
 import pytest
 
@@ -15,12 +13,9 @@ from boundary_env_ros.evidence.audit.memory import Chain
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import terms_of
 from boundary_env_ros.evidence.audit.rules.checks import DECISION_CHECKS
-
-sys.path.insert(0, str(Path(__file__).parents[1] / 'core'))
-
-from campaign_traffic import Run
-from core_world import DIGEST
-from gate_campaign import contract_of
+from support.campaign_traffic import Run
+from support.core_world import DIGEST
+from tools.gate_campaign import contract_of
 
 
 class Recorded(Run):

@@ -13,10 +13,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_maker import make_tape, MS, of, raw, record_of, Sent, Tape, write_bag
-from record_maker import Bench, chosen_start, seek_goal
-from record_sensors import Fields
-
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
@@ -24,6 +20,9 @@ from boundary_env_ros.evidence.audit.audit import audit_path, AuditReport
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.audit.raw_messages import observations
 from boundary_env_ros.storage.contract_file import LoadedContract
+from support.bag_maker import make_tape, MS, of, raw, record_of, Sent, Tape, write_bag
+from support.record_maker import Bench, chosen_start, seek_goal
+from support.record_sensors import Fields
 
 
 @pytest.fixture(scope='module')

@@ -14,7 +14,6 @@ import sqlite3
 from types import SimpleNamespace
 
 import pytest
-from record_maker import FROM_TOPICS, Piece, transitions_of
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -34,9 +33,10 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
+from support.record_maker import FROM_TOPICS, Piece, transitions_of
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from storage_wire import cdr, definition, message_cdr, type_of
+from support.storage_wire import cdr, definition, message_cdr, type_of
 
 Lines = list[bytes]
 

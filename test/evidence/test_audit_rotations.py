@@ -9,9 +9,7 @@ from dataclasses import replace
 import math
 from typing import Any
 
-from damage import put
 import pytest
-from record_maker import Bench, chosen_start, MS, seek_goal, Sent, time_fields, transitions_of
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract
@@ -23,6 +21,16 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
+from support.damage import put
+from support.record_maker import (
+    Bench,
+    chosen_start,
+    MS,
+    seek_goal,
+    Sent,
+    time_fields,
+    transitions_of,
+)
 
 POSE = 'geometry_msgs/msg/PoseStamped'
 PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]

@@ -14,10 +14,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_forging import Forge
-from bag_maker import drive, each, make_tape, record_of, Tape, write_bag
-from record_maker import Bench, chosen_start, MS, seek_goal, Sent
-
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.task import Task
@@ -34,6 +30,9 @@ from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.run_files import contract_of
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription
+from support.bag_forging import Forge
+from support.bag_maker import drive, each, make_tape, record_of, Tape, write_bag
+from support.record_maker import Bench, chosen_start, MS, seek_goal, Sent
 
 
 @pytest.fixture(scope='module')

@@ -11,9 +11,6 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_maker import make_tape, MS, raw, Sent, Tape, write_bag, write_to
-from record_maker import Bench
-
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit import auditor
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -21,6 +18,8 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.raw_messages import auditor as raw_auditor
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
+from support.bag_maker import make_tape, MS, raw, Sent, Tape, write_bag, write_to
+from support.record_maker import Bench
 
 Auditing = Callable[[Tape], AuditReport]
 

@@ -11,9 +11,6 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-from bag_maker import each, Tape, write_bag
-from world_maker import make_world_tape
-
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision
@@ -21,6 +18,8 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.storage.contract_file import load, LoadedContract
+from support.bag_maker import each, Tape, write_bag
+from support.world_maker import make_world_tape
 
 # Nobody stops the embedded world.
 NOT_THERE = {'emergency-stop-heard'}

@@ -15,9 +15,6 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from cart_runs import cart_contract, drive, real, side_of
-from record_maker import Piece
-
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
@@ -30,6 +27,8 @@ from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
 from boundary_env_ros.evidence.compare.text import numbers
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.storage.contract_file import load, LoadedContract
+from support.cart_runs import cart_contract, drive, real, side_of
+from support.record_maker import Piece
 
 CONTRACT = cart_contract()
 

@@ -11,9 +11,8 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from cart_runs import cart_contract, drive, real
-
 from boundary_env_ros.cli.main import main
+from support.cart_runs import cart_contract, drive, real
 
 Output = pytest.CaptureFixture[str]
 

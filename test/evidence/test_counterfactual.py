@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lockstep_maker import LockstepBench
 import pytest
-from record_maker import Bench, chosen_start, seek_goal
 import yaml
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -25,6 +23,8 @@ from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Entry
+from support.lockstep_maker import LockstepBench
+from support.record_maker import Bench, chosen_start, seek_goal
 
 Change = Callable[[Any], object]
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from record_maker import Piece
 
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
@@ -22,6 +21,7 @@ from boundary_env_ros.evidence.audit.rules.base import same
 from boundary_env_ros.evidence.export.dataset import FORMATS, write_dataset
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Entry
+from support.record_maker import Piece
 
 
 def entries_of(record: list[Piece]) -> Iterator[Entry]:

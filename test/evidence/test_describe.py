@@ -8,7 +8,6 @@ from dataclasses import replace
 import json
 from typing import Any
 
-from contract_corpus import data_of, GOOD, SHIPPED
 import pytest
 import yaml
 
@@ -27,6 +26,7 @@ from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.evidence.describe import as_data, describe, owners
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.yaml_text import YamlText
+from support.contract_corpus import data_of, GOOD, SHIPPED
 
 EVERY = [*SHIPPED, *GOOD]
 TASKS = dict.fromkeys(('go_to_goal', 'open_door', 'swap_places'), ('some-package', '3.2.1'))

@@ -13,7 +13,6 @@ import re
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints, Union
 
-from contract_corpus import data_of, GOOD, SHIPPED
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
@@ -26,6 +25,7 @@ from boundary_env_ros.core.contract.safety import Moves, Side, Workspace
 from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract.parser import parse
+from support.contract_corpus import data_of, GOOD, SHIPPED
 
 EVERY = [*SHIPPED, *GOOD]
 CONTRACTS = [parse(data_of(path)) for path in EVERY]

@@ -13,17 +13,6 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from infer_contract_messages import (
-    cart_and_arm,
-    header,
-    make,
-    MODES,
-    SECOND,
-    START,
-    TYPES,
-    write_bag,
-)
-from infer_contract_surveys import filled
 from mcap.writer import Writer
 import numpy as np
 import pytest
@@ -38,6 +27,17 @@ from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.mcap_log import McapLog
+from support.infer_contract_messages import (
+    cart_and_arm,
+    header,
+    make,
+    MODES,
+    SECOND,
+    START,
+    TYPES,
+    write_bag,
+)
+from support.infer_contract_surveys import filled
 
 Content = Iterator[tuple[str, str, int, Any]]
 FLOAT, ODOMETRY = 'std_msgs/msg/Float64', 'nav_msgs/msg/Odometry'

@@ -8,13 +8,12 @@ from dataclasses import replace
 from itertools import zip_longest
 import random
 
-from record_maker import Piece
-
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.events import EventKind
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.episodes import Episodes, HELD, Step
+from support.record_maker import Piece
 
 
 def of_agent(piece: Piece, agent: str) -> Piece:

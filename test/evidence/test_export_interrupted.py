@@ -17,14 +17,14 @@ import pytest
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
 pytest.importorskip('minari', reason='needs Minari, which the extra minari brings')
-from bag_maker import write_records
 import pyarrow as pa
-from record_maker import Piece
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export import parquet_records
 from boundary_env_ros.evidence.export.export import ALL_FORMATS, export_run
 from boundary_env_ros.storage.contract_file import LoadedContract
+from support.bag_maker import write_records
+from support.record_maker import Piece
 
 
 @pytest.fixture(scope='module')

@@ -20,13 +20,9 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
 pytest.importorskip('minari', reason='needs Minari, which the extra minari brings')
-from bag_maker import write_bag, write_records
-from export_runs import bagged, driven_by_hand, episodes_in, ExportRun, front_of, values_of
 import h5py
 import minari
 import pyarrow.parquet
-from record_maker import Bench, chosen_start, Piece
-from world_maker import make_world_tape
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -48,6 +44,10 @@ from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, 
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import Entry
+from support.bag_maker import write_bag, write_records
+from support.export_runs import bagged, driven_by_hand, episodes_in, ExportRun, front_of, values_of
+from support.record_maker import Bench, chosen_start, Piece
+from support.world_maker import make_world_tape
 
 #: LeRobot is heavy: its part is tested where it is installed.
 INSTALLED = tuple(layout for layout in LAYOUTS if find_spec(layout))

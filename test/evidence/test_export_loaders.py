@@ -18,12 +18,11 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('pyarrow', reason='needs pyarrow')
-from export_runs import driven_by_hand, ExportRun, front_of, values_of
-
 from boundary_env_ros.evidence.export.episodes import Head, Origin, Sight, Step
 from boundary_env_ros.evidence.export.export import export_run
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
+from support.export_runs import driven_by_hand, ExportRun, front_of, values_of
 
 
 @pytest.fixture(scope='module')

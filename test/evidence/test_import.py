@@ -14,11 +14,8 @@ import shutil
 import sys
 from typing import Any
 
-from bag_maker import make_tape, of, Tape, wire, write_bag
 import pytest
-from record_maker import Bench, COMMAND, Sent
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
-from storage_wire import definition, type_of, typestore
 import yaml
 
 from boundary_env_ros.cli.main import main
@@ -43,6 +40,9 @@ from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.bag_maker import make_tape, of, Tape, wire, write_bag
+from support.record_maker import Bench, COMMAND, Sent
+from support.storage_wire import definition, type_of, typestore
 
 ENDINGS = ('success', 'safety_stop', 'operator_stop')
 HOST = 'bench'
@@ -174,7 +174,7 @@ def test_episode_comes_back_from_its_raw_messages(
 def test_record_of_a_lockstep_comes_back_agent_by_agent(
     tmp_path: Path, name: str, ending: str
 ) -> None:
-    from world_maker import make_world_tape
+    from support.world_maker import make_world_tape
 
     loaded = load(name, Pacing.LOCKSTEP)
     tape = make_world_tape(loaded, episodes=1, steps=12, seed=3)

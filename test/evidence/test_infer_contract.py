@@ -11,8 +11,6 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from infer_contract_messages import any_messages, SECOND, TYPES
-from infer_contract_surveys import drafted, number, observed, ODOMETRY, odometry
 import pytest
 
 from boundary_env_ros.core.contract.sources import Beams, Joints, Paths
@@ -25,6 +23,8 @@ from boundary_env_ros.evidence.infer_contract.survey import (
     TopicSurvey,
 )
 from boundary_env_ros.storage.contract_types import problems_of
+from support.infer_contract_messages import any_messages, SECOND, TYPES
+from support.infer_contract_surveys import drafted, number, observed, ODOMETRY, odometry
 
 LOOKUP = '`transform: {of: FRAME, in: FRAME}`'
 SENSORS = (

@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from infer_contract_surveys import ARRAY, drafted, number, odometry, surveyed
 import pytest
 
 from boundary_env_ros.core.contract.model import ConfirmStep
@@ -19,6 +18,7 @@ from boundary_env_ros.evidence.infer_contract.survey import (
     TopicSurvey,
 )
 from boundary_env_ros.storage.contract_file import loads
+from support.infer_contract_surveys import ARRAY, drafted, number, odometry, surveyed
 
 
 def test_robot_of_which_no_command_was_heard_has_a_blank_action() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from infer_contract_surveys import drafted, GROUP, number
 import pytest
 import yaml
 
@@ -22,6 +21,7 @@ from boundary_env_ros.evidence.infer_contract.survey import (
 )
 from boundary_env_ros.evidence.infer_contract.writing import inward, nice, outward, Page, written
 from boundary_env_ros.storage.contract_file import loads
+from support.infer_contract_surveys import drafted, GROUP, number
 
 # Images, scans -----------------------------------------------------------------------------------
 

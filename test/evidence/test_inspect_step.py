@@ -8,9 +8,7 @@ from dataclasses import replace
 import json
 from pathlib import Path
 
-from bag_maker import write_records
 import pytest
-from record_maker import Piece
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
@@ -28,6 +26,8 @@ from boundary_env_ros.evidence.audit.rules.base import same
 from boundary_env_ros.evidence.report.one_step import find_step, OneStep
 from boundary_env_ros.evidence.report.step_text import tell_step
 from boundary_env_ros.storage.contract_file import LoadedContract
+from support.bag_maker import write_records
+from support.record_maker import Piece
 
 
 @pytest.fixture(scope='module')

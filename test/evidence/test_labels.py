@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from record_maker import Piece
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
@@ -20,6 +19,7 @@ from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.record_maker import Piece
 
 
 def label(step: Transition, user: str, verdict: Label, note: str = '') -> EpisodeLabel:

@@ -9,14 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bag_maker import drive
-from damage import Case
-from damage_cases import CASES
-from hand_maker import by_hand, hand_contract, HandBench
-from lockstep_maker import LockstepBench
 import numpy as np
 import pytest
-from record_maker import Piece
 import yaml
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -29,6 +23,12 @@ from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Entry
+from support.bag_maker import drive
+from support.damage import Case
+from support.damage_cases import CASES
+from support.hand_maker import by_hand, hand_contract, HandBench
+from support.lockstep_maker import LockstepBench
+from support.record_maker import Piece
 
 
 def entries(pieces: Iterable[object]) -> Iterable[Entry]:
@@ -97,7 +97,7 @@ def test_a_record_of_all_rules_and_a_hand_comes_out_the_same(seed: int) -> None:
 @pytest.mark.parametrize('name', ['warehouse_cart', 'door_arm', 'two_carts', 'guarded_cart'])
 def test_an_embedded_run_of_a_shipped_contract_comes_out_the_same(name: str) -> None:
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from world_maker import make_world_tape
+    from support.world_maker import make_world_tape
 
     loaded = load(name, Pacing.LOCKSTEP)
     tape = make_world_tape(loaded, episodes=2, steps=15, seed=3)
@@ -149,7 +149,7 @@ def test_turns_and_chunks_come_out_the_same(
 @pytest.mark.parametrize('change', ['left out', 'another', 'later'])
 def test_what_is_said_to_be_under_way_is_what_was_sent(change: str) -> None:
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from world_maker import make_world_tape
+    from support.world_maker import make_world_tape
 
     loaded = load('guarded_cart', Pacing.LOCKSTEP)
     tape = make_world_tape(loaded, episodes=1, steps=15, seed=3)

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_maker import each, make_tape, of, Tape, write_bag
-from record_maker import Bench
 import yaml
 
 from boundary_env_ros.cli.main import main
@@ -25,6 +23,8 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
+from support.bag_maker import each, make_tape, of, Tape, write_bag
+from support.record_maker import Bench
 
 Output = pytest.CaptureFixture[str]
 
@@ -215,7 +215,7 @@ def make(contract):
 def arm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tape]:
     """Return a bag with cameras, and what it was made of."""
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from world_maker import make_world_tape
+    from support.world_maker import make_world_tape
 
     tape = make_world_tape(load('door_arm', Pacing.LOCKSTEP), episodes=1, steps=4, seed=3)
     folder = tmp_path_factory.mktemp('arm') / 'bag'

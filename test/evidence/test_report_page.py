@@ -18,9 +18,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from bag_maker import make_tape, Tape, write_bag, write_records
 import pytest
-from record_maker import Bench, Piece
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
@@ -45,6 +43,8 @@ from boundary_env_ros.evidence.summary.runs import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.bag_maker import make_tape, Tape, write_bag, write_records
+from support.record_maker import Bench, Piece
 
 HOSTILE = '<!--</script><img src=x onerror="alert(1)"><svg onload=alert(2)>\u2028&amp;"\''
 Facts = Any

@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-from bag_maker import make_tape, Tape, wire, write_to
-from record_maker import Bench
-
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.export.export import export_run
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.recovery import recover
+from support.bag_maker import make_tape, Tape, wire, write_to
+from support.record_maker import Bench
 
 FILES = 4
 

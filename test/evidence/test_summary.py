@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from record_maker import Piece
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -27,6 +26,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.evidence.summary.figures import Group
 from boundary_env_ros.evidence.summary.statistics import ACCURACY, Proportion, Quantiles
 from boundary_env_ros.evidence.summary.summary import summarise
+from support.record_maker import Piece
 
 
 @pytest.fixture(scope='module')

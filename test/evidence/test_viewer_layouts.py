@@ -6,21 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 import json
-from pathlib import Path
 import re
-import sys
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / 'storage'))
-
-from storage_wire import typestore
-
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
+from support.storage_wire import typestore
 
 #: As `ros/recorded_topics.py` records them; a bag of the tests has them too.
 OWN = {

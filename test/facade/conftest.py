@@ -3,8 +3,3 @@
 """Where the tests of the facade find those who make bags."""
 
 from __future__ import annotations
-
-from pathlib import Path
-import sys
-
-sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'storage')]

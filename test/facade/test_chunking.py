@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-from shipped import changed
 
 from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.core.gate.decision import StepId
@@ -22,6 +21,7 @@ from boundary_env_ros.facade.chunking import (
     rows_of,
     spliced,
 )
+from support.shipped import changed
 
 CART = changed('warehouse_cart').contract
 

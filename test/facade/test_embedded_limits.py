@@ -11,8 +11,6 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.errors import (
@@ -24,6 +22,7 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load, LoadedContract
+from support.shipped import changed
 
 WORLD = {'world': 'reset_world', 'deadline': 8.0}
 CALL = {'call': 'home', 'type': 'std_srvs/srv/Trigger', 'request': {}, 'deadline': 2.0}

@@ -16,8 +16,6 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Transition
@@ -26,6 +24,7 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.storage.jsonl import read_jsonl
+from support.shipped import changed
 
 #: As doc/architecture.md lists them: steady readings, random ids; this host is the same.
 DIFFERS = frozenset(

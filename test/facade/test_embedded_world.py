@@ -13,8 +13,6 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
@@ -36,6 +34,7 @@ from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.tasks.swap_places import SwapPlaces
+from support.shipped import changed
 
 TWO = load('two_carts', Pacing.LOCKSTEP)
 START = round(TWO.contract.period * 1e9)

@@ -29,13 +29,12 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.registration import IDS
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
+from support.shipped import changed
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
 EMBEDDED = {'world': 'embedded', 'pacing': 'lockstep'}

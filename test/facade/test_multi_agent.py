@@ -26,7 +26,6 @@ from pettingzoo.test import (
     render_test,
     seed_test,
 )
-from shipped import without_options
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.transition import Transition
@@ -44,6 +43,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.robot import Emission, make_robot
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
+from support.shipped import without_options
 
 APART = {'scenario': 'apart'}
 #: The goal of cart_b right ahead of its start, so that its episode ends early.

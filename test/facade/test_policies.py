@@ -12,8 +12,6 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, DigestMismatch, RecordError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
@@ -30,6 +28,7 @@ from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.facade.spaces import action_space, observation_space
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.jsonl import read_jsonl, TransitionJsonl
+from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}
 CART = changed('warehouse_cart')

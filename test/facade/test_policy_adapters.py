@@ -17,11 +17,11 @@ import gymnasium
 from gymnasium import spaces
 import numpy as np
 import pytest
-from shipped import changed
 
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.spaces import action_space, observation_space
+from support.shipped import changed
 
 CART = changed('warehouse_cart')
 CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})

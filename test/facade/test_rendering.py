@@ -16,11 +16,10 @@ import yaml
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 from boundary_env_ros.facade.drawing import HEIGHT, WIDTH
 from boundary_env_ros.facade.env import BoundaryEnv
+from support.shipped import changed
 
 FORWARD = np.array([0.6, 0.0], dtype=np.float32)
 BLUE, GREEN, ORANGE = (29, 111, 216), (46, 158, 91), (217, 122, 6)

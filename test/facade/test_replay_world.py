@@ -17,10 +17,6 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 
-from bag_maker import raw, Sent, Tape, write_bag
-from shipped import changed
-from world_maker import make_world_tape, TapedRobot
-
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
@@ -42,6 +38,9 @@ from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
+from support.bag_maker import raw, Sent, Tape, write_bag
+from support.shipped import changed
+from support.world_maker import make_world_tape, TapedRobot
 
 CART = changed('warehouse_cart')
 CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})

@@ -15,8 +15,6 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from shipped import changed
-
 from boundary_env_ros.core.gate.decision import ActionRequest, Source
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError, PolicyFailed
@@ -29,6 +27,7 @@ from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_text import RunText
+from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}
 CHUNKS = changed('warehouse_cart', chunk={'horizon': 6})

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 import struct
-import sys
 from typing import Any
 
 from gymnasium import spaces
@@ -14,12 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / 'core'))
-
-from contract_strategies import chunks, contracts, samples
-from core_messages import image as image_message
-from core_world import rich, shipped, Timepiece
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec, OutOfBounds
 from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
@@ -39,6 +31,9 @@ from boundary_env_ros.facade.spaces import (
     observation_space,
     observation_values,
 )
+from support.contract_strategies import chunks, contracts, samples
+from support.core_messages import image as image_message
+from support.core_world import rich, shipped, Timepiece
 
 TIME = Timepiece()
 

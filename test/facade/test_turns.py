@@ -16,7 +16,6 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
 from pettingzoo.test import api_test, seed_test
-from shipped import changed, without_options
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -39,6 +38,7 @@ from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, env, parallel_en
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
+from support.shipped import changed, without_options
 
 APART = {'scenario': 'apart'}
 #: The goal of cart_b right ahead of its start, so that its episode ends early.

@@ -19,7 +19,6 @@ import pytest
 # `launch` alone would be found without being installed: it is a folder of this repository.
 pytest.importorskip('launch_ros', reason='needs launch_ros, which is on no package index')
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'storage')]
 
 import gymnasium
 import numpy as np

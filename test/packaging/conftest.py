@@ -8,8 +8,9 @@ from pathlib import Path
 import shutil
 import subprocess
 
-from installs import clean_environment, Environment, REPOSITORY, run
 import pytest
+
+from support.installs import clean_environment, Environment, REPOSITORY, run
 
 
 @pytest.fixture(scope='session')

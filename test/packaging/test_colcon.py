@@ -11,8 +11,9 @@ from pathlib import Path
 import shutil
 import sys
 
-from installs import Environment, INTERFACES, NODES, run
 import pytest
+
+from support.installs import Environment, INTERFACES, NODES, run
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(900)]
 

@@ -9,7 +9,7 @@ import re
 import sys
 import xml.etree.ElementTree as ET
 
-from installs import REPOSITORY
+from support.installs import REPOSITORY
 
 #: Where the name of a distribution is not that of its module.
 _DISTRIBUTIONS = {'PIL': 'pillow', 'yaml': 'pyyaml'}

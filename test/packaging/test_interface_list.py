@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 
-from installs import INTERFACES, NODES, REPOSITORY
 import pytest
+
+from support.installs import INTERFACES, NODES, REPOSITORY
 
 CMAKE = (REPOSITORY / 'CMakeLists.txt').read_text(encoding='utf-8')
 PACKAGE = ET.parse(REPOSITORY / 'package.xml').getroot()

@@ -8,7 +8,7 @@ from pathlib import Path
 import subprocess
 import sys
 
-from installs import REPOSITORY
+from support.installs import REPOSITORY
 
 PLACE = 'test.packaging.test_judge'
 FINE = f'<testcase classname="{PLACE}" name="test_fine" time="1.5"/>'

@@ -9,8 +9,9 @@ from pathlib import Path
 import shutil
 import subprocess
 
-from installs import clean_environment, Environment, REPOSITORY
 import pytest
+
+from support.installs import clean_environment, Environment, REPOSITORY
 
 
 def _make(tree: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 import sys
 
-from installs import Environment, REPOSITORY
-
 from boundary_env_ros.errors import INSTALL_ROS
+from support.installs import Environment, REPOSITORY
 
 CORE = sorted((REPOSITORY / 'boundary_env_ros/core').rglob('*.py'))
 

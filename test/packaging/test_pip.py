@@ -8,8 +8,9 @@ import json
 from pathlib import Path
 import zipfile
 
-from installs import Environment, INTERFACES, NODES, run
 import pytest
+
+from support.installs import Environment, INTERFACES, NODES, run
 
 pytestmark = [pytest.mark.packaging, pytest.mark.timeout(900)]
 

@@ -10,11 +10,11 @@ import shutil
 import subprocess
 import sys
 
-from installs import clean_environment, REPOSITORY
 import pytest
 
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.resources import share_file
+from support.installs import clean_environment, REPOSITORY
 
 PROGRAM = """
 from boundary_env_ros.resources import share_file

@@ -8,19 +8,14 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 import gc
 import os
-from pathlib import Path
-import sys
 import time
 from typing import Any, TYPE_CHECKING
 import uuid
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-sys.path.append(str(Path(__file__).parents[1] / 'testing'))
-
 if TYPE_CHECKING:
-    from ros_world import World
+    from support.ros_world import World
 
     MakeWorld = Callable[..., World]
 
@@ -28,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope='session')
 def _run() -> Iterator[str]:
     """Mark every process that descends from this one, and see them all gone at the end."""
-    from ros_world import MARK, processes_of
+    from support.ros_world import MARK, processes_of
 
     run = os.environ[MARK] = uuid.uuid4().hex
     yield run
@@ -46,9 +41,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     """
     if pyfuncitem.get_closest_marker('timed') is None:
         return (yield)
-    from lateness import lateness
-
     from boundary_env_ros.errors import BoundaryError
+    from support.lateness import lateness
 
     with lateness(pyfuncitem.funcargs['_run']) as machine:
         try:
@@ -71,9 +65,8 @@ def make_world(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     Then no process of theirs is left, no port of their domains is held, and no shared memory was
     ever used.
     """
-    from ros_world import ports_of, processes_of, reserved_domain, shared_memory_of, World
-
     from boundary_env_ros.ros.processes import isolated_environment
+    from support.ros_world import ports_of, processes_of, reserved_domain, shared_memory_of, World
 
     domains = []
     with ExitStack() as stack:

@@ -14,8 +14,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import reserved_domain
-
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
@@ -26,6 +24,7 @@ from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.contract_file import load
+from support.ros_world import reserved_domain
 
 pytestmark = pytest.mark.ros
 

@@ -14,15 +14,14 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from ros_world import PATIENT, World
-from whole_environment_tests import WholeEnvironmentTests
-
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.testing import WorldTests
+from support.ros_world import PATIENT, World
+from support.whole_environment_tests import WholeEnvironmentTests
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

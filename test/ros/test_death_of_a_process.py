@@ -29,8 +29,6 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from lifecycle_msgs.msg import Transition as LifecycleTransition
-import policy_process
-from ros_world import NOISE, World
 
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
@@ -42,6 +40,8 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import BringUp
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.storage.reader import open_records
+from support import policy_process
+from support.ros_world import NOISE, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -19,14 +19,13 @@ import pytest
 
 pytest.importorskip('rclpy')
 
-from ros_world import OWN_MARK, processes_of, reserved_domain
-
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.ros.demo import plan
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.reader import open_records
+from support.ros_world import OWN_MARK, processes_of, reserved_domain
 
 pytestmark = pytest.mark.ros
 

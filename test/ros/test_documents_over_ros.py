@@ -17,7 +17,6 @@ pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
 
 from mcap.reader import make_reader
 from mcap.writer import Writer
-from ros_world import reserved_domain
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.documents import published
@@ -26,6 +25,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.processes import boundary_nodes, isolated_environment, running
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
+from support.ros_world import reserved_domain
 
 pytestmark = pytest.mark.ros
 

@@ -21,7 +21,6 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from lifecycle_msgs.msg import Transition as Lifecycle
 import rclpy
-from ros_world import PATIENT, seek_goal, SOON, World, write_contract
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.episode import EpisodeState
@@ -36,6 +35,7 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import BringUp, isolated_environment
+from support.ros_world import PATIENT, seek_goal, SOON, World, write_contract
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -12,23 +12,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-import sys
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-sys.path.insert(0, str(Path(__file__).parents[1] / 'faults'))
-
-import fault_bounds as bounds
-from fault_campaign import Campaign, lasting, Outcome
-from fault_kinds import Kind, KINDS
-from fault_table import as_markdown, as_text, quantile, Row, sums
-from ros_world import NOISE, reserved_domain
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage.contract_file import load
+from support.ros_world import NOISE, reserved_domain
+from tools.faults import fault_bounds as bounds
+from tools.faults.fault_campaign import Campaign, lasting, Outcome
+from tools.faults.fault_kinds import Kind, KINDS
+from tools.faults.fault_table import as_markdown, as_text, quantile, Row, sums
 
 pytestmark = pytest.mark.ros
 

@@ -22,7 +22,6 @@ from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomi
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
-from ros_world import PATIENT, World
 from std_msgs.msg import Bool
 
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Reason, StepId
@@ -31,6 +30,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import BringUp
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

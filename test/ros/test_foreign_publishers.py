@@ -17,13 +17,13 @@ from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
-from ros_world import PATIENT, World
 from sensor_msgs.msg import LaserScan
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import msg
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

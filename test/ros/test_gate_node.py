@@ -18,7 +18,6 @@ from geometry_msgs.msg import TwistStamped
 from rcl_interfaces.srv import SetParametersAtomically
 import rclpy
 from rclpy.parameter import Parameter
-from ros_world import PATIENT, SOON, World
 from sensor_msgs.msg import Joy
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
@@ -27,6 +26,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
+from support.ros_world import PATIENT, SOON, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from geometry_msgs.msg import TwistStamped
-from ros_world import PATIENT, seek_goal, SOON, stamp_of, World
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger as TriggerService
 
@@ -27,6 +26,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg
+from support.ros_world import PATIENT, seek_goal, SOON, stamp_of, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -25,7 +25,6 @@ pytest.importorskip(
 from lifecycle_msgs.msg import Transition as Lifecycle
 from lifecycle_msgs.srv import ChangeState
 from rclpy.task import Future
-from ros_world import MARK, PATIENT, Probe, reserved_domain, write_contract
 
 from boundary_env_ros.errors import LinkError, ResetFailed
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -34,6 +33,7 @@ from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.names import SENSOR_LOCKSTEP
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec, running
+from support.ros_world import MARK, PATIENT, Probe, reserved_domain, write_contract
 
 pytestmark = pytest.mark.ros
 

@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
-from ros_world import PATIENT, World
 from sensor_msgs.msg import Joy
 from std_srvs.srv import Trigger as Knock
 
@@ -25,6 +24,7 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.replay.question import Question
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -15,12 +15,10 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from extremes import extremes
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.serialization import deserialize_message
-from ros_world import reserved_domain, write_contract
 
 from boundary_env_ros.errors import SimulationFailed
 from boundary_env_ros.ros import message_guard
@@ -33,6 +31,8 @@ from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.nodes.simulated_robot import SimulatedRobotNode
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.recorded_topics import RawMessage
+from support.extremes import extremes
+from support.ros_world import reserved_domain, write_contract
 
 pytestmark = pytest.mark.ros
 

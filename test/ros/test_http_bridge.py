@@ -22,10 +22,10 @@ pytest.importorskip('aiohttp', reason='needs boundary_env_ros[http]')
 
 from aiohttp import ClientSession
 from jsonschema import Draft202012Validator
-from ros_world import PATIENT, World
 
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros.http_bridge import PUSH, schemas, SERVICES
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

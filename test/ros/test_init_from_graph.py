@@ -28,7 +28,6 @@ from rclpy.qos import (  # noqa: E402
 )
 from rclpy.serialization import serialize_message  # noqa: E402
 from rclpy.signals import SignalHandlerOptions  # noqa: E402
-from ros_world import reserved_domain  # noqa: E402
 from sensor_msgs.msg import JointState, LaserScan, Range  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 
@@ -45,6 +44,7 @@ from boundary_env_ros.ros.processes import isolated_environment  # noqa: E402
 from boundary_env_ros.storage.contract_file import loads  # noqa: E402
 from boundary_env_ros.storage.contract_types import problems_of  # noqa: E402
 from boundary_env_ros.storage.message_types import message_types  # noqa: E402
+from support.ros_world import reserved_domain  # noqa: E402
 
 RATE = 50.0
 LOOK = 3.0

@@ -13,16 +13,16 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, SOON
-
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import srv
+from support.ros_world import PATIENT, SOON
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
-    from ros_world import World
+
+    from support.ros_world import World
 
 pytestmark = pytest.mark.ros
 

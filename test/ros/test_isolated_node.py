@@ -16,11 +16,11 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from rclpy.context import Context
-from ros_world import ports_of, reserved_domain
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import isolated_environment
+from support.ros_world import ports_of, reserved_domain
 
 pytestmark = pytest.mark.ros
 

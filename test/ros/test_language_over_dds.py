@@ -24,7 +24,6 @@ pytest.importorskip('PIL', reason='needs boundary_env_ros[images]')
 
 from geometry_msgs.msg import PoseStamped
 import PIL.Image
-from ros_world import ports_of, Probe, reserved_domain
 from sensor_msgs.msg import CompressedImage, JointState, PointCloud2, PointField
 from std_msgs.msg import Bool, Float64MultiArray
 from std_srvs.srv import SetBool
@@ -40,6 +39,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
+from support.ros_world import ports_of, Probe, reserved_domain
 
 pytestmark = pytest.mark.ros
 

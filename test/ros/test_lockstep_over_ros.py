@@ -14,15 +14,14 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from lockstep_records import compared, of_kinds, plain, Records
-from ros_world import PATIENT, seek_goal, SOON, World
-
 from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg
+from support.lockstep_records import compared, of_kinds, plain, Records
+from support.ros_world import PATIENT, seek_goal, SOON, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

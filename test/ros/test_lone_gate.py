@@ -16,7 +16,6 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from lifecycle_msgs.msg import Transition as Lifecycle
-from ros_world import Probe, reserved_domain, SOON, write_contract
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
@@ -31,6 +30,7 @@ from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import BringUp, NodeProcess, NodeSpec, running
 from boundary_env_ros.storage.contract_file import load
+from support.ros_world import Probe, reserved_domain, SOON, write_contract
 
 pytestmark = pytest.mark.ros
 

@@ -22,7 +22,6 @@ from lifecycle_msgs.srv import ChangeState
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import QoSProfile
-from ros_world import PATIENT, World, write_contract
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
 
@@ -33,6 +32,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
+from support.ros_world import PATIENT, World, write_contract
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

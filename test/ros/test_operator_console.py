@@ -21,7 +21,6 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 import numpy as np
-from ros_world import PATIENT, World
 
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.transition import Transition
@@ -35,6 +34,7 @@ from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -19,10 +19,10 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, reserved_domain
 import yaml
 
 from boundary_env_ros.ros.processes import isolated_environment
+from support.ros_world import PATIENT, reserved_domain
 
 pytestmark = pytest.mark.ros
 

@@ -20,14 +20,13 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from ros_world import PATIENT, World
-
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -14,10 +14,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import processes_of, reserved_domain
-
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
+from support.ros_world import processes_of, reserved_domain
 
 pytestmark = pytest.mark.ros
 

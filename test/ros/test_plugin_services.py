@@ -17,14 +17,13 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import reserved_domain
-
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.errors import InvalidAction, RequestRejected, ResultCode
 from boundary_env_ros.ros.client import BoundaryClient, snapshot_of
 from boundary_env_ros.ros.processes import gates, isolated_environment, NodeSpec, running
 from boundary_env_ros.storage.contract_file import load
+from support.ros_world import reserved_domain
 
 pytestmark = pytest.mark.ros
 

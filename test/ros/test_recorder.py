@@ -27,7 +27,6 @@ from lifecycle_msgs.msg import Transition as Lifecycle
 from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
 from rclpy.qos import ReliabilityPolicy
-from ros_world import ports_in_use, Probe, reserved_domain, shared_memory_of, write_contract
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 from sensor_msgs.msg import Image
@@ -47,6 +46,13 @@ from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.ros_world import (
+    ports_in_use,
+    Probe,
+    reserved_domain,
+    shared_memory_of,
+    write_contract,
+)
 
 pytestmark = pytest.mark.ros
 

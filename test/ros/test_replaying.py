@@ -9,20 +9,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, ExitStack
 import os
 from pathlib import Path
-import sys
 from typing import Any
 
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
-sys.path += [str(Path(__file__).parents[1] / name) for name in ('evidence', 'storage')]
 
-from bag_maker import make_tape, Tape, wire, write_bag
 from geometry_msgs.msg import TwistStamped
 from rclpy.qos import QoSProfile
-from record_maker import Bench
-from ros_world import Probe, reserved_domain
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
@@ -34,6 +29,9 @@ from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.replaying import replay
 from boundary_env_ros.storage.contract_file import load, make_task
+from support.bag_maker import make_tape, Tape, wire, write_bag
+from support.record_maker import Bench
+from support.ros_world import Probe, reserved_domain
 
 pytestmark = pytest.mark.ros
 

@@ -14,8 +14,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, seek_goal, SOON, World
-
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -24,6 +22,7 @@ from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
+from support.ros_world import PATIENT, seek_goal, SOON, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -14,14 +14,13 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, World
-
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.reader import open_records
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -25,7 +25,6 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from diagnostic_msgs.msg import KeyValue
 from lifecycle_msgs.msg import Transition as Lifecycle
-from ros_world import PATIENT, World
 
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.gate.decision import Verdict
@@ -43,6 +42,7 @@ from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import BringUp
 from boundary_env_ros.ros.world import RosWorld
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -13,15 +13,14 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, APART, carts_world, CartsWorld, PATIENT
-from ros_world import Probe
-
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.interfaces import srv
+from support.carts_world import AGENTS, APART, carts_world, CartsWorld, PATIENT
+from support.ros_world import Probe
 
 pytestmark = pytest.mark.ros
 

@@ -11,8 +11,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import PATIENT, World
-
 from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import Kind, Transition
@@ -22,6 +20,7 @@ from boundary_env_ros.ros.client import BoundaryClient
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.storage.reader import open_records
+from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -18,7 +18,6 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from rcl_interfaces.srv import DescribeParameters, GetParameters
 import rclpy
 from rclpy.executors import SingleThreadedExecutor
-from ros_world import reserved_domain
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -33,6 +32,7 @@ from boundary_env_ros.ros.conversions import set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import NodeSpec, running
 from boundary_env_ros.storage.contract_file import load
+from support.ros_world import reserved_domain
 
 pytestmark = pytest.mark.ros
 

@@ -18,7 +18,6 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from geometry_msgs.msg import TransformStamped
 from lifecycle_msgs.msg import Transition as Lifecycle
-from ros_world import PATIENT, Probe, World
 
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -26,6 +25,7 @@ from boundary_env_ros.errors import LinkError, ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.conversions import set_time
 from boundary_env_ros.ros.processes import BringUp
+from support.ros_world import PATIENT, Probe, World
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

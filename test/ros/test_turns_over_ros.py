@@ -16,15 +16,6 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import (
-    AGENTS,
-    APART,
-    begin_together,
-    carts_world,
-    CartsWorld,
-    IN_TURN,
-    without_options,
-)
 from pettingzoo.test import api_test
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
@@ -35,6 +26,15 @@ from boundary_env_ros.evidence.replay.question import Question
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
+from support.carts_world import (
+    AGENTS,
+    APART,
+    begin_together,
+    carts_world,
+    CartsWorld,
+    IN_TURN,
+    without_options,
+)
 
 pytestmark = pytest.mark.ros
 

@@ -17,10 +17,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, begin_together, carts_world, CartsWorld, without_options
-from lockstep_records import compared, of_kinds, plain, Records
 from pettingzoo.test import parallel_api_test, parallel_seed_test
-from ros_world import SOON
 
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -29,6 +26,9 @@ from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.world import RosWorld
+from support.carts_world import AGENTS, begin_together, carts_world, CartsWorld, without_options
+from support.lockstep_records import compared, of_kinds, plain, Records
+from support.ros_world import SOON
 
 pytestmark = pytest.mark.ros
 

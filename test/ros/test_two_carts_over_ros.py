@@ -14,9 +14,6 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from carts_world import AGENTS, APART, carts_world, CartsWorld
-from ros_world import reserved_domain, SOON
-
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.transition import Transition
@@ -25,6 +22,8 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.processes import NodeSpec, running
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
+from support.carts_world import AGENTS, APART, carts_world, CartsWorld
+from support.ros_world import reserved_domain, SOON
 
 pytestmark = pytest.mark.ros
 

@@ -18,14 +18,13 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
-from ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_contract
-
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.live_state import LiveLines
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.terminal import printing
+from support.ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_contract
 
 pytestmark = pytest.mark.ros
 

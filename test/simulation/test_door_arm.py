@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from door_hand import grasp, lead, MS, only, payloads
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
@@ -16,6 +15,7 @@ import pytest
 from boundary_env_ros.errors import InvalidAction, InvalidState, ResetFailed, SimulationFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import SENSOR_NAMES
+from support.door_hand import grasp, lead, MS, only, payloads
 
 HOME = DoorArm.home
 START = replace(HOME, joints=(0.1, -1.9, 2.1, -0.1, 0.1, 0.0), hinge=0.2, friction=1.5)

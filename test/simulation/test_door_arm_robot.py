@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from door_hand import EXAMPLE, MS
 import numpy as np
 import pytest
 
@@ -27,6 +26,7 @@ from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import make_robot
 from boundary_env_ros.storage.contract_file import load, make_task
+from support.door_hand import EXAMPLE, MS
 
 CONTRACT: Contract = load('door_arm').contract
 ARM, GRIPPER = CONTRACT.action

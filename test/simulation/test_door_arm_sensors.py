@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from door_hand import grasp, lead, MS, only, payloads
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -23,6 +22,7 @@ from boundary_env_ros.simulation.door_arm.config import (
 )
 from boundary_env_ros.simulation.door_arm.sensors import _quaternion
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, GRIPPER_JOINT
+from support.door_hand import grasp, lead, MS, only, payloads
 
 HOME = DoorArm.home
 CLEAR = replace(

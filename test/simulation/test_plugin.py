@@ -16,7 +16,6 @@ from typing import Any
 
 from gymnasium import spaces
 import numpy as np
-import odd_plugins
 import pytest
 import yaml
 
@@ -28,6 +27,7 @@ from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.storage.contract_file import load
+from support import odd_plugins
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 PERIOD = 100_000_000

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import odd_plugins
 import pytest
+
+from support import odd_plugins
 
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import odd_plugins
 import pytest
 from test_plugin import contract_data, yaml
 
@@ -26,6 +25,7 @@ from boundary_env_ros.storage.episode_index import EpisodeFilter
 from boundary_env_ros.storage.episode_store import EpisodeStore, SQLiteEpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_text import RunText
+from support import odd_plugins
 
 AHEAD, BACK = np.array([3.0], np.float32), np.array([-2.0], np.float32)
 

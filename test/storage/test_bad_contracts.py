@@ -14,7 +14,6 @@ import os
 from pathlib import Path
 import re
 
-from contract_corpus import BAD, GOOD, SHIPPED
 import pytest
 import yaml
 
@@ -23,6 +22,7 @@ from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import installed_tasks, load, read_text
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
+from support.contract_corpus import BAD, GOOD, SHIPPED
 
 pytest.importorskip('rosbags')
 pytestmark = pytest.mark.skipif(

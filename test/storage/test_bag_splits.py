@@ -11,7 +11,6 @@ import random
 from mcap.reader import make_reader
 import pytest
 from rosbags.rosbag2 import Reader
-from storage_wire import BEGIN, cdr, definition, message_cdr, transition
 import yaml
 
 from boundary_env_ros.core.transition import Transition
@@ -19,6 +18,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import McapScan
 from boundary_env_ros.storage.reader import open_records
+from support.storage_wire import BEGIN, cdr, definition, message_cdr, transition
 
 TRANSITION = 'boundary_env_ros/msg/Transition'
 NOISE = 'std_msgs/msg/ByteMultiArray'

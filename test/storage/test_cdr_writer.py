@@ -9,13 +9,21 @@ from functools import cache
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from storage_wire import cdr, definition, EXCHANGED, records, transition, type_of, typestore
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.records import RECORDS
+from support.storage_wire import (
+    cdr,
+    definition,
+    EXCHANGED,
+    records,
+    transition,
+    type_of,
+    typestore,
+)
 
 
 @cache

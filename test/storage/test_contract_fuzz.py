@@ -12,11 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 import json
-from pathlib import Path
-import sys
 from typing import Any
 
-from contract_corpus import data_of, GOOD, SCHEMA, SHIPPED
 from hypothesis import given
 from hypothesis import strategies as st
 import jsonschema
@@ -33,9 +30,8 @@ from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.yaml_text import YamlText
-
-sys.path.append(str(Path(__file__).parents[1] / 'core'))
-from contract_strategies import contract_data
+from support.contract_corpus import data_of, GOOD, SCHEMA, SHIPPED
+from support.contract_strategies import contract_data
 
 FILES = [*SHIPPED, *GOOD]
 TEXTS = [path.read_text(encoding='utf-8') for path in FILES]

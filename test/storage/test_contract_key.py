@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from contract_corpus import data_of, REPOSITORY, SHIPPED
 from contract_tables import with_tables
 import jsonschema
 import pytest
@@ -27,6 +26,7 @@ from boundary_env_ros.storage.contract import safety
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract_schema import schema
+from support.contract_corpus import data_of, REPOSITORY, SHIPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

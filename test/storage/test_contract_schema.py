@@ -9,7 +9,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from contract_corpus import BAD, data_of, GOOD, SCHEMA, SHIPPED
 import jsonschema
 import pytest
 
@@ -23,6 +22,7 @@ from boundary_env_ros.storage import contract_schema
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.yaml_text import YamlText
+from support.contract_corpus import BAD, data_of, GOOD, SCHEMA, SHIPPED
 
 CONTENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding='utf-8'))
 VALIDATOR = jsonschema.Draft202012Validator(CONTENT)

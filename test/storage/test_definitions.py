@@ -9,10 +9,10 @@ from pathlib import Path
 import shutil
 
 import pytest
-from storage_wire import definition, MESSAGES
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.definitions import definition_of, Field, fields_of, parse_definition
+from support.storage_wire import definition, MESSAGES
 
 INNER = 'float64 x  # metres\n'
 OUTER = """# A comment = with an equals sign

@@ -15,7 +15,6 @@ import sys
 from threading import Thread
 
 import pytest
-from storage_wire import decision, DIGEST, EPISODE, instant, step_id, transition
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -28,6 +27,7 @@ from boundary_env_ros.core.environment.episode_label import (
 from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
+from support.storage_wire import decision, DIGEST, EPISODE, instant, step_id, transition
 
 
 def status(state: EpisodeState, step: int = 0, **changes: object) -> EpisodeStatus:
@@ -404,7 +404,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 sys.path[:0] = {path!r}
-from storage_wire import transition
+from support.storage_wire import transition
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 store = SQLiteEpisodeStore.create(Path({file!r}))
 for step in itertools.count():

@@ -13,7 +13,6 @@ import shutil
 import sqlite3
 import struct
 
-from contained import contained
 import lz4.frame
 from mcap.data_stream import RecordBuilder
 from mcap.records import Chunk
@@ -21,14 +20,6 @@ from mcap.writer import Writer
 import pytest
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as BagWriter
-from storage_wire import (
-    BEGIN,
-    cdr,
-    definition,
-    message_cdr,
-    transition,
-    typestore,
-)
 import zstandard
 
 from boundary_env_ros.core.gate.decision import StepId
@@ -47,6 +38,15 @@ from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.rosbag2 import offers_of_bag
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.contained import contained
+from support.storage_wire import (
+    BEGIN,
+    cdr,
+    definition,
+    message_cdr,
+    transition,
+    typestore,
+)
 
 TRANSITION = 'boundary_env_ros/msg/Transition'
 TWIST = 'geometry_msgs/msg/TwistStamped'

@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import builtins
 import io
-from pathlib import Path
 import struct
-import sys
 from typing import Any
 import zlib
 
@@ -17,15 +15,12 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / 'core'))
-
-from core_messages import image
-from core_world import stamped
-
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import DECOMPRESSED, ENCODINGS, Picture, Vector
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.pixels import pixels_of
+from support.core_messages import image
+from support.core_world import stamped
 
 PIL_Image = pytest.importorskip('PIL.Image', reason='needs boundary_env_ros[images]')
 

@@ -16,7 +16,6 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
-from storage_wire import records, transition
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
@@ -28,6 +27,7 @@ from boundary_env_ros.storage.jsonl import (
     read_lines,
     TransitionJsonl,
 )
+from support.storage_wire import records, transition
 
 
 def write(path: Path, count: int) -> list[Transition]:
@@ -162,7 +162,7 @@ _WRITE_FOR_EVER = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from storage_wire import transition
+from support.storage_wire import transition
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 log = TransitionJsonl(Path({file!r}))
 record = transition(1)

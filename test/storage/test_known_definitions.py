@@ -9,7 +9,6 @@ import sqlite3
 
 import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
-from storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.decoding import definition_text
@@ -17,6 +16,7 @@ from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.known_definitions import known_definition, known_hash
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
+from support.storage_wire import BEGIN, cdr, message_cdr, transition, typestore
 
 TWIST, TRANSITION = 'geometry_msgs/msg/TwistStamped', 'boundary_env_ros/msg/Transition'
 

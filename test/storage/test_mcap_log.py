@@ -27,11 +27,11 @@ from rosbags.interfaces import (
     QosTime,
 )
 from rosbags.rosbag2 import Reader
-from storage_wire import BEGIN, cdr, definition, message_cdr, PERIOD, transition, typestore
 import yaml
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
+from support.storage_wire import BEGIN, cdr, definition, message_cdr, PERIOD, transition, typestore
 
 TRANSITION = 'boundary_env_ros/msg/Transition'
 TWIST = 'geometry_msgs/msg/TwistStamped'
@@ -262,7 +262,7 @@ _WRITE_FOR_EVER = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from storage_wire import BEGIN, cdr, definition, transition
+from support.storage_wire import BEGIN, cdr, definition, transition
 from boundary_env_ros.storage.mcap_log import McapLog
 log = McapLog(Path({folder!r}))
 name = 'boundary_env_ros/msg/Transition'

@@ -18,7 +18,6 @@ import subprocess
 
 import pytest
 from rosbags.rosbag2 import Reader
-from storage_wire import BEGIN, cdr, definition, instant, transition
 
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
@@ -26,6 +25,7 @@ from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
+from support.storage_wire import BEGIN, cdr, definition, instant, transition
 
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',

@@ -10,13 +10,13 @@ import sys
 
 from hypothesis import given, settings
 import pytest
-from storage_wire import definition, records
 
 from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import RECORDS
+from support.storage_wire import definition, records
 
 pytestmark = pytest.mark.ros
 serialization = pytest.importorskip('rclpy.serialization')

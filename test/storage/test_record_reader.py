@@ -13,22 +13,6 @@ from mcap.writer import CompressionType, Writer
 import pytest
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as BagWriter
-from storage_wire import (
-    BEGIN,
-    cdr,
-    decision,
-    definition,
-    DIGEST,
-    instant,
-    message_cdr,
-    observation,
-    PERIOD,
-    stamp,
-    step_id,
-    transition,
-    type_of,
-    typestore,
-)
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -47,6 +31,22 @@ from boundary_env_ros.storage.reader import (
 )
 from boundary_env_ros.storage.records import FORMAT
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.storage_wire import (
+    BEGIN,
+    cdr,
+    decision,
+    definition,
+    DIGEST,
+    instant,
+    message_cdr,
+    observation,
+    PERIOD,
+    stamp,
+    step_id,
+    transition,
+    type_of,
+    typestore,
+)
 
 TWIST = 'geometry_msgs/msg/TwistStamped'
 TRANSITION = 'boundary_env_ros/msg/Transition'

@@ -15,7 +15,6 @@ import threading
 import time
 
 import pytest
-from storage_wire import BEGIN, cdr, decision, definition, instant, message_cdr, transition
 import yaml
 
 from boundary_env_ros.core.timebase import ClockReading
@@ -27,6 +26,7 @@ from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
 from boundary_env_ros.storage.recording_thread import RecordingThread
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
+from support.storage_wire import BEGIN, cdr, decision, definition, instant, message_cdr, transition
 
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',
@@ -270,7 +270,7 @@ def small_disk(place: Path, program: str, size: str = '4m', options: str = '') -
 
 
 def program_of(text: str, place: Path, **values: object) -> str:
-    return text.format(path=[str(Path(__file__).parent), *sys.path], place=str(place), **values)
+    return text.format(path=sys.path, place=str(place), **values)
 
 
 def test_run_is_completed_before_the_disk_is_full(tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 import pytest
 from rosbags.rosbag2 import Reader
-from storage_wire import BEGIN, cdr, definition, instant, step_id, transition
 import yaml
 
 from boundary_env_ros.cli.main import main
@@ -36,6 +35,7 @@ from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
+from support.storage_wire import BEGIN, cdr, definition, instant, step_id, transition
 
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',
@@ -377,7 +377,7 @@ _RECORD_FOR_EVER = """
 import sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from storage_wire import cdr, transition
+from support.storage_wire import cdr, transition
 from test_recovery import Recording
 recording = Recording(Path({folder!r}), split_size=300_000)
 step = 0
@@ -390,7 +390,7 @@ while True:
 
 
 def test_killed_recorder_loses_nothing_that_it_had_flushed(tmp_path: Path) -> None:
-    path = [str(Path(__file__).parent), *sys.path]
+    path = sys.path
     program = _RECORD_FOR_EVER.format(path=path, folder=str(tmp_path))
     with subprocess.Popen(
         [sys.executable, '-c', program], stdout=subprocess.PIPE, text=True, bufsize=1

@@ -8,12 +8,12 @@ import json
 from pathlib import Path
 
 import pytest
-from storage_wire import transition
 
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.storage_wire import transition
 
 
 @pytest.mark.parametrize('made_before', [False, True])

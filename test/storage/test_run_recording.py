@@ -14,18 +14,6 @@ import resource
 import sqlite3
 
 import pytest
-from storage_wire import (
-    BEGIN,
-    cdr,
-    decision,
-    definition,
-    EPISODE,
-    instant,
-    message_cdr,
-    step_id,
-    transition,
-    typestore,
-)
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -39,6 +27,18 @@ from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStor
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
+from support.storage_wire import (
+    BEGIN,
+    cdr,
+    decision,
+    definition,
+    EPISODE,
+    instant,
+    message_cdr,
+    step_id,
+    transition,
+    typestore,
+)
 
 TYPES = {
     '/transition': 'boundary_env_ros/msg/Transition',

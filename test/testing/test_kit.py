@@ -13,11 +13,11 @@ import unittest
 
 import numpy as np
 import pytest
-from small_world import Point, write
 
 from boundary_env_ros import testing
 from boundary_env_ros.testing import ContractTests, EnvironmentTests, Failure, WorldTests
 from boundary_env_ros.testing.verdicts import difference
+from support.small_world import Point, write
 
 MIXINS = [kind for kind in vars(testing).values() if inspect.isclass(kind) and kind is not Failure]
 TESTS = [

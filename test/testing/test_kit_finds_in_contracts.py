@@ -9,14 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import armed_gate
-from faults import must_find
 from gymnasium import spaces
 import numpy as np
 import pytest
-from small_world import write
-import whole_contract_tests
-from whole_contract_tests import WholeContractTests
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.events import EmergencyStop, Event, Request, Tick
@@ -26,6 +21,10 @@ from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
 from boundary_env_ros.testing import ContractTests
+from support import armed_gate, whole_contract_tests
+from support.kit_faults import must_find
+from support.small_world import write
+from support.whole_contract_tests import WholeContractTests
 
 LOADS = 'test_contract_loads_without_problems'
 PASSES = 'test_contract_lets_every_action_of_its_space_pass'

@@ -9,13 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from faults import must_find
 import gymnasium
 from gymnasium import spaces
 import numpy as np
 import pytest
-from small_world import Point, write
-from whole_environment_tests import WholeEnvironmentTests
 
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import to_nanoseconds
@@ -23,6 +20,9 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load
+from support.kit_faults import must_find
+from support.small_world import Point, write
+from support.whole_environment_tests import WholeEnvironmentTests
 
 SPACES = 'test_environment_has_the_spaces_of_its_contract'
 GYMNASIUM = 'test_environment_passes_the_check_of_gymnasium'

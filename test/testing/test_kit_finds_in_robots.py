@@ -9,10 +9,8 @@ from dataclasses import replace
 import math
 from pathlib import Path
 
-from faults import must_find
 import numpy as np
 import pytest
-from small_world import Point, write
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
@@ -21,6 +19,8 @@ from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.simulation.messages import Fields, header, vector
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.testing import RobotTests
+from support.kit_faults import must_find
+from support.small_world import Point, write
 
 TOPICS = 'test_robot_sends_on_every_topic_of_the_contract'
 MESSAGES = 'test_robot_sends_messages_that_the_contract_can_read'

@@ -10,10 +10,8 @@ import math
 from pathlib import Path
 import random
 
-from faults import must_find
 import numpy as np
 import pytest
-from small_world import write
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import FAILURE
@@ -21,6 +19,8 @@ from boundary_env_ros.core.environment.task import Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from boundary_env_ros.testing import TaskTests
+from support.kit_faults import must_find
+from support.small_world import write
 
 SAMPLES_ALONE = 'test_task_samples_from_its_generator_alone'
 SAMPLES_UNITS = 'test_task_samples_finite_values_with_a_unit_each'

@@ -9,9 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from faults import must_find
 import pytest
-from small_world import Point, write
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import to_nanoseconds
@@ -20,6 +18,8 @@ from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.steps import as_request, StepRequest, StepResult
 from boundary_env_ros.testing import WorldTests
+from support.kit_faults import must_find
+from support.small_world import Point, write
 
 BEGINS = 'test_world_begins_with_a_reset'
 SAMPLES = 'test_world_samples_alike_for_equal_seeds'

@@ -8,14 +8,14 @@ from pathlib import Path
 import unittest
 
 import pytest
-from small_world import Point, write
-from whole_contract_tests import WholeContractTests
-from whole_environment_tests import WholeEnvironmentTests
 
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.testing import ContractTests, EnvironmentTests, WorldTests
+from support.small_world import Point, write
+from support.whole_contract_tests import WholeContractTests
+from support.whole_environment_tests import WholeEnvironmentTests
 
 SAFE = 'safe: [0.0, 0.0]'
 DERIVED = """\

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from whole_contract_tests import WholeContractTests
 
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
 from boundary_env_ros.testing import TaskTests
+from support.whole_contract_tests import WholeContractTests
 
 
 class TestWarehouseCart(WholeContractTests, TaskTests):

@@ -8,11 +8,10 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from whole_environment_tests import WholeEnvironmentTests
-
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.testing import WorldTests
+from support.whole_environment_tests import WholeEnvironmentTests
 
 
 class TestWarehouseCart(WholeEnvironmentTests, WorldTests):

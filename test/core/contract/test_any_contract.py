@@ -13,8 +13,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 import math
 
-from contract_strategies import actions, chunks, contracts
-from core_world import AGENT, DIGEST, request_for, Timepiece
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -42,6 +40,8 @@ from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.sources.inputs import gate_inputs, sensor_topics
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, RosTime
 from boundary_env_ros.core.transition import Kind, NamedValues, PrivilegedObservation, Transition
+from support.contract_strategies import actions, chunks, contracts
+from support.core_world import AGENT, DIGEST, request_for, Timepiece
 
 
 class AnyTask:

@@ -11,7 +11,6 @@ import math
 import re
 from typing import Any
 
-from core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
 import pytest
 import yaml
 
@@ -31,6 +30,7 @@ from boundary_env_ros.core.contract.safety import (
 from boundary_env_ros.core.contract.sources import Paths
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
+from support.core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
 
 CONTRACT = shipped()
 

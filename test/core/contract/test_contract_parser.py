@@ -8,7 +8,6 @@ from copy import deepcopy
 import math
 from typing import Any
 
-from core_world import drop, put, shipped, shipped_data, TASKS
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -18,6 +17,7 @@ from boundary_env_ros.core.contract.sources import Array, Beams, Joints
 from boundary_env_ros.core.environment.endings import BUILT_IN, EndingKind
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
+from support.core_world import drop, put, shipped, shipped_data, TASKS
 
 Path = tuple[str | int, ...]
 MISSING = object()

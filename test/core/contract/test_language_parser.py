@@ -7,7 +7,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from core_world import drop, Path_, put, rich, rich_data, TASKS
 import pytest
 
 from boundary_env_ros.core.contract.model import (
@@ -34,6 +33,7 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
+from support.core_world import drop, Path_, put, rich, rich_data, TASKS
 
 RICH = rich()
 FIELDS = {spec.name: spec for spec in RICH.fields}

@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from contract_strategies import contracts
-from core_world import rich, shipped
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
@@ -24,6 +22,8 @@ from boundary_env_ros.core.contract.space_fields import (
     SpaceField,
     SpaceKind,
 )
+from support.contract_strategies import contracts
+from support.core_world import rich, shipped
 
 
 def _middle(field: SpaceField) -> Any:

@@ -7,8 +7,6 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from core_world import Path_, put, TASKS
-from places import CART, contract_with, CRANE, SLED, workspace_data
 import pytest
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -16,6 +14,8 @@ from boundary_env_ros.core.contract.safety import Moves
 from boundary_env_ros.core.contract.sources import Joints, Paths
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
+from support.core_world import Path_, put, TASKS
+from support.places import CART, contract_with, CRANE, SLED, workspace_data
 
 HALL: Path_ = ('safety', 'workspace', 'hall')
 

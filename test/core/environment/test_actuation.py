@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_world import shipped, step_id, Timepiece
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -17,6 +16,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Execution, Feedback, Place
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
+from support.core_world import shipped, step_id, Timepiece
 
 THRESHOLD = shipped().action[0].feedback.threshold
 PATIENCE = 0.5

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_world import step_id
-from episode_world import EpisodeWorld, NEAR_GOAL
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -22,6 +20,8 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.events import Event, Request
 from boundary_env_ros.core.transition import Kind
+from support.core_world import step_id
+from support.episode_world import EpisodeWorld, NEAR_GOAL
 
 UNHEARD = (
     Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE,

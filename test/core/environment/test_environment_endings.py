@@ -9,9 +9,6 @@ import math
 import re
 from typing import Any
 
-from core_world import drop, shipped, shipped_data
-from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
-from episode_world import EpisodeWorld, NEAR_GOAL, START
 import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -25,6 +22,9 @@ from boundary_env_ros.errors import BoundaryError, RequestRejected
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
+from support.core_world import drop, shipped, shipped_data
+from support.episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
+from support.episode_world import EpisodeWorld, NEAR_GOAL, START
 
 
 def test_reaching_the_goal_is_a_success_declared_by_the_task() -> None:

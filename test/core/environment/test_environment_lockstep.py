@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from core_world import shipped
-from episode_world import EpisodeWorld, NEAR_GOAL, START
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -19,6 +17,8 @@ from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.events import Tick
 from boundary_env_ros.core.timebase import Clock, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
+from support.core_world import shipped
+from support.episode_world import EpisodeWorld, NEAR_GOAL, START
 
 CONTRACT = shipped(pacing=Pacing.LOCKSTEP)
 PERIOD = CONTRACT.period

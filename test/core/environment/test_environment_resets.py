@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import re
 
-from episode_checks import check_one_ending, CONTRACT, steps
-from episode_world import EpisodeWorld, FAR_GOAL, NEAR_GOAL, START
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -18,6 +16,8 @@ from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import Tick
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RequestRejected
+from support.episode_checks import check_one_ending, CONTRACT, steps
+from support.episode_world import EpisodeWorld, FAR_GOAL, NEAR_GOAL, START
 
 
 def test_the_reset_is_recorded_like_a_step() -> None:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
-from episode_world import EpisodeWorld, forward, NEAR_GOAL
 import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -15,6 +13,8 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
+from support.episode_checks import check_one_ending, CONTRACT, PERIOD, SAFETY, steps
+from support.episode_world import EpisodeWorld, forward, NEAR_GOAL
 
 
 def test_every_tick_closes_one_step_and_the_steps_are_numbered(world: EpisodeWorld) -> None:

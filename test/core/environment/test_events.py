@@ -7,8 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from core_world import AGENT, DIGEST, shipped, step_id
-from episode_world import EpisodeWorld, NEAR_GOAL
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -25,6 +23,8 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.transition import Kind, Transition
+from support.core_world import AGENT, DIGEST, shipped, step_id
+from support.episode_world import EpisodeWorld, NEAR_GOAL
 
 Said = EpisodeStatus | GateDecision | Transition
 

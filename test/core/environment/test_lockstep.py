@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from core_world import step_id
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -19,6 +18,7 @@ from boundary_env_ros.core.environment.lockstep import (
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load
+from support.core_world import step_id
 
 TOPICS = ('/pose', '/scan', '/camera')
 

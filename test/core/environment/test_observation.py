@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_world import shipped, step_id, Timepiece
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -23,6 +22,7 @@ from boundary_env_ros.core.environment.observation import (
     Sample,
 )
 from boundary_env_ros.core.timebase import Clock, Stamp
+from support.core_world import shipped, step_id, Timepiece
 
 CONTRACT = shipped()
 SPECS = CONTRACT.observation

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 
-from core_world import shipped
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import pytest
@@ -18,6 +17,7 @@ from boundary_env_ros.core.environment.reset import (
     tolerances,
 )
 from boundary_env_ros.core.transition import NamedValues
+from support.core_world import shipped
 
 TARGET = (
     NamedValues(name='start', values=(1.0, 2.0, 0.5)),

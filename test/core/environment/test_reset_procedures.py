@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from core_world import shipped
-from episode_world import EpisodeWorld, FAR_GOAL, PointRobot, START
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -27,6 +25,8 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Kind, NamedValues
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.evidence.audit.audit import audit
+from support.core_world import shipped
+from support.episode_world import EpisodeWorld, FAR_GOAL, PointRobot, START
 
 WORLD: dict[str, Any] = {'world': 'reset_world', 'deadline': 3.0}
 CALL: dict[str, Any] = {

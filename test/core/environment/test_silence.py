@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from core_world import shipped
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import declaring_time, PATIENCE
+from support.core_world import shipped
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
-from core_world import shipped_data, TASKS
-from episode_checks import check_one_ending, steps
-from episode_world import EpisodeWorld
 import numpy as np
 import pytest
 
@@ -22,6 +19,9 @@ from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
+from support.core_world import shipped_data, TASKS
+from support.episode_checks import check_one_ending, steps
+from support.episode_world import EpisodeWorld
 
 
 def contract(**changes: Any) -> Contract:

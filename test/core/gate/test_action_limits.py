@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 import math
 
-from core_world import drop, Path_, put, rich_data, shipped, shipped_data, TASKS
-from gate_sequence import Sequence, TOOL
 import pytest
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -17,6 +15,8 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
+from support.core_world import drop, Path_, put, rich_data, shipped, shipped_data, TASKS
+from support.gate_sequence import Sequence, TOOL
 
 RICH: dict[str, dict[str, object]] = rich_data()['action']  # type: ignore[assignment]
 ARM = RICH['arm']

@@ -8,9 +8,6 @@ from dataclasses import replace
 import math
 from typing import Any
 
-from contract_strategies import actions, contracts
-from core_messages import quaternion as multiplied_out
-from core_world import rich
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -30,6 +27,9 @@ from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Ver
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from support.contract_strategies import actions, contracts
+from support.core_messages import quaternion as multiplied_out
+from support.core_world import rich
 
 RICH = rich()
 GROUPS = {group.name: group for group in RICH.action}

@@ -7,9 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_world import Path_, shipped
-from gate_bench import Bench
-from gate_numbers import TICK
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -17,6 +14,9 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import ProbeDrivers
 from boundary_env_ros.errors import RequestRejected, ResultCode
+from support.core_world import Path_, shipped
+from support.gate_bench import Bench
+from support.gate_numbers import TICK
 
 PROBED: dict[Path_, object] = {
     ('action', 'base', 'driver_timeout_probe'): [0.1, 0.0], ('safety', 'obstacle'): None,

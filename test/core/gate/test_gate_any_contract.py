@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from contract_strategies import actions, chunks, contracts
-from gate_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Verdict
 from boundary_env_ros.errors import RequestRejected
+from support.contract_strategies import actions, chunks, contracts
+from support.gate_bench import Bench
 
 _pause = st.sampled_from([0.0, 0.001, 0.02, 0.1, 0.16, 0.26, 0.41, 2.0])
 _usual = st.sampled_from(['ask', 'run'])

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import replace
 import os
 
-from campaign_sequence import Violation
-from campaign_traffic import COUNT, Kind
-from gate_campaign import campaign, CONTRACTS, main
 import pytest
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
+from support.campaign_sequence import Violation
+from support.campaign_traffic import COUNT, Kind
+from tools.gate_campaign import campaign, CONTRACTS, main
 
 SHARE = -(-60_000 // len(CONTRACTS))
 #: What so few requests hardly bring about: a chunk outlives its policy; of many dimensions one is

@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from core_world import shipped
-from gate_bench import Bench, reasons
-from gate_numbers import AHEAD_NEAR, PERIOD, RATE, SAFETY, TICK
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
+from support.core_world import shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import AHEAD_NEAR, PERIOD, RATE, SAFETY, TICK
 
 HORIZON = 4
 TICKS = round(PERIOD / TICK)

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from core_world import rich, shipped
-from gate_bench import Bench, reasons
-from gate_numbers import cruise, PERIOD, TICK
-
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import Deactivate, ProbeDrivers, Tick, TimerStarted
+from support.core_world import rich, shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import cruise, PERIOD, TICK
 
 
 def test_a_gate_that_is_deactivated_follows_the_stop_profile_to_the_end(bench: Bench) -> None:

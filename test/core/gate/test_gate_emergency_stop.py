@@ -4,9 +4,6 @@
 
 from __future__ import annotations
 
-from core_world import shipped
-from gate_bench import Bench, reasons
-from gate_numbers import cruise, PERIOD, TICK
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -16,6 +13,9 @@ from boundary_env_ros.core.gate.events import ClearEmergencyStop, PublishersSeen
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.errors import RequestRejected, ResultCode
+from support.core_world import shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import cruise, PERIOD, TICK
 
 
 def test_the_emergency_stop_brakes_at_once_and_latches(bench: Bench) -> None:

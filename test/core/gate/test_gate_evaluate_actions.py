@@ -8,15 +8,15 @@ from copy import deepcopy
 from dataclasses import replace
 import math
 
-from core_world import shipped
-from gate_bench import Bench, reasons
-from gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 from test_gate_operator import with_operator
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
+from support.core_world import shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE
 
 number = st.one_of(
     st.floats(-2.0, 2.0), st.floats(), st.sampled_from([math.nan, math.inf, -0.0, 0.8])

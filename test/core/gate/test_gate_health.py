@@ -6,9 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_world import shipped, Timepiece
-from gate_bench import Bench, reasons
-from gate_numbers import cruise, PERIOD, SAFETY, TICK
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
@@ -16,6 +13,9 @@ from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import PublishersSeen, TimerStarted
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.timebase import Clock
+from support.core_world import shipped, Timepiece
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import cruise, PERIOD, SAFETY, TICK
 
 LATE, JUMP = SAFETY.gate_lateness, SAFETY.clock_jump
 

@@ -9,8 +9,6 @@ from itertools import pairwise
 import math
 from typing import Any
 
-from core_world import Message, only, rich, shipped, stamped
-from gate_bench import Bench, reasons
 import pytest
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, OutOfBounds, Pacing
@@ -22,6 +20,8 @@ from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Reques
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS
+from support.core_world import Message, only, rich, shipped, stamped
+from support.gate_bench import Bench, reasons
 
 RICH = rich()
 
@@ -457,10 +457,9 @@ def test_a_field_that_only_marks_does_not_hold() -> None:
 
 def test_in_lockstep_a_field_that_holds_is_judged_by_the_time_of_the_world() -> None:
     """However long the policy thinks, the world stands still meanwhile."""
-    from core_world import AGENT, DIGEST, EPISODE, request_for, status, Timepiece
-
     from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
     from boundary_env_ros.core.timebase import Clock, RosTime
+    from support.core_world import AGENT, DIGEST, EPISODE, request_for, status, Timepiece
 
     contract = HOLDING.paced(Pacing.LOCKSTEP)
     time = Timepiece(clock=Clock.ROS)

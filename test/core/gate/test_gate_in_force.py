@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from core_world import rich, shipped
-from gate_bench import Bench, reasons
 import pytest
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract, OnStale, WaitStep
@@ -17,6 +15,8 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import TimerStarted
+from support.core_world import rich, shipped
+from support.gate_bench import Bench, reasons
 
 RICH = rich()
 PLACE = (0.5, -0.5)

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from core_world import shipped
-from gate_bench import Bench, FREE, reasons
-from gate_numbers import cruise, SAFETY, TICK
-from places import CART, contract_with
 import pytest
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.timebase import ClockReading
+from support.core_world import shipped
+from support.gate_bench import Bench, FREE, reasons
+from support.gate_numbers import cruise, SAFETY, TICK
+from support.places import CART, contract_with
 
 LONG, SHORT = SAFETY.gate_lateness + 0.35, SAFETY.gate_lateness - 0.01
 

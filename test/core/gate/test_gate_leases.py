@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_world import status
-from gate_bench import Bench, reasons
-from gate_numbers import cruise, PERIOD, RATE, SAFETY, STOP, TICK
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import EpisodeTold, Measured
+from support.core_world import status
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import cruise, PERIOD, RATE, SAFETY, STOP, TICK
 
 
 @pytest.mark.parametrize(

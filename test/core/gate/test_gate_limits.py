@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import math
 
-from core_world import only, request_for, shipped
-from gate_bench import Bench, reasons
-from gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.events import Measured, Request, WentOut
+from support.core_world import only, request_for, shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 
 TINY = 5e-324
 

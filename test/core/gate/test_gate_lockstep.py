@@ -8,8 +8,6 @@ from itertools import pairwise
 import math
 from typing import Any
 
-from core_world import only, request_for, shipped, status, step_id
-from gate_bench import Bench, reasons
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -24,6 +22,8 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.events import EpisodeTold, Request, WorldMoved
 from boundary_env_ros.core.timebase import Clock, RosTime
+from support.core_world import only, request_for, shipped, status, step_id
+from support.gate_bench import Bench, reasons
 
 CONTRACT = shipped(pacing=Pacing.LOCKSTEP)
 PERIOD, RATE = CONTRACT.period, CONTRACT.flat('rate')

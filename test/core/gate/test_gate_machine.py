@@ -12,8 +12,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from core_world import rich, shipped
-from gate_bench import Bench
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule, RuleBasedStateMachine
@@ -25,6 +23,8 @@ from boundary_env_ros.core.gate.events import PublishersSeen, Request, TimerStar
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
+from support.core_world import rich, shipped
+from support.gate_bench import Bench
 
 SHIPPED = shipped()
 #: The same cart, but an action beyond its bounds is refused whole, and some limits are zero.

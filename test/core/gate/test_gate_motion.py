@@ -14,8 +14,6 @@ from dataclasses import replace
 from fractions import Fraction
 import math
 
-from core_world import rich
-from gate_sequence import of_rule, Sequence, situation, unhindered
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -26,6 +24,8 @@ from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import rest
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from support.core_world import rich
+from support.gate_sequence import of_rule, Sequence, situation, unhindered
 
 PLAIN = Limits.of(unhindered())
 ACCELERATION = replace(PLAIN, acceleration=(0.5, 20.0))

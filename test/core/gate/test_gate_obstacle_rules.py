@@ -8,7 +8,6 @@ from dataclasses import replace
 import math
 from typing import Any
 
-from core_world import put, shipped, shipped_data, TASKS
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -25,6 +24,7 @@ from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
+from support.core_world import put, shipped, shipped_data, TASKS
 
 FREE = (8.0, 8.0, 1.0, 1.0)
 SAME = {

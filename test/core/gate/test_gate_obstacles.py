@@ -6,13 +6,23 @@ from __future__ import annotations
 
 import math
 
-from core_world import shipped
-from gate_bench import Bench, FREE, quicker, reasons
-from gate_numbers import AHEAD_NEAR, BEHIND_NEAR, cruise, LOW, MIDDLE, NEAR, OBSTACLE, PERIOD, TICK
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, Trigger, Verdict
+from support.core_world import shipped
+from support.gate_bench import Bench, FREE, quicker, reasons
+from support.gate_numbers import (
+    AHEAD_NEAR,
+    BEHIND_NEAR,
+    cruise,
+    LOW,
+    MIDDLE,
+    NEAR,
+    OBSTACLE,
+    PERIOD,
+    TICK,
+)
 
 
 def test_an_obstacle_in_the_slow_zone_limits_the_speed(bench: Bench) -> None:

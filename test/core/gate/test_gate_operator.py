@@ -6,10 +6,6 @@ from __future__ import annotations
 
 import math
 
-from core_world import Path_, shipped
-from episode_world import EpisodeWorld
-from gate_bench import Bench, reasons
-from gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -19,6 +15,10 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import Measured, Request
 from boundary_env_ros.core.timebase import ClockReading, Stamp
+from support.core_world import Path_, shipped
+from support.episode_world import EpisodeWorld
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 
 JOY: dict[str, object] = {
     'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': ['axes[1]', 'axes[3]'],

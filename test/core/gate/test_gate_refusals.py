@@ -7,14 +7,14 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_world import only
-from gate_bench import Bench, reasons
-from gate_numbers import PERIOD, SAFETY, TICK
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.timebase import ClockReading
+from support.core_world import only
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import PERIOD, SAFETY, TICK
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf, -math.inf])

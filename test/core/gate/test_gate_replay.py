@@ -7,9 +7,6 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from campaign_traffic import Run
-from core_world import AGENT, DIGEST
-from gate_campaign import contract_of, CONTRACTS
 import pytest
 
 from boundary_env_ros.core.gate import replay
@@ -19,6 +16,9 @@ from boundary_env_ros.core.gate.recorded_instants import RecordedInstants
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.replay import Replay
 from boundary_env_ros.errors import RequestRejected
+from support.campaign_traffic import Run
+from support.core_world import AGENT, DIGEST
+from tools.gate_campaign import contract_of, CONTRACTS
 
 #: What is decided, and what it follows from.
 DECIDED = (

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from core_world import Path_, shipped
-from gate_bench import Bench, reasons
-from gate_numbers import AHEAD_NEAR, cruise, RATE, SAFETY, STOP, TICK
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import PublishersSeen, Tick
+from support.core_world import Path_, shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import AHEAD_NEAR, cruise, RATE, SAFETY, STOP, TICK
 
 AGAIN = 0.04
 

@@ -11,9 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_world import shipped
-from gate_bench import Bench
-from gate_sequence import explained, of_rule, Sequence, situation, TOOL
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
@@ -31,6 +28,9 @@ from boundary_env_ros.core.gate.rules.rotation import (
     nearer_sign,
     turned,
 )
+from support.core_world import shipped
+from support.gate_bench import Bench
+from support.gate_sequence import explained, of_rule, Sequence, situation, TOOL
 
 RATE = 1.0
 

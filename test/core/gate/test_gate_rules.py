@@ -7,7 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_world import request_for, shipped, Timepiece
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -22,6 +21,7 @@ from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.stopping import stops
+from support.core_world import request_for, shipped, Timepiece
 
 CONTRACT = shipped()
 LIMITS = Limits.of(CONTRACT)

@@ -9,8 +9,6 @@ import math
 import random
 from typing import Any
 
-from core_world import shipped
-from gate_sequence import explained, of_rule, Sequence, situation
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import pytest
@@ -22,6 +20,8 @@ from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from support.core_world import shipped
+from support.gate_sequence import explained, of_rule, Sequence, situation
 
 
 def cart(**base: Any) -> Contract:

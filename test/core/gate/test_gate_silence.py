@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from core_world import shipped
-from gate_bench import Bench, FREE, reasons
-from gate_numbers import cruise, MIDDLE, PERIOD, SAFETY, STOP, TICK
 import pytest
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
+from support.core_world import shipped
+from support.gate_bench import Bench, FREE, reasons
+from support.gate_numbers import cruise, MIDDLE, PERIOD, SAFETY, STOP, TICK
 
 
 def stopped_after(bench: Bench, *, policy: tuple[float, float] | None, within: float) -> float:

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from gate_bench import Bench
-from gate_numbers import cruise, PERIOD, SAFETY, TICK
-
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import PublishersSeen
+from support.gate_bench import Bench
+from support.gate_numbers import cruise, PERIOD, SAFETY, TICK
 
 
 def test_the_status_follows_the_life_of_a_lease() -> None:

@@ -8,10 +8,6 @@ from dataclasses import replace
 from itertools import pairwise
 import math
 
-from core_world import shipped
-from gate_bench import Bench, reasons
-from gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
-from gate_sequence import TOOL
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -22,6 +18,10 @@ from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.errors import RequestRejected
+from support.core_world import shipped
+from support.gate_bench import Bench, reasons
+from support.gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
+from support.gate_sequence import TOOL
 
 LIMITS = Limits.of(shipped())
 PROFILED = replace(LIMITS, acceleration=(2.0, 8.0))

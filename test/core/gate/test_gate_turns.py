@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core_world import AGENT, only, status
-from gate_bench import reasons
 import pytest
 from test_gate_lockstep import CONTRACT, LockstepBench
 
@@ -15,6 +13,8 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import EpisodeTold
 from boundary_env_ros.core.gate.rules.agent_order import HELD, holds_for_another
+from support.core_world import AGENT, only, status
+from support.gate_bench import reasons
 
 #: Another acts in the first of every two steps.
 IN_TURN = replace(CONTRACT, agents=('other', AGENT), agent_order=('other', AGENT))

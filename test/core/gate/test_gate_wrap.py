@@ -7,9 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_world import shipped
-from gate_bench import Bench
-from gate_sequence import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -21,6 +18,9 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import kept_of
 from boundary_env_ros.core.gate.rules.rotation import nearer_sign
 from boundary_env_ros.errors import ContractError
+from support.core_world import shipped
+from support.gate_bench import Bench
+from support.gate_sequence import Sequence
 
 BOUND, RATE = 6.5, 1.0
 

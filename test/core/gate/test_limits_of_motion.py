@@ -15,8 +15,6 @@ from itertools import pairwise
 import math
 from typing import Any
 
-from core_world import shipped
-from gate_bench import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -24,6 +22,8 @@ import pytest
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.gate.events import PublishersSeen
 from boundary_env_ros.errors import ContractError
+from support.core_world import shipped
+from support.gate_bench import Bench
 
 pytest.importorskip('ruckig')
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from core_world import rich, shipped
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -20,6 +19,7 @@ from boundary_env_ros.core.gate.publishers import (
     strangers,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
+from support.core_world import rich, shipped
 
 GATE = '/safety_gate'
 OLD: Found = {b'1': '/driver'}

@@ -11,7 +11,6 @@ from typing import Any
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from places import CART, contract_with, CRANE, IdealRobot, SLED, spare
 import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -20,6 +19,7 @@ from boundary_env_ros.core.gate.rules import workspace
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent, under_way
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from support.places import CART, contract_with, CRANE, IdealRobot, SLED, spare
 
 #: An axis of its own each, as of joints: nothing but bounds, one of them missing.
 SLIDES = {

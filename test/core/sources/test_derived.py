@@ -9,7 +9,6 @@ from dataclasses import replace
 import math
 from typing import Any
 
-from core_world import Timepiece
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import numpy as np
@@ -31,6 +30,7 @@ from boundary_env_ros.core.sources.derived import (
     Unfit,
 )
 from boundary_env_ros.core.timebase import Clock, Stamp
+from support.core_world import Timepiece
 
 TIME = Timepiece()
 number = st.floats(-1e6, 1e6)

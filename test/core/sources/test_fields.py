@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_messages import odometry
-from core_world import Message, shipped, stamped
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -16,6 +14,8 @@ import pytest
 from boundary_env_ros.core.contract.model import Confidence
 from boundary_env_ros.core.sources.readers import adapter, probability_within, stamp_of
 from boundary_env_ros.errors import RecordError
+from support.core_messages import odometry
+from support.core_world import Message, shipped, stamped
 
 CONTRACT = shipped()
 SPECS = {spec.name: spec for spec in CONTRACT.fields}

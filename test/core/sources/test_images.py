@@ -11,8 +11,6 @@ import math
 import struct
 from typing import Any
 
-from core_messages import image
-from core_world import shipped
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -23,6 +21,8 @@ from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, Picture, V
 from boundary_env_ros.core.sources.images import as_rgb, decode, reference
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.errors import RecordError
+from support.core_messages import image
+from support.core_world import shipped
 
 FRONT = next(spec for spec in shipped().observation if spec.name == 'front')
 HEIGHT, WIDTH, _ = FRONT.shape

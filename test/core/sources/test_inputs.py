@@ -7,9 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_messages import image, odometry, quaternion, ring, scan
-from core_world import Message, rich, shipped, stamped
-from places import CART, contract_with
 import pytest
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, OnStale, Qos
@@ -24,6 +21,9 @@ from boundary_env_ros.core.sources.inputs import (
 )
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import OfAnother
+from support.core_messages import image, odometry, quaternion, ring, scan
+from support.core_world import Message, rich, shipped, stamped
+from support.places import CART, contract_with
 
 CONTRACT = shipped()
 SPECS = {spec.name: spec for spec in CONTRACT.fields}

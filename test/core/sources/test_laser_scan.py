@@ -7,8 +7,6 @@ from __future__ import annotations
 from dataclasses import replace
 import math
 
-from core_messages import AROUND, ring, scan
-from core_world import shipped, stamped
 from hypothesis import assume, given
 from hypothesis import strategies as st
 import pytest
@@ -17,6 +15,8 @@ from boundary_env_ros.core.contract.sources import Beams
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors, obstacle_distances
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.errors import RecordError
+from support.core_messages import AROUND, ring, scan
+from support.core_world import shipped, stamped
 
 CONTRACT = shipped()
 SCAN = next(spec for spec in CONTRACT.observation if spec.name == 'scan')

@@ -10,8 +10,6 @@ import math
 import struct
 from typing import Any
 
-from core_messages import ring, scan
-from core_world import Message, shipped, stamped
 from hypothesis import example, given
 from hypothesis import strategies as st
 import numpy as np
@@ -21,6 +19,8 @@ from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.sources.obstacle_distance import distance_reader
 from boundary_env_ros.errors import RecordError
+from support.core_messages import ring, scan
+from support.core_world import Message, shipped, stamped
 
 [RULE] = shipped().safety.obstacles
 #: Its numbers are float32, as the coordinates of a cloud are.

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import math
 
-from core_messages import odometry, quaternion
-from core_world import Message
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -15,6 +13,8 @@ import pytest
 from boundary_env_ros.core.contract.grammar import COMMAND_PATH, PATH
 from boundary_env_ros.core.sources.paths import getter, getters, pitch, roll, yaw
 from boundary_env_ros.errors import RecordError
+from support.core_messages import odometry, quaternion
+from support.core_world import Message
 
 
 @pytest.mark.parametrize(

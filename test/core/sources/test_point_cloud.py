@@ -9,7 +9,6 @@ import math
 import struct
 from typing import Any
 
-from core_world import Message, stamped
 from hypothesis import given
 from hypothesis import strategies as st
 import numpy as np
@@ -20,6 +19,7 @@ from boundary_env_ros.core.contract.sources import Points
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
 from boundary_env_ros.core.sources.readers import adapter
 from boundary_env_ros.errors import RecordError
+from support.core_world import Message, stamped
 
 #: Of each datatype of ``sensor_msgs/PointField``, how struct calls it.
 FORMATS = {1: 'b', 2: 'B', 3: 'h', 4: 'H', 5: 'i', 6: 'I', 7: 'f', 8: 'd'}

@@ -12,7 +12,6 @@ import re
 import sys
 from typing import Any
 
-from core_world import rich
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -33,6 +32,7 @@ from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.paths import getter, getters
 from boundary_env_ros.core.sources.readers import adapter, reader
 from boundary_env_ros.errors import RecordError
+from support.core_world import rich
 
 pytestmark = pytest.mark.ros
 pytest.importorskip('boundary_env_ros.msg')

@@ -1,0 +1,131 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Forgeries of a whole bag that are consistent in themselves, each with the rules that must name it.
+
+Each changes two or more things together, wherever they are told: in the steps, on the topics of
+gate, environment and policy, and, where it says so, on the topic of a sensor or of the commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from support import bag_forgeries_of_records as records
+from support import bag_forgeries_of_sensors as sensors
+from support.bag_forging import Forge
+
+
+@dataclass(frozen=True)
+class Forgery:
+    """One forgery, and the rules that must name it."""
+
+    name: str
+    rules: tuple[str, ...]
+    forge: Callable[[Forge], None]
+
+
+FORGERIES: tuple[Forgery, ...] = (
+    Forgery(
+        'obstacle farther in measurement, ruling, command and message',
+        ('values-from-sensors',),
+        sensors.obstacle_farther_and_no_limit,
+    ),
+    Forgery(
+        'obstacle of an older scan with its stamp and age',
+        ('values-newest',),
+        sensors.obstacle_from_an_older_scan,
+    ),
+    Forgery(
+        'stamp and age of a measurement',
+        ('values-from-sensors',),
+        sensors.obstacle_stamped_later,
+    ),
+    Forgery(
+        'measured state and the command before',
+        ('values-from-sensors',),
+        sensors.feedback_and_seed,
+    ),
+    Forgery(
+        'emergency stop out of flag, verdicts, commands and messages',
+        ('emergency-stop-heard',),
+        sensors.stop_made_an_admission,
+    ),
+    Forgery(
+        'press that nobody heard', ('emergency-stop-heard',), records.stop_taken_from_its_topic
+    ),
+    Forgery(
+        'pose and reward',
+        ('values-from-sensors',),
+        sensors.pose_and_reward,
+    ),
+    Forgery(
+        'success with pose, reward, ending and announcement',
+        ('values-from-sensors',),
+        sensors.success_made_up,
+    ),
+    Forgery('older pose with its stamps', ('values-newest',), sensors.pose_of_the_step_before),
+    Forgery('stamp, age and reaction time', ('values-from-sensors',), sensors.stamp_and_age),
+    Forgery('clip flag with values', ('values-from-sensors',), sensors.clip_flag_and_values),
+    Forgery('image that never came', ('values-newest',), sensors.detector_that_never_spoke),
+    Forgery('confidence in every copy', ('values-from-sensors',), sensors.confidence_raised),
+    Forgery(
+        'older image with its hash and stamps', ('values-newest',), sensors.image_of_another_time
+    ),
+    Forgery('image and its hash', ('values-from-sensors',), sensors.image_swapped_with_its_hash),
+    Forgery('pixels on the topic', ('values-from-sensors',), sensors.pixels_changed),
+    Forgery(
+        'scan on its topic',
+        ('values-from-sensors',),
+        sensors.scan_on_its_topic,
+    ),
+    Forgery(
+        'sensor message taken out',
+        ('values-from-sensors',),
+        sensors.sensor_message_taken_out,
+    ),
+    Forgery('goal and rewards', ('task-recomputed',), sensors.goal_moved),
+    Forgery('truth mended', ('values-from-sensors',), sensors.truth_mended),
+    Forgery(
+        'truth shown to the policy', ('truth-withheld', 'values-from-sensors'), sensors.truth_shown
+    ),
+    Forgery(
+        'measured action and evidence',
+        ('values-from-sensors',),
+        sensors.measured_action_and_message,
+    ),
+    Forgery('actuation, stage and reaction', ('values-from-sensors',), sensors.actuated_earlier),
+    Forgery(
+        'request, decision, command and message',
+        ('as-published',),
+        records.request_and_all_behind_it,
+    ),
+    Forgery('command in every record', ('command-on-topic',), records.command_in_every_record),
+    Forgery(
+        'command in every record and its message',
+        ('ruling-recomputed',),
+        records.command_message_and_copies,
+    ),
+    Forgery(
+        'decision taken out, others renumbered', ('command-on-topic',), records.decision_taken_out
+    ),
+    Forgery(
+        'decision, its copies and its message taken out, others renumbered',
+        ('request-answered', 'previous-command'),
+        records.decision_and_message_taken_out,
+    ),
+    Forgery('command of somebody else', ('command-on-topic',), records.strange_command),
+    Forgery('command that says more', ('command-on-topic',), records.command_that_says_more),
+    Forgery('command in another frame', ('command-on-topic',), records.command_in_another_frame),
+    Forgery(
+        'command messages taken out', ('command-on-topic',), records.command_messages_taken_out
+    ),
+    Forgery('step with everything of it taken out', ('steps-in-order',), records.step_taken_out),
+    Forgery('lease and client renamed', ('as-published',), records.lease_renamed),
+    Forgery('episode renamed', ('as-published',), records.episode_renamed),
+    Forgery('digest everywhere', ('one-contract',), records.digest_everywhere),
+    Forgery('seed and sampled start', ('task-recomputed',), records.seed_and_sample),
+    Forgery('observation in the steps', ('as-published',), records.observation_in_the_steps),
+    Forgery('reward and its terms', ('task-recomputed',), records.reward_and_its_terms),
+)

@@ -163,7 +163,8 @@ class _Source:
     def compiled(self, name: str) -> Callable[[bytes, int], tuple[Any, int]]:
         """Return the function of that name."""
         # The text is built from constants of this module alone.
-        exec(compile('\n'.join(self._lines), '<record decoder>', 'exec'), self._names)
+        code = compile('\n'.join(self._lines), '<record decoder>', 'exec')
+        exec(code, self._names)  # noqa: S102
         return typing.cast(Callable[[bytes, int], tuple[Any, int]], self._names[name])
 
     def reader(self, type_name: str, cls: Any, optional: bool = False) -> str:
@@ -357,7 +358,8 @@ def _thawed(cls: type, names: tuple[str, ...]) -> type:
     """
     body = '\n'.join(f'    self.{name} = {name}' for name in names)
     made: dict[str, Any] = {}
-    exec(f'def __init__(self, {", ".join(names)}):\n{body}', made)  # names of our own fields
+    text = f'def __init__(self, {", ".join(names)}):\n{body}'
+    exec(text, made)  # noqa: S102 - names of our own fields
     return type(cls.__name__, (), {'__slots__': names, '__init__': made['__init__']})
 
 

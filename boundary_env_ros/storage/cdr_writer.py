@@ -86,7 +86,8 @@ class _Source:
     def compiled(self, name: str) -> Callable[[bytearray, object, int], None]:
         """Return the function of that name."""
         # The text is built from constants of this module and from names of fields alone.
-        exec(compile('\n'.join(self._lines), '<record encoder>', 'exec'), self._names)
+        code = compile('\n'.join(self._lines), '<record encoder>', 'exec')
+        exec(code, self._names)  # noqa: S102
         return typing.cast(Callable[[bytearray, object, int], None], self._names[name])
 
     def writer(self, type_name: str, cls: Any) -> str:

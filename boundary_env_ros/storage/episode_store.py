@@ -113,9 +113,9 @@ _PUT = f"""
 INSERT INTO episodes ({_NAMES}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})
 ON CONFLICT (episode_id, agent) DO UPDATE SET
     {', '.join(f'"{name}" = excluded."{name}"' for name in _COLUMNS)}
-"""
+"""  # noqa: S608 - names of our own columns
 
-_EPISODES = f'SELECT {_NAMES} FROM episodes ORDER BY created_at, rowid'
+_EPISODES = f'SELECT {_NAMES} FROM episodes ORDER BY created_at, rowid'  # noqa: S608
 
 _LABEL = """
 INSERT INTO labels (episode_id, agent, label, user, note, record, labelled_at)

@@ -133,7 +133,7 @@ def load_yaml(text: bytes | str, where: object) -> object:
             level -= isinstance(event, yaml.CollectionEndEvent)
             if level > LEVELS:
                 raise exceeded(where, 'levels of YAML', LEVELS)
-        return yaml.load(text, Loader=_Loader)
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         told = ' '.join(str(error).split()) or type(error).__name__
         # PyYAML reads ahead, and from 6.0.4 on has a bound of its own.

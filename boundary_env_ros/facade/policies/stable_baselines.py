@@ -82,7 +82,7 @@ class StableBaselinesPolicy:
         self._normalize: Any = None
         if normalize:
             with Path(normalize).open('rb') as file:
-                self._normalize = pickle.load(file)
+                self._normalize = pickle.load(file)  # noqa: S301 - the user's own
         self._space = observation_space(loaded.contract)
         self._check_observation(path)
         self._low, self._high = self._bounds(action_space(loaded.contract), rescale)

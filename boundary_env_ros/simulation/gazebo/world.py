@@ -143,7 +143,8 @@ class _Source:
 
     def __init__(self) -> None:
         package = resources.files('boundary_env_ros.simulation')
-        self._root = ET.fromstring(package.joinpath('warehouse.xml').read_text(encoding='utf-8'))
+        text = package.joinpath('warehouse.xml').read_text(encoding='utf-8')
+        self._root = ET.fromstring(text)  # noqa: S314 - our own file
         self._defaults: dict[str, dict[str, dict[str, str]]] = {}
         outermost = self._find(self._root, 'default')
         for child in outermost.findall('default'):

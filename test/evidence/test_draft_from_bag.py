@@ -254,17 +254,6 @@ def test_bag_without_messages_is_refused_with_a_way_out(tmp_path: Path, mode: st
     )
 
 
-def test_a_bag_whose_metadata_counts_messages_that_its_files_have_not_says_so(
-    tmp_path: Path,
-) -> None:
-    folder = write_bag(tmp_path / 'still', iter(()), 'sqlite3')
-    metadata = folder / 'metadata.yaml'
-    text = metadata.read_text()
-    assert 'message_count: 0' in text
-    metadata.write_text(text.replace('message_count: 0', 'message_count: 75'))
-    assert 'its metadata counts 75 messages, and its files have none' in failure(folder)
-
-
 @pytest.mark.parametrize(
     ('metadata', 'says'),
     [

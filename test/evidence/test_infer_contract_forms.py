@@ -19,7 +19,7 @@ from boundary_env_ros.evidence.infer_contract.survey import (
     Span,
     TopicSurvey,
 )
-from boundary_env_ros.evidence.infer_contract.writing import inward, nice, outward, Page, written
+from boundary_env_ros.evidence.infer_contract.writing import nice, Page, rounded, written
 from boundary_env_ros.storage.contract_file import loads
 from support.infer_contract_surveys import drafted, GROUP, number
 
@@ -85,9 +85,9 @@ def test_bounds_are_rounded_away_from_and_limits_towards_each_other(
     low: float, high: float
 ) -> None:
     assume(low <= high and math.isfinite(high - low))
-    below, above = outward(low, high)
+    below, above = rounded(low, high)
     assert below <= low <= high <= above
-    least, most = inward(low, high)
+    least, most = rounded(low, high, inward=True)
     assert low <= least <= most <= high
     if high > 0.0:
         assert high <= nice(high) * (1 + 1e-8)

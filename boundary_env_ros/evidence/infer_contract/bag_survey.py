@@ -12,13 +12,12 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.observer import TopicObserver
 from boundary_env_ros.evidence.infer_contract.survey import Survey
-from boundary_env_ros.storage.bag_metadata import information_of, METADATA
 from boundary_env_ros.storage.decoding import definition_text, message_decoder
 from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_paths import full_name
 from boundary_env_ros.storage.message_types import MessageTypes
-from boundary_env_ros.storage.rosbag2 import Bag, offers_of_bag, open_bag
+from boundary_env_ros.storage.rosbag2 import offers_of_bag, open_bag
 
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""
@@ -81,8 +80,9 @@ def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
     if progress is not None:
         progress(number, total)
     if not number:
+        none = f'all of its {bag.count} are of the boundary' if bag.count else 'there are none'
         raise RecordError(
-            f'The bag {path} has no messages of a robot: {_none(bag)}'
+            f'The bag {path} has no messages of a robot: {none}'
             f'{f" ({bag.tear})" if bag.tear else ""}. Record while the robot runs.'
         )
     offers = offers_of_bag(path)
@@ -98,20 +98,6 @@ def survey_bag(path: Path, *, progress: Progress | None = None) -> Survey:
         ),
         notes=(f'The bag is not whole: {bag.tear}.',) if bag.tear else (),
     )
-
-
-def _none(bag: Bag) -> str:
-    """Return that there are none, and what there is instead."""
-    if bag.count:
-        return f'all of its {bag.count} messages are of the boundary itself'
-    folder = bag.path if (bag.path / METADATA).is_file() else bag.path / 'bag'
-    try:
-        counted = information_of(folder).get('message_count')
-    except RecordError:
-        counted = None
-    if not counted:
-        return 'there are none'
-    return f'its metadata counts {counted} messages, and its files have none'
 
 
 def _observer(channel: Channel) -> TopicObserver:

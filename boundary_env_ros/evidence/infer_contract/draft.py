@@ -4,22 +4,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 import math
 import re
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.commands import (
-    chosen,
     group_draft,
     GroupDraft,
     is_command,
+    is_other_input,
     write_group,
 )
 from boundary_env_ros.evidence.infer_contract.fields import (
     field_drafts,
     FieldDraft,
     relative,
+    SCAN,
     Unfit,
     write_field,
 )
@@ -35,7 +37,6 @@ from boundary_env_ros.evidence.infer_contract.writing import (
 
 _CLOCK = 'rosgraph_msgs/msg/Clock'
 _BOOL = 'std_msgs/msg/Bool'
-_SCAN = 'sensor_msgs/msg/LaserScan'
 _STOP = re.compile(r'e_?stop|emergency')
 _TRUTH = re.compile(r'ground_?truth|(^|[/_])(truth|gt)([/_]|$)|true_pose')
 #: Topics of ROS itself.
@@ -61,12 +62,19 @@ def is_own(name: str, type_name: str) -> bool:
 class _Parts:
     """What the draft is made of."""
 
-    observation: tuple[FieldDraft, ...]
-    privileged: tuple[FieldDraft, ...]
-    action: tuple[GroupDraft, ...]
+    observation: Sequence[FieldDraft]
+    privileged: Sequence[FieldDraft]
+    action: Sequence[GroupDraft]
     emergency_stop: str
     sim_time: bool
-    left_out: tuple[tuple[TopicSurvey, str], ...]
+    left_out: Sequence[str]
+
+    @property
+    def told(self) -> Sequence[TopicSurvey]:
+        """Return the topics of the observation that tell what the robot did."""
+        feedback = {group.feedback[0].name for group in self.action if group.feedback is not None}
+        topics = {field.topic.name: field.topic for field in self.observation}
+        return [topic for name, topic in topics.items() if name in feedback and topic.rate]
 
 
 def draft(survey: Survey) -> str:
@@ -85,14 +93,22 @@ def draft(survey: Survey) -> str:
     """
     parts = _parts(survey)
     if not parts.observation:
-        why = ''.join(f'\n  {topic.name} ({topic.type}): {text}' for topic, text in parts.left_out)
+        why = ''.join(f'\n  {line}' for line in parts.left_out)
         raise RecordError(
             f'{survey.source} has no topic that an observation can be made of'
             f'{"" if why else ": there is no topic of a robot"}.{why}\n'
             'Look at the robot while its sensors run.'
         )
     page = Page()
-    _write_head(page, survey)
+    seen = [topic for topic in survey.topics if topic.messages]
+    page.note(
+        f'The boundary of a robot, drafted from {survey.source}: '
+        f'{sum(topic.messages for topic in seen)} messages on {len(seen)} topics in '
+        f'{survey.seconds:.3g} s.'
+    )
+    page.note(_HEAD.format(guess=GUESS, decide=DECIDE))
+    for note in survey.notes:
+        page.note(note)
     period = _write_name(page, parts)
     page.blank()
     page.section('observation', comment='what the policy sees, in this order')
@@ -104,19 +120,19 @@ def draft(survey: Survey) -> str:
         for field in parts.privileged:
             write_field(page, field, privileged=True)
     page.blank()
-    page.section(
-        'action',
-        comment=''
-        if parts.action
-        else decide('no topic that was heard commands the robot; a group for each that does'),
-    )
+    nothing = decide('no topic that was heard commands the robot; a group for each that does')
+    page.section('action', comment='' if parts.action else nothing)
     for group in parts.action:
         write_group(page, group, period)
     page.blank()
     _write_safety(page, parts, period)
     page.blank()
     _write_rest(page, parts)
-    _write_left_out(page, parts)
+    if parts.left_out:
+        page.blank()
+        page.note('Left out:')
+        for line in parts.left_out:
+            page.note(line)
     return page.text()
 
 
@@ -128,39 +144,33 @@ def _parts(survey: Survey) -> _Parts:
         (topic for topic in survey.topics if not is_own(topic.name, topic.type)),
         key=lambda topic: (topic.name, topic.type),
     )
-    clocks = [topic for topic in topics if topic.type == _CLOCK]
-    stops = [t for t in topics if t.type == _BOOL and _STOP.search(t.name.lower())]
-    rest = [topic for topic in topics if topic not in clocks and topic not in stops]
+    stops = [t for t in topics if t.type == _BOOL and _STOP.search(t.name.lower())][:1]
+    rest = [topic for topic in topics if topic.type != _CLOCK and topic not in stops]
     commands = [topic for topic in rest if is_command(topic)]
-    sensors = [topic for topic in rest if topic not in commands]
     # What is privileged is no feedback for the gate.
-    heard = [topic for topic in sensors if not _is_truth(topic)]
-    left_out: list[tuple[TopicSurvey, str]] = []
-    wanted, others = chosen(commands)
-    left_out += [
-        (topic, 'it seems to be another input of what drives the robot') for topic in others
-    ]
+    heard = [topic for topic in rest if topic not in commands and not _is_truth(topic)]
     action: list[GroupDraft] = []
-    groups: set[str] = set()
-    for topic in wanted:
-        try:
-            action.append(group_draft(topic, heard, groups))
-        except Unfit as error:
-            left_out.append((topic, f'it seems to command the robot, but {error}'))
-    taken: set[str] = set()
     fields: dict[bool, list[FieldDraft]] = {True: [], False: []}
-    for topic in sensors:
+    left_out: list[str] = []
+    groups: set[str] = set()
+    taken: set[str] = set()
+    for topic in rest:
         try:
-            fields[_is_truth(topic)] += field_drafts(topic, taken)
+            if topic not in commands:
+                fields[_is_truth(topic)] += field_drafts(topic, taken)
+            elif is_other_input(topic, commands):
+                raise Unfit('it seems to be another input of what drives the robot')
+            else:
+                action.append(group_draft(topic, heard, groups))
         except Unfit as error:
-            left_out.append((topic, str(error)))
+            left_out.append(f'{topic.name} ({topic.type}): {error}')
     return _Parts(
-        observation=tuple(fields[False]),
-        privileged=tuple(fields[True]),
-        action=tuple(action),
+        observation=fields[False],
+        privileged=fields[True],
+        action=action,
         emergency_stop=relative(stops[0].name) if stops else '',
-        sim_time=bool(clocks),
-        left_out=(*left_out, *((topic, 'another emergency stop') for topic in stops[1:])),
+        sim_time=any(topic.type == _CLOCK for topic in topics),
+        left_out=left_out,
     )
 
 
@@ -171,43 +181,25 @@ def _is_truth(topic: TopicSurvey) -> bool:
 # Writing -----------------------------------------------------------------------------------------
 
 
-def _write_head(page: Page, survey: Survey) -> None:
-    seen = [topic for topic in survey.topics if topic.messages]
-    count = sum(topic.messages for topic in seen)
-    page.note(
-        f'The boundary of a robot, drafted from {survey.source}: '
-        f'{_count(count, "message")} on {_count(len(seen), "topic")} in {survey.seconds:.3g} s.'
-    )
-    page.note(_HEAD.format(guess=GUESS, decide=DECIDE))
-    for note in survey.notes:
-        page.note(note)
-
-
-def _count(number: int, noun: str) -> str:
-    return f'{number} {noun}' + ('' if number == 1 else 's')
-
-
 def _write_name(page: Page, parts: _Parts) -> float:
     page.key('contract', 'draft', comment=decide('a name for this boundary'))
     page.key('version', '0.1.0')
-    feedback = _feedback(parts)
-    topics = [field.topic for field in parts.observation]
-    commands = [group.topic.rate for group in parts.action if group.topic.rate]
-    sensors = [t.rate for t in topics if t.rate and t.name in feedback]
-    sensors = sensors or [t.rate for t in topics if t.rate]
     # No faster than what it did is told, and no faster than it was commanded.
+    sensors = parts.told or [field.topic for field in parts.observation]
     known = [
         (max(rates), came)
-        for rates, came in ((commands, 'commands came'), (sensors, 'sensors spoke'))
-        if rates
+        for topics, came in (
+            ([group.topic for group in parts.action], 'commands came'),
+            (sensors, 'sensors spoke'),
+        )
+        if (rates := [topic.rate for topic in topics if topic.rate])
     ]
+    period, comment = _PERIOD, decide('s, one step')
     if known:
         rate, came = min(known)
         period = min(_PERIODS, key=lambda each: abs(math.log(each * rate)))
-        page.key('period', period, comment=guess(f's, one step; {came} at {rate:.3g} Hz'))
-    else:
-        period = _PERIOD
-        page.key('period', period, comment=decide('s, one step'))
+        comment = guess(f's, one step; {came} at {rate:.3g} Hz')
+    page.key('period', period, comment=comment)
     if parts.sim_time:
         page.key('clock', 'sim', comment=guess('/clock has a publisher'))
     else:
@@ -217,33 +209,27 @@ def _write_name(page: Page, parts: _Parts) -> float:
     return period
 
 
-def _feedback(parts: _Parts) -> set[str]:
-    """Return the topics that tell what the robot did."""
-    return {group.feedback[0].name for group in parts.action if group.feedback is not None}
-
-
 def _write_safety(page: Page, parts: _Parts, period: float) -> None:
-    feedback = _feedback(parts)
-    topics = {field.topic.name: field.topic for field in parts.observation}
-    rates = [t.rate for name, t in topics.items() if name in feedback and t.rate]
-    silence = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
-    rates += [t.rate for t in topics.values() if t.type == _SCAN and t.rate]
-    slowest = nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
+    scans = [field.topic for field in parts.observation if field.topic.type == SCAN]
+
+    def silence(topics: Sequence[TopicSurvey]) -> float:
+        rates = [topic.rate for topic in topics if topic.rate]
+        return nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
+
     page.section(
         'safety', comment='seconds, on the steady clock; the others follow from the period'
     )
-    page.key('robot_timeout', silence, 1, guess('four periods of what tells what it did'))
-    page.key('sensor_timeout', slowest, 1, guess('four periods of the slowest of that and scans'))
+    said = guess('four periods of what tells what it did')
+    page.key('robot_timeout', silence(parts.told), 1, said)
+    said = guess('four periods of the slowest of that and scans')
+    page.key('sensor_timeout', silence([*parts.told, *scans]), 1, said)
     if parts.emergency_stop:
         page.key('emergency_stop', parts.emergency_stop, 1, guess('by its type and name'))
     else:
         page.note(decide('`emergency_stop: TOPIC` (std_msgs/msg/Bool), if there is one'), 1)
-    scans = sorted(t.name for t in topics.values() if t.type == _SCAN)
     if scans:
-        page.note(
-            decide(f'{scans[0]} could keep it from obstacles: see `obstacle` in doc/contract.md'),
-            1,
-        )
+        said = 'could keep it from obstacles: see `obstacle` in doc/contract.md'
+        page.note(decide(f'{scans[0].name} {said}'), 1)
 
 
 def _write_rest(page: Page, parts: _Parts) -> None:
@@ -269,12 +255,3 @@ def _write_rest(page: Page, parts: _Parts) -> None:
     page.key('settle', 0.5, 2, decide('s'))
     page.section('procedure', 2)
     page.raw("- {confirm: 'Bring the robot to its start and step back.', deadline: 120.0}", 3)
-
-
-def _write_left_out(page: Page, parts: _Parts) -> None:
-    if not parts.left_out:
-        return
-    page.blank()
-    page.note('Left out:')
-    for topic, why in sorted(parts.left_out, key=lambda item: item[0].name):
-        page.note(f'{topic.name} ({topic.type}): {why}')

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice, zip_longest
 from typing import Any, Final
 
 import numpy as np
@@ -59,17 +60,16 @@ class TopicObserver:
         fields = types.fields(type_name)
         if isinstance(fields, Mismatch):
             self._trouble, fields = str(fields), ()
-        self._has_header = any(
-            field.name == 'header' and field.type == 'std_msgs/Header' for field in fields
-        )
+        self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
         self._messages = self._stamped = self._first = self._last = 0
         self._frame = ''
         self._image: ImageForm | None = None
-        self._joints: dict[str, None] = {}
-        self._joint_spans: dict[str, dict[str, _Running]] = {q: {} for q in _QUANTITIES}
+        self._joints: dict[str, dict[str, _Running]] = {}
         special = type_name in (IMAGE, JOINTS, TRAJECTORY)
-        paths = [] if special else list(_leaves(type_name, types))[:_MOST_LEAVES]
-        self._numbers = [(path, getter(path), _Running()) for path in paths]
+        paths = () if special else islice(_leaves(type_name, types), _MOST_LEAVES)
+        self._numbers = [
+            (path, getter(path), _Running(is_sequence=is_sequence)) for path, is_sequence in paths
+        ]
 
     @property
     def messages(self) -> int:
@@ -123,16 +123,14 @@ class TopicObserver:
         except (*_BROKEN, RecordError) as error:
             self.give_up(f'a message could not be read: {error}')
 
-    def _see_joints(self, names: Iterable[Any], quantity: str, values: Any) -> None:
-        spans, joints = self._joint_spans[quantity], [str(name) for name in names]
-        for joint in joints:
-            # A joint without a name cannot be named.
-            if joint and len(self._joints) < _MOST_JOINTS:
-                self._joints.setdefault(joint)
+    def _see_joints(self, names: Iterable[Any], quantity: str, values: Iterable[Any]) -> None:
         # A quantity that is not measured is empty; any other length is an error.
-        for joint, value in zip(joints, values, strict=False):
-            if joint in self._joints:
-                spans.setdefault(joint, _Running()).see(value)
+        for name, value in zip_longest(map(str, names), values):
+            # A joint without a name cannot be named.
+            if name and (name in self._joints or len(self._joints) < _MOST_JOINTS):
+                found = self._joints.setdefault(name, {})
+                if value is not None:
+                    found.setdefault(quantity, _Running()).see(value)
 
     def give_up(self, trouble: str) -> None:
         """Note why the messages cannot be read; the first reason stays."""
@@ -167,83 +165,75 @@ class TopicObserver:
             lengths={
                 path: Lengths(least=running.least, most=running.most)
                 for path, _, running in self._numbers
-                if running.is_sequence
+                if running.is_sequence and self._messages
             },
             joints=tuple(self._joints),
             joint_spans={
-                quantity: {joint: span for joint, each in some.items() for span in each.one()}
-                for quantity, some in self._joint_spans.items()
-                if some
+                quantity: found for quantity in _QUANTITIES if (found := self._spans_of(quantity))
             },
             image=self._image,
             trouble=self._trouble,
         )
 
+    def _spans_of(self, quantity: str) -> dict[str, Span]:
+        """Return the values of a quantity by joint."""
+        return {
+            joint: span
+            for joint, found in self._joints.items()
+            if quantity in found
+            for span in found[quantity].spans(quantity).values()
+        }
+
 
 class _Running:
     """Running least and greatest values of a number, or of a sequence of constant length."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_sequence: bool = False) -> None:
         self.least, self.most = 2**62, 0
-        self.is_sequence = False
-        self._low: Array | None = None
-        self._high: Array | None = None
+        self.is_sequence = is_sequence
+        self._low = self._high = np.zeros(0)
 
     def see(self, value: Any) -> None:
         """Take one more value."""
-        self.is_sequence = isinstance(value, Collection) and not _is_byte(value)
-        array = _array(value if self.is_sequence else [value])
+        array = _array(value)
+        if not self.most:
+            self._low = self._high = array
         self.least, self.most = min(self.least, array.size), max(self.most, array.size)
         if self.least != self.most or array.size > MOST_VALUES:
-            self._low = self._high = None
+            self._low = self._high = np.zeros(0)
             return
-        low = array if self._low is None else self._low
-        high = array if self._high is None else self._high
-        self._low, self._high = np.fmin(low, array), np.fmax(high, array)
-
-    def one(self) -> list[Span]:
-        """Return the span of all values together, nothing if none was finite."""
-        if self._low is None or self._high is None or not np.isfinite(self._low).any():
-            return []
-        return [Span(low=float(np.nanmin(self._low)), high=float(np.nanmax(self._high)))]
+        self._low, self._high = np.fmin(self._low, array), np.fmax(self._high, array)
 
     def spans(self, path: str) -> dict[str, Span]:
-        """Return the spans by field path."""
+        """Return the spans by field path: of a long sequence one of all, nothing of no number."""
+        ends = self._low, self._high
         if not self.is_sequence or self.most > _LONGEST:
-            found = self.one()
-            return {path: found[0]} if found else {}
-        pairs = zip(
-            () if self._low is None else self._low.tolist(),
-            () if self._high is None else self._high.tolist(),
-            strict=True,
-        )
+            known = [end[np.isfinite(end)] for end in ends]
+            if not known[0].size:
+                return {}
+            return {path: Span(low=float(known[0].min()), high=float(known[1].max()))}
         return {
             f'{path}[{index}]': Span(low=low, high=high)
-            for index, (low, high) in enumerate(pairs)
+            for index, (low, high) in enumerate(zip(*(end.tolist() for end in ends), strict=True))
             if low <= high  # neither is NaN
         }
-
-
-def _is_byte(value: Any) -> bool:
-    """Return whether a value is a single ``byte``, which ROS gives as a text of one byte."""
-    return isinstance(value, bytes) and len(value) == 1
 
 
 def _array(values: Any) -> Array:
     """Return numbers as an array, however the message holds them; NaN for what is none."""
     if isinstance(values, (bytes, bytearray, memoryview)):
-        return np.frombuffer(values, np.uint8).astype(np.float64)
-    if isinstance(values, list):
-        values = [v[0] if isinstance(v, (bytes, bytearray)) else v for v in values]
-    array = np.asarray(values, dtype=np.float64)
+        values = np.frombuffer(values, np.uint8)
+    elif isinstance(values, list):
+        values = [v[0] if isinstance(v, bytes) else v for v in values]
+    array = np.atleast_1d(np.asarray(values, dtype=np.float64))
     return np.where(np.abs(array) <= _GREATEST, array, np.nan)
 
 
 def _leaves(
     type_name: str, types: MessageTypes, prefix: str = '', depth: int = 0
-) -> Iterable[str]:
+) -> Iterator[tuple[str, bool]]:
     """
-    Yield the field paths of the numbers of a type, and of its sequences of numbers.
+    Yield the field paths of the numbers of a type, and of its sequences: whether it is one.
 
     Rotations about each axis of a quaternion stand behind it; numbers inside of sequences of
     messages are left out.
@@ -256,8 +246,8 @@ def _leaves(
         if found.kind is Kind.TEXT or found.type in _TIMES:
             continue
         if found.kind is not Kind.MESSAGE:
-            yield path
+            yield path, found.array
         elif not found.array:
             yield from _leaves(found.type, types, f'{path}.', depth + 1)
             if found.type == _QUATERNION:
-                yield from (f'{function}({path})' for function in FUNCTIONS)
+                yield from ((f'{function}({path})', False) for function in FUNCTIONS)

@@ -15,11 +15,6 @@ class Span:
     low: float
     high: float
 
-    @property
-    def moved(self) -> bool:
-        """Return whether it had more than one value."""
-        return self.high > self.low
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lengths:

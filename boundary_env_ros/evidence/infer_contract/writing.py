@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal, ROUND_CEILING
+from decimal import Decimal, ROUND_CEILING, ROUND_FLOOR
 import math
 import textwrap
 from typing import TypeAlias
@@ -68,6 +68,13 @@ class Page:
         """Write a key and its value."""
         self._line(f'{"  " * depth}{written(key)}: {written(value)}', comment, depth)
 
+    def form(self, key: str, value: Value, depth: int = 0, comment: str = '') -> None:
+        """Write a key and its value, or for a person to fill in what is empty."""
+        if value in ('', ()):
+            self.section(key, depth, comment)
+        else:
+            self.key(key, value, depth, comment)
+
     def raw(self, line: str, depth: int = 0, comment: str = '') -> None:
         """Write a line as it is."""
         self._line('  ' * depth + line, comment, depth)
@@ -99,43 +106,28 @@ def written(value: Value) -> str:
     return str(line).rstrip()[1:-1]
 
 
-def outward(low: float, high: float, digits: int = 2) -> tuple[float, float]:
+def rounded(low: float, high: float, *, inward: bool = False) -> tuple[float, float]:
     """
-    Round bounds away from each other.
+    Round bounds to two digits of their distance, away from each other or, as limits are, inward.
 
-    Parameters
-    ----------
-    low, high
-        The bounds.
-    digits
-        Significant digits, of their distance, or of the greater of them if they are equal.
-
+    Bounds that are equal, and so close that a float has no digits between them, stay as they are;
+    equal ones that are rounded outward have two digits of their own.
     """
-    size = high - low or max(abs(low), abs(high))
-    # Beyond that, a float has no more digits to round.
-    if size <= 0.0 or not math.isfinite(size) or size < 1e-12 * max(abs(low), abs(high)):
+    greatest = max(abs(low), abs(high))
+    size = high - low or (0.0 if inward else greatest)
+    if not math.isfinite(size) or size <= 1e-12 * greatest:
         return low, high
-    places = digits - 1 - math.floor(math.log10(size))
-    return 0.0 - _rounded_up(-low, places), _rounded_up(high, places)
-
-
-def _rounded_up(value: float, places: int) -> float:
-    step = Decimal(1).scaleb(-places)
+    step = Decimal(1).scaleb(math.floor(math.log10(size)) - 1)
+    ways = (ROUND_CEILING, ROUND_FLOOR) if inward else (ROUND_FLOOR, ROUND_CEILING)
     # Never -0.0, which is no number to a reader.
-    return float(Decimal(repr(value)).quantize(step, ROUND_CEILING)) + 0.0
-
-
-def inward(low: float, high: float, digits: int = 2) -> tuple[float, float]:
-    """Round bounds towards each other, as limits are; see :func:`outward`."""
-    size = high - low
-    if not math.isfinite(size) or size <= 1e-12 * max(abs(low), abs(high)):
-        return low, high
-    places = digits - 1 - math.floor(math.log10(size))
-    least, most = _rounded_up(low, places), 0.0 - _rounded_up(-high, places)
+    least, most = (
+        float(Decimal(repr(value)).quantize(step, way)) + 0.0
+        for value, way in zip((low, high), ways, strict=True)
+    )
     return (least, most) if least <= most else (low, high)
 
 
-def nice(value: float, digits: int = 2) -> float:
-    """Return a positive number rounded up to some significant digits."""
+def nice(value: float) -> float:
+    """Return a positive number rounded up to two significant digits."""
     # The last digits of a float are no reason to round up.
-    return outward(0.0, float(f'{value:.9g}'), digits)[1]
+    return rounded(0.0, float(f'{value:.9g}'))[1]

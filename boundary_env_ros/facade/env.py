@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium
-import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import errors
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.service_requests import options_text
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.plugin_methods import PluginMethods, WORLD
-from boundary_env_ros.facade.rendering import as_text, Renderer
+from boundary_env_ros.facade.rendering import as_text, picture_of, source_of
 from boundary_env_ros.facade.spaces import (
     action_request_of,
     action_space,
@@ -27,7 +26,6 @@ from boundary_env_ros.facade.spaces import (
     observation_values,
 )
 from boundary_env_ros.facade.steps import StepResult
-from boundary_env_ros.facade.window import Window
 from boundary_env_ros.facade.world import agent_of, load_for, make_world, seed_for, World
 from boundary_env_ros.facade.wrapper_chain import (
     chain_of,
@@ -61,8 +59,8 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         must be started with the same. In one process there is lockstep only, and it is the
         default.
     render_mode
-        ``'rgb_array'``: a picture; ``'human'``: a window, which shows it by itself at every step,
-        in lockstep no faster than the robot would move; ``'ansi'``: the step as text.
+        ``'rgb_array'``: a picture; ``'ansi'``: the step as text. ``gymnasium.make`` also takes
+        ``'human'``, and puts Gymnasium's own window around the picture.
     render_source
         What the picture is of: an image field of the observation, ``'view'``, drawn from the
         record, or ``'world'``, drawn by a plugin. Default: the first image field, or the view if
@@ -88,7 +86,7 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
     """
 
     metadata = {  # noqa: RUF012 - as Gymnasium declares it
-        'render_modes': ['rgb_array', 'human', 'ansi'],
+        'render_modes': ['rgb_array', 'ansi'],
         'render_fps': 10,
     }
 
@@ -126,12 +124,9 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         self._wrappers: tuple[object, ...] | None = ()
         self.render_mode = render_mode
         self._by_world = render_source == WORLD
-        self._renderer = (
-            Renderer(self.contract, render_source or '')
-            if not self._by_world and (render_source or render_mode in ('rgb_array', 'human'))
-            else None
-        )
-        self._window: Window | None = None
+        self._source = ''
+        if not self._by_world and (render_source or render_mode == 'rgb_array'):
+            self._source = source_of(self.contract, render_source or '')
         self.observation_space = observation_space(self.contract)
         self.action_space = action_space(self.contract)
 
@@ -203,7 +198,6 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         result = begun[self._agent]
         self._running = True
         observation = self._observed(result)
-        self._show()
         return observation, step_info(self.contract, result, full=self._full_info)
 
     def step(
@@ -264,7 +258,6 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
                 'its environment is at fault.'
             )
         observation = self._observed(*results)
-        self._show()
         reward, info = outcome_of(self.contract, results, full=self._full_info)
         return observation, reward, transition.terminated, transition.truncated, info
 
@@ -272,8 +265,7 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         """
         Return the last step as ``render_mode`` says: a picture, a text, or None.
 
-        A picture has the shape (height, width, 3), RGB, uint8. A window shows it by itself, so
-        with ``'human'`` there is nothing to return.
+        A picture has the shape (height, width, 3), RGB, uint8.
 
         Raises
         ------
@@ -290,14 +282,11 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
             return None
         if self._last is None:
             raise ResetNeeded('There is no observation to render. Call reset() first.')
-        if self.render_mode == 'ansi' and self._by_world:
-            return str(self.render_world('ansi', self._agent))
+        if self._by_world:
+            return self.render_world(self.render_mode, self._agent)
         if self.render_mode == 'ansi':
             return as_text(self.contract, self._last.transition)
-        if self.render_mode == 'human':
-            self._show()
-            return None
-        return self._picture(self._last)
+        return picture_of(self.contract, self._source, self._last.transition, self._images)
 
     def close(self) -> None:
         """
@@ -307,14 +296,9 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         """
         self._closed = True
         self._running = False
-        window, self._window = self._window, None
         world, self._world = self._world, None
-        try:
-            if window is not None:
-                window.close()
-        finally:
-            if world is not None:
-                world.close()
+        if world is not None:
+            world.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -325,26 +309,7 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
             self._keep(result.transition)
             self._last = result
             self._images.update(result.images)
-            if self._renderer is not None:
-                self._renderer.take(result.transition)
         return observation_values(self.contract, results[-1].transition.after, self._images)
-
-    def _picture(self, result: StepResult) -> Array:
-        if self._by_world:
-            return np.asarray(self.render_world(agent=self._agent))
-        assert self._renderer is not None  # as of the render_mode
-        return self._renderer.picture(result.transition, self._images)
-
-    def _show(self) -> None:
-        """Show the last step in a window, if there is to be one."""
-        if self.render_mode != 'human' or self._last is None:
-            return
-        if self._window is None:
-            # In realtime the world itself sets the pace, and does not wait.
-            lockstep = self.contract.pacing is Pacing.LOCKSTEP
-            rate = self.metadata['render_fps'] if lockstep else None
-            self._window = Window(self.contract.name, rate)
-        self._window.show(self._picture(self._last))
 
 
 def _rate(period: float) -> int | float:

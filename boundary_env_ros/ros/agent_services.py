@@ -47,15 +47,13 @@ from boundary_env_ros.errors import (
     code_of,
     InvalidAction,
     LinkError,
-    MissingDependency,
     PeerLost,
     RequestRejected,
     ResetNeeded,
     ResultCode,
 )
-from boundary_env_ros.facade.drawing import Drawing
 from boundary_env_ros.facade.plugin_methods import WORLD
-from boundary_env_ros.facade.rendering import as_text, VIEW
+from boundary_env_ros.facade.rendering import as_text, VIEW, view
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
@@ -108,11 +106,6 @@ class AgentServices:
         self._events = Events(contract, node.loaded.digest)
         self._first = FirstReadings(node, agent)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
-        self._drawing: Drawing | MissingDependency
-        try:
-            self._drawing = Drawing(contract)
-        except MissingDependency as missing:
-            self._drawing = missing
         self._event = node.add_publisher(
             msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
         )
@@ -215,10 +208,6 @@ class AgentServices:
             self._seen.move_to_end(transition.id.episode_id)
             while len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
-            if isinstance(self._drawing, Drawing):
-                if transition.kind is Kind.RESET:
-                    self._drawing.restart()
-                self._drawing.step(transition)
 
     # Services ------------------------------------------------------------------------------------
 
@@ -452,11 +441,8 @@ class AgentServices:
         return image
 
     def _view(self) -> Image:
-        drawing, last = self._drawing, self._newest()
-        if not isinstance(drawing, Drawing):
-            raise drawing
-        with self._lock:
-            image = _image(drawing.draw(last))
+        last = self._newest()
+        image = _image(view(self.contract, last))
         image.header = to_msg(last, last.closed).header
         return image
 

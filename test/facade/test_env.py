@@ -288,7 +288,7 @@ def test_a_link_that_cannot_be_is_named_at_the_first_reset(
     ('arguments', 'says'),
     [
         ({'pacing': 'hurried'}, "'hurried'"),
-        ({'render_mode': 'smoke'}, "rgb_array, human, ansi, got 'smoke'"),
+        ({'render_mode': 'smoke'}, "rgb_array, ansi, got 'smoke'"),
         ({'render_source': 'rear'}, "expected front, view, got 'rear'"),
     ],
 )

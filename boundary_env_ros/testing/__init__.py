@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The conformance kit: what you run on a contract, task, robot, world or environment of your own.
+The conformance kit: what you run on a contract, task, robot or environment of your own.
 
 Each class is a mixin of tests, for pytest and for unittest, whose names are the sentences that
 must hold. Inherit from it, override the method that returns what is to be tested, and run your
@@ -15,7 +15,6 @@ from boundary_env_ros.testing.environment_tests import EnvironmentTests
 from boundary_env_ros.testing.robot_tests import RobotTests
 from boundary_env_ros.testing.task_tests import TaskTests
 from boundary_env_ros.testing.verdicts import Failure
-from boundary_env_ros.testing.world_tests import WorldTests
 
 __all__ = [
     'ContractTests',
@@ -23,5 +22,4 @@ __all__ = [
     'Failure',
     'RobotTests',
     'TaskTests',
-    'WorldTests',
 ]

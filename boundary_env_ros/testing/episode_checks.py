@@ -7,12 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-import math
 from typing import Any
 
 import gymnasium
 from gymnasium import spaces
-import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.testing.verdicts import fail
@@ -68,8 +66,6 @@ def reset(env: Env, seed: int | None, options: dict[str, Any] | None) -> tuple[O
         fail('an observation and an info', repr(returned)[:80], where='reset')
     observation, info = returned
     check_member(observation, env.observation_space, 'reset')
-    if not isinstance(info, dict):
-        fail('a dictionary', type(info).__name__, where='the info of reset')
     if info.get('step') != 0:
         fail('step 0', info.get('step', 'none'), where="reset, info['step']")
     return observation, info
@@ -86,18 +82,10 @@ def step(env: Env, action: Any) -> Seen:
         )
     observation, reward, terminated, truncated, info = returned
     check_member(observation, env.observation_space, 'step')
-    number = float(reward)
-    if not math.isfinite(number):
-        fail('a finite reward', reward, where='step')
-    for name, flag in (('terminated', terminated), ('truncated', truncated)):
-        if not isinstance(flag, (bool, np.bool_)):
-            fail('True or False', repr(flag), where=f'step, {name}')
-    if not isinstance(info, dict):
-        fail('a dictionary', type(info).__name__, where='the info of step')
     seen = Seen(
         action=action,
         observation=observation,
-        reward=number,
+        reward=float(reward),
         terminated=bool(terminated),
         truncated=bool(truncated),
         info=info,
@@ -114,12 +102,8 @@ def check_member(observation: object, space: spaces.Space[Any], where: str) -> N
         fail(f'the fields {list(space.spaces)}', list(observation), where=where)
     for name, part in space.spaces.items():
         value, place = observation[name], f'{where}, observation[{name!r}]'
-        if not isinstance(value, np.ndarray):
-            fail('an array', type(value).__name__, where=place)
         if value.dtype != part.dtype:
             fail(f'{part.dtype}', value.dtype, where=place)
-        if value.shape != part.shape:
-            fail(f'shape {part.shape}', value.shape, where=place)
         if value not in part:
             fail(f'a member of {part}', value, where=place)
 

@@ -135,7 +135,7 @@ def test_gymnasium_puts_its_window_around_the_picture(monkeypatch: pytest.Monkey
     with pytest.warns(UserWarning, match='human'):
         env = gymnasium.make('boundary_env_ros/WarehouseCart-v0', render_mode='human')
     for call in (lambda: env.reset(seed=1), lambda: env.step(FORWARD)):
-        observation = call()[0]  # type: ignore[no-untyped-call]
+        observation = call()[0]
         shown = np.swapaxes(pygame.surfarray.array3d(pygame.display.get_surface()), 0, 1)
         assert np.array_equal(shown, observation['front'])
     env.close()

@@ -19,9 +19,9 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.world import RosWorld
-from boundary_env_ros.testing import WorldTests
 from support.ros_world import PATIENT, World
 from support.whole_environment_tests import WholeEnvironmentTests
+from support.world_tests import WorldTests
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

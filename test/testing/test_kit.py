@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from boundary_env_ros import testing
-from boundary_env_ros.testing import ContractTests, EnvironmentTests, Failure, WorldTests
+from boundary_env_ros.testing import ContractTests, EnvironmentTests, Failure
 from boundary_env_ros.testing.verdicts import difference
 from support.small_world import Point, write
 
@@ -67,7 +67,7 @@ def test_every_test_is_named_after_its_kind_and_says_what_must_hold() -> None:
     assert odd == []
 
 
-@pytest.mark.parametrize('kind', [ContractTests, EnvironmentTests, WorldTests])
+@pytest.mark.parametrize('kind', [ContractTests, EnvironmentTests])
 def test_what_was_not_overridden_is_named(kind: type) -> None:
     name = next(name for owner, name in TESTS if owner is kind)
     with pytest.raises(NotImplementedError, match='does not say what it tests'):

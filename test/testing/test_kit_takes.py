@@ -12,10 +12,11 @@ import pytest
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.testing import ContractTests, EnvironmentTests, WorldTests
+from boundary_env_ros.testing import ContractTests, EnvironmentTests
 from support.small_world import Point, write
 from support.whole_contract_tests import WholeContractTests
 from support.whole_environment_tests import WholeEnvironmentTests
+from support.world_tests import WorldTests
 
 SAFE = 'safe: [0.0, 0.0]'
 DERIVED = """\

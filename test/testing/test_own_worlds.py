@@ -10,8 +10,8 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.testing import WorldTests
 from support.whole_environment_tests import WholeEnvironmentTests
+from support.world_tests import WorldTests
 
 
 class TestWarehouseCart(WholeEnvironmentTests, WorldTests):

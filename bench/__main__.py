@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 import sys
 
-from bench import embedded_steps, gate_core, gate_latency, step_path
+from bench import cameras, embedded_steps, gate_core, gate_latency, step_path
 from bench.table import as_json, Figure, show
 
 
@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run every benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog='make bench', description='Measure.')
     parser.add_argument('--json', type=Path, help='file for every value')
-    parser.add_argument('--rates', default='10,50', help='steps a second over ROS, realtime')
+    parser.add_argument('--rates', default='10,50,100', help='steps a second over ROS, realtime')
     options = parser.parse_args(arguments)
     rates = [float(rate) for rate in filter(None, options.rates.split(','))]
     figures: list[Figure] = []
@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         embedded_steps.measure,
         gate_latency.measure,
         lambda: step_path.figures(rates, seconds=20.0, steps=300),
+        lambda: cameras.figures(seconds=15.0),
     ):
         figures += part()
         print('.', end='', file=sys.stderr, flush=True)

@@ -12,11 +12,14 @@ on the machine makes steps late, and costs none of the processor time that is co
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 import json
 import math
 import os
 from pathlib import Path
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -27,25 +30,34 @@ import yaml
 
 from bench.ring import measure as ring
 from bench.table import Figure
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, running
+from boundary_env_ros.storage.reader import open_records
 
 _NODES = ('recorder', 'simulated_robot', 'safety_gate', 'environment')
 _TICKS = os.sysconf('SC_CLK_TCK')
 _WARM_UP = 20
+_MESSAGES = ('transition', 'gate_decision', 'observation', 'action_request')
 _SHARES = {'environment': '<= 12', 'safety_gate': '<= 6', 'recorder': '<= 8', 'policy': '<= 5'}
 
 
-def _spent(process: int) -> float:
+def spent(process: int) -> float:
     """Return the seconds of processor time that a process, with all its threads, has used."""
     fields = Path(f'/proc/{process}/stat').read_text().rpartition(')')[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-def _contract(folder: Path, rate: float) -> Path:
+def _resident(process: int) -> float:
+    """Return the memory of a process, MB."""
+    pages = int(Path(f'/proc/{process}/statm').read_text().split()[1])
+    return pages * os.sysconf('SC_PAGE_SIZE') / 1e6
+
+
+def slow_contract(folder: Path, rate: float) -> Path:
     """Write the shipped contract with another period; an episode of it outlasts the bench."""
     data = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text())
     data['period'] = 1.0 / rate
@@ -67,7 +79,7 @@ def _action(step: int) -> np.ndarray[Any, Any]:
 
 def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -> dict[str, Any]:
     """
-    Drive the cart and return the figures.
+    Drive the cart, with a recorder, and return the figures.
 
     Parameters
     ----------
@@ -81,27 +93,94 @@ def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -
     """
     domain = free_domain()
     os.environ.update(isolated_environment(domain))
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        contract = _contract(folder, rate)
-        shared = {'contract': str(contract), 'pacing': pacing}
-        specs = [
-            NodeSpec(
-                name=node,
-                parameters={**shared, 'run': str(folder / 'run')}
-                if node == 'recorder'
-                else shared,
-            )
-            for node in _NODES
-        ]
-        with running(specs, domain_id=domain, logs=folder / 'logs') as processes:
-            env = BoundaryEnv(contract, world='ros', pacing=pacing, domain_id=domain)
-            try:
-                ids = {n: p.process.pid for n, p in processes.items()}
-                found = _drive(env, {**ids, 'policy': os.getpid()}, rate, enough)
-            finally:
-                env.close()
-        return {**found, 'audited_per_second': _audited(folder / 'run')}
+    with tempfile.TemporaryDirectory() as name, _sleeper(rate) as overslept:
+        folder, run = Path(name), Path(name) / 'run'
+        contract = slow_contract(folder, rate)
+        found = drive(
+            contract, folder, run=run, rate=rate, pacing=pacing, domain=domain, enough=enough
+        )
+        return {
+            **found,
+            'audited_per_second': _audited(run),
+            'bytes': _sizes(run),
+            'period_error_ms': _period_errors(run, rate),
+            'bare_period_error_ms': overslept(),
+        }
+
+
+@contextmanager
+def _sleeper(rate: float) -> Iterator[Callable[[], list[float]]]:
+    """Run the bare thing beside: a loop that sleeps until it is time, and says how late it was."""
+    program = (
+        'import sys, time\n'
+        'period, late = float(sys.argv[1]), []\n'
+        'begin = time.monotonic()\n'
+        'try:\n'
+        '    while True:\n'
+        '        due = begin + (len(late) + 1) * period\n'
+        '        time.sleep(max(0.0, due - time.monotonic()))\n'
+        '        late.append(1e3 * (time.monotonic() - due))\n'
+        'except KeyboardInterrupt:\n'
+        '    print(*late)\n'
+    )
+    command = [sys.executable, '-c', program, str(1.0 / rate)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+
+        def overslept() -> list[float]:
+            process.send_signal(signal.SIGINT)
+            return [float(word) for word in process.communicate()[0].split()]
+
+        yield overslept
+        process.kill()
+
+
+def drive(
+    contract: Path,
+    folder: Path,
+    *,
+    run: Path,
+    rate: float,
+    pacing: str,
+    domain: int,
+    enough: Callable[[int, float], bool],
+) -> dict[str, Any]:
+    """Drive the cart in a domain, record it in the folder of a run, and return the figures."""
+    shared = {'contract': str(contract), 'pacing': pacing}
+    specs = [
+        NodeSpec(
+            name=node,
+            parameters={**shared, 'run': str(run)} if node == 'recorder' else shared,
+        )
+        for node in _NODES
+    ]
+    begun = time.perf_counter()
+    with running(specs, domain_id=domain, logs=folder / 'logs') as processes:
+        env = BoundaryEnv(contract, world='ros', pacing=pacing, domain_id=domain)
+        try:
+            ids = {n: p.process.pid for n, p in processes.items()}
+            return _drive(env, {**ids, 'policy': os.getpid()}, rate, enough, begun)
+        finally:
+            env.close()
+
+
+def _sizes(run: Path) -> dict[str, float]:
+    """Return the mean bytes of a message on each recorded topic."""
+    found: dict[str, list[int]] = {}
+    for message in open_records(run).messages():
+        found.setdefault(message.topic, []).append(len(message.data))
+    return {topic: sum(sizes) / len(sizes) for topic, sizes in sorted(found.items())}
+
+
+def _period_errors(run: Path, rate: float) -> list[float]:
+    """Return how far each step was closed from its place on a grid of periods, ms."""
+    closed = [
+        entry.record.closed.steady
+        for entry in open_records(run).entries(Transition)
+        if entry.record.kind is Kind.STEP
+    ]
+    period = 1e9 / rate
+    after = [(time - closed[0]) / period for time in closed]
+    return [abs(steps - round(steps)) * period / 1e6 for steps in after]
 
 
 def _audited(run: Path) -> float:
@@ -111,34 +190,43 @@ def _audited(run: Path) -> float:
     return report.transitions / (time.process_time() - begun)
 
 
+def _step(env: BoundaryEnv, step: int) -> dict[str, Any]:
+    _, _, terminated, truncated, info = env.step(_action(step))
+    if terminated or truncated:
+        raise SystemExit(f'The episode ended (expected it to go on, got {info["ending"]}).')
+    return info
+
+
 def _drive(
     env: BoundaryEnv,
     processes: Mapping[str, int],
     rate: float,
     enough: Callable[[int, float], bool],
+    started: float,
 ) -> dict[str, Any]:
     env.reset(seed=1, options={'scenario': 'clear'})
+    env.step(_action(0))
+    first_step = time.perf_counter() - started
     step = 0
-    for step in range(_WARM_UP):
-        env.step(_action(step))
-    before = {name: _spent(process) for name, process in processes.items()}
+    for step in range(1, _WARM_UP):
+        _step(env, step)
+    before = {name: spent(process) for name, process in processes.items()}
     begun, calls, missed = time.perf_counter(), 0, 0
     while not enough(calls, time.perf_counter() - begun):
-        _, _, terminated, truncated, info = env.step(_action(step + calls))
         calls += 1
-        missed += len(info['missed'])
-        if terminated or truncated:
-            raise SystemExit(f'The episode ended ({info["ending"]}).')
+        missed += len(_step(env, step + calls)['missed'])
     seconds = time.perf_counter() - begun
     steps = calls + missed
-    spent = {name: _spent(process) - before[name] for name, process in processes.items()}
+    used = {name: spent(process) - before[name] for name, process in processes.items()}
     return {
         'rate': rate,
+        'seconds_to_first_step': first_step,
+        'megabytes': {name: _resident(process) for name, process in processes.items()},
         'steps': steps,
         'missed': missed,
         'steps_per_second': steps / seconds,
-        'share': {name: value / seconds for name, value in spent.items()},
-        'ms_per_step': {name: 1e3 * value / steps for name, value in spent.items()},
+        'share': {name: value / seconds for name, value in used.items()},
+        'ms_per_step': {name: 1e3 * value / steps for name, value in used.items()},
     }
 
 
@@ -147,6 +235,8 @@ def figures(rates: Sequence[float], seconds: float, steps: int) -> Sequence[Figu
     found = []
     for rate in rates:
         run = measure(rate, pacing='realtime', enough=lambda _, passed: passed >= seconds)
+        if rate == rates[0]:
+            found += _once(run)
         found += [
             Figure(
                 name=f'{name} at {rate:g} Hz',
@@ -157,9 +247,23 @@ def figures(rates: Sequence[float], seconds: float, steps: int) -> Sequence[Figu
             for name, share in run['share'].items()
         ]
         missed = 100.0 * run['missed'] / run['steps']
-        found.append(
-            Figure(name=f'missed at {rate:g} Hz', unit='% of steps', values=[missed], budget='< 1')
+        late, bare_late = (
+            float(np.percentile(run[key], 99.9))
+            for key in ('period_error_ms', 'bare_period_error_ms')
         )
+        found += [
+            Figure(
+                name=f'missed at {rate:g} Hz', unit='% of steps', values=[missed], budget='< 1'
+            ),
+            Figure(
+                name=f'period error p99.9 at {rate:g} Hz',
+                unit='ms',
+                values=[late],
+                bare=[bare_late],
+                ratio='ours/bare',
+                budget='<= 1.3' if rate == 100.0 else '',
+            ),
+        ]
     run = measure(10.0, pacing='lockstep', enough=lambda calls, _: calls >= steps)
     domain = free_domain()
     os.environ.update(isolated_environment(domain))
@@ -186,6 +290,22 @@ def figures(rates: Sequence[float], seconds: float, steps: int) -> Sequence[Figu
             unit='steps/s CPU',
             values=[run['audited_per_second']],
             budget='>= 1000 steps/s',
+        ),
+    ]
+
+
+def _once(run: Mapping[str, Any]) -> list[Figure]:
+    """Return what does not depend on the rate: start-up, memory and sizes of messages."""
+    return [
+        Figure(name='start to first step', unit='s', values=[run['seconds_to_first_step']]),
+        *(
+            Figure(name=f'memory of {name}', unit='MB', values=[megabytes])
+            for name, megabytes in run['megabytes'].items()
+        ),
+        *(
+            Figure(name=f'a message on {topic}', unit='bytes', values=[size])
+            for topic, size in run['bytes'].items()
+            if topic.rpartition('/')[2] in _MESSAGES
         ),
     ]
 

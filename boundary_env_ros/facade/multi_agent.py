@@ -47,8 +47,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
     contract
         File of a contract, or the name of a shipped one.
     world
-        The world: ``'ros'``, ``'embedded'``, ``'replay'`` for a recorded one, or the name of
-        another installed one.
+        The world: ``'ros'``, ``'embedded'`` or the name of another installed one.
     pacing
         ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
         must be started with the same. In one process there is lockstep only, and it is the

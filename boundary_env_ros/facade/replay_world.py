@@ -1,23 +1,125 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The world of a recorded run: the record in place of the robot."""
+"""The world of a recorded run: the record in place of the robot, and its episodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby
+import json
+import math
 from pathlib import Path
 
+import numpy as np
+
+from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.errors import BoundaryError, LinkError, RecordError, RequestRejected
-from boundary_env_ros.facade.replay import AgentReplay, EPISODE
-from boundary_env_ros.facade.steps import StepRequest, StepResult
-from boundary_env_ros.facade.world import check_running, stepped_agents
+from boundary_env_ros.core.gate.decision import ActionRequest
+from boundary_env_ros.core.sources.inputs import image_fields
+from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import (
+    BoundaryError,
+    DigestMismatch,
+    LinkError,
+    PeerLost,
+    RecordError,
+    ReplayDiffers,
+    RequestRejected,
+    ResetFailed,
+    ResultCode,
+)
+from boundary_env_ros.facade.steps import (
+    as_request,
+    closed_by,
+    Image,
+    Replayed,
+    StepRequest,
+    StepResult,
+)
+from boundary_env_ros.facade.world import agent_of, check_running
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.pixels import pixels_of
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.recorded_images import RecordedImages
+from boundary_env_ros.storage.records import Entry, RecordSource
+
+#: The option of a reset that names an episode of the record.
+EPISODE = 'episode'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedEpisode:
+    """
+    One episode of a record.
+
+    Attributes
+    ----------
+    index
+        Its place among the episodes of the agent, counted from 0.
+    entries
+        Its transitions, that of the reset first.
+
+    """
+
+    index: int
+    entries: Sequence[Entry]
+
+    @property
+    def reset(self) -> Transition:
+        """The transition that it begins with."""
+        return transition_of(self.entries[0])
+
+
+def recorded_episodes(source: RecordSource, agent: str = '') -> Iterator[RecordedEpisode]:
+    """
+    Yield the episodes of a record whose beginning was recorded.
+
+    Parameters
+    ----------
+    source
+        The record.
+    agent
+        Whose; empty: of all, for records of one agent.
+
+    Raises
+    ------
+    RecordError
+        If the record has no transitions, or a bad one.
+
+    """
+    index, empty = 0, True
+    entries = (
+        entry
+        for entry in source.entries(Transition)
+        if not agent or transition_of(entry).id.agent == agent
+    )
+    for _, group in groupby(entries, key=lambda entry: transition_of(entry).id.episode_id):
+        empty, episode = False, list(group)
+        if transition_of(episode[0]).kind is Kind.RESET:
+            yield RecordedEpisode(index=index, entries=episode)
+            index += 1
+    if empty:
+        # Says what there is instead; of another agent there may be something.
+        next(source.transitions())
+
+
+def transition_of(entry: Entry) -> Transition:
+    """Return the transition of an entry that is one."""
+    transition = entry.record
+    assert isinstance(transition, Transition)  # nothing else was asked for
+    return transition
+
+
+def _request_in(transition: Transition) -> ActionRequest | None:
+    """Return the request that a step was closed by; None if no action did."""
+    return None if transition.answer is None else transition.answer.request
 
 
 class ReplayWorld:
     """
-    A recorded run, stepped through as it was delivered then.
+    A recorded run, stepped through as it was delivered to one agent then.
 
     A step returns what was recorded, whatever action it is given. The action is compared with the
     recorded one, and the difference stands in the result.
@@ -29,7 +131,7 @@ class ReplayWorld:
     run
         Run folder, bag, ``.mcap`` file, or ``.jsonl`` file of transitions.
     agent
-        The agent, if it is to be stepped alone; default: all of the contract.
+        The agent; needed where the contract has several.
     strict
         Raise at the first action that differs from the recorded one.
     tolerance
@@ -53,7 +155,7 @@ class ReplayWorld:
     DigestMismatch
         If the run was recorded under another contract.
     LinkError
-        If there is no such agent, or the contract declares turns and no agent is named.
+        If there is no such agent, or none is named and there are several.
     RecordError
         If there is no record of it.
 
@@ -83,46 +185,48 @@ class ReplayWorld:
             raise BoundaryError(
                 f'Wrong tolerance (expected a tolerance of 0 or more, got {tolerance!r}).'
             )
-        agents = stepped_agents(loaded.contract, agent)
-        if loaded.contract.agent_order and len(agents) > 1:
-            raise LinkError(
-                'Agents that act in turn cannot be replayed together (`agent_order`: '
-                f'{", ".join(loaded.contract.agent_order)}). Replay one of them with agent=...'
-            )
-        self._path = run
-        self._replays = {
-            each: AgentReplay(
-                loaded,
-                run=run,
-                agent=each,
-                strict=strict,
-                tolerance=tolerance,
-                any_seed=any_seed,
-                loop=loop,
-                blank_images=blank_images,
-            )
-            for each in agents
-        }
+        self._loaded, self._path = loaded, Path(run)
+        self._agent = agent_of(loaded.contract.agents, agent)
+        self._strict, self._tolerance = strict, tolerance
+        self._any_seed, self._loop, self._blank = any_seed, loop, blank_images
+        self._specs = image_fields(loaded.contract)
+        self._source = open_records(self._path)
+        self._episodes: Iterator[RecordedEpisode] = iter(())
+        self._steps: deque[Entry] = deque()
+        self._pictures: RecordedImages | None = None
+        self._last: Transition | None = None
+        self._index = -1
+        self._first_difference: int | None = None
         self._closed = False
+        self._begin_anew()
+        # A record that does not fit is refused before anybody steps it.
+        first = self._following()
+        if first is None:
+            raise RecordError(
+                f'{self._path} has no episode that begins with its reset. '
+                'Was the recorder started in the middle of one?'
+            )
+        self._episodes = chain([first], self._episodes)
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """The agents that are stepped."""
-        return tuple(self._replays)
+        """The agent that is stepped."""
+        return (self._agent,)
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The agents whose episode runs."""
-        return tuple(agent for agent, replay in self._replays.items() if replay.running)
+        """The agent, if its episode runs as far as it was delivered."""
+        last = self._last
+        over = last is None or last.terminated or last.truncated
+        return () if over else (self._agent,)
+
+    # Beginning -----------------------------------------------------------------------------------
 
     def reset(
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
     ) -> dict[str, StepResult]:
         """
-        Go to a recorded episode of every agent, and return their resets.
-
-        They began together; so an id, which is that of one agent, stands for those of the others
-        at its place.
+        Go to a recorded episode and return its reset; see :meth:`.world.World.reset`.
 
         Parameters
         ----------
@@ -146,77 +250,285 @@ class ReplayWorld:
 
         """
         self._check_open()
-        which = options.get(EPISODE)
-        first = next(iter(self._replays))
-        if isinstance(which, str) and len(self._replays) > 1:
-            first = self._owner(which)
-        begun = {first: self._replays[first].reset(seed=seed, options=options)}
-        replayed = begun[first].replayed
-        assert replayed is not None  # every result of a replay is
-        others = {**options, EPISODE: replayed.episode}
-        for agent, replay in self._replays.items():
-            if agent != first:
-                begun[agent] = replay.reset(seed=None, options=others)
-        seeds = {agent: result.transition.seed for agent, result in begun.items()}
-        if len(set(seeds.values())) > 1:
-            raise RecordError(
-                f'The agents have different seeds in the episode {replayed.episode} of '
-                f'{self._path} (got {seeds}). A reset of one of them is missing there.'
+        wanted = dict(options)
+        which = wanted.pop(EPISODE, None)
+        episode = self._found(which, seed)
+        reset = episode.reset
+        if seed is not None and not self._any_seed and reset.seed != seed:
+            raise RequestRejected(
+                f'The episode {which!r} has another seed (expected {seed}, '
+                f'got {reset.seed}). Leave out one of the two.'
             )
-        return {agent: begun[agent] for agent in self._replays}
-
-    def _owner(self, episode: str) -> str:
-        for agent, replay in self._replays.items():
-            if replay.has(episode):
-                return agent
-        raise RequestRejected(
-            f'Unknown episode: none of {", ".join(self._replays)} in {self._path} has '
-            f'an id that begins with {episode!r}.'
+        known = json.loads(reset.reset.options or '{}') if reset.reset is not None else {}
+        if wanted and wanted != known:
+            raise RequestRejected(
+                f'The episode {episode.index} was recorded with other options '
+                f'(expected {known}, got {wanted}). Leave them out, or name another episode.'
+            )
+        self._index, self._first_difference = episode.index, None
+        self._last, self._steps = None, deque(episode.entries[1:])
+        if reset.truncated:
+            raise ResetFailed(
+                f'The recorded reset of the episode {episode.index} in '
+                f'{self._path} failed ({reset.ending}). Continue with the next one.'
+            )
+        images, unresolved = self._images(episode.entries[0])
+        self._last = reset
+        result = StepResult(
+            transition=reset,
+            delivered=reset.closed,
+            images=images,
+            unresolved=unresolved,
+            replayed=self._told((), None),
         )
+        return {self._agent: result}
+
+    def _begin_anew(self) -> None:
+        """Open the record at its beginning, for transitions and images."""
+        self._episodes = recorded_episodes(self._source, self._agent)
+        self._pictures, self._last = None, None
+
+    def _found(self, which: object, seed: int | None) -> RecordedEpisode:
+        if which is not None:
+            return self._searched(lambda one: _is(which, one), f'the episode {which!r}')
+        if seed is not None and not self._any_seed:
+            return self._searched(lambda one: one.reset.seed == seed, f'the seed {seed}')
+        episode = self._following()
+        if episode is None and self._loop:
+            self._begin_anew()
+            episode = self._following()
+        if episode is None:
+            raise RequestRejected(
+                f'All episodes of {self._path} were replayed. '
+                'loop=True begins with the first again.',
+                ResultCode.UNKNOWN_EPISODE,
+            )
+        return episode
+
+    def _searched(self, is_it: Callable[[RecordedEpisode], bool], what: str) -> RecordedEpisode:
+        self._begin_anew()
+        seeds: list[int] = []
+        while (episode := self._following()) is not None:
+            if is_it(episode):
+                return episode
+            seeds.append(episode.reset.seed)
+        few = ', '.join(map(str, seeds[:10])) + (' ...' if len(seeds) > 10 else '')
+        raise RequestRejected(
+            f'Not recorded: {what}. {self._path} has {len(seeds)} episodes, with '
+            f'the seeds {few}. Name one of them, or leave it out for the next; any_seed=True '
+            'takes every seed.',
+            ResultCode.UNKNOWN_EPISODE,
+        )
+
+    def _following(self) -> RecordedEpisode | None:
+        episode = next(self._episodes, None)
+        if episode is not None:
+            self._check_digest(episode.reset)
+        return episode
+
+    def _check_digest(self, reset: Transition) -> None:
+        if reset.id.digest == self._loaded.digest:
+            return
+        pacing = reset.pacing.name.lower()
+        hint = (
+            f" It was recorded in {pacing}: pass pacing='{pacing}' (run: --pacing {pacing})."
+            if reset.pacing is not self._loaded.contract.pacing
+            else ' Name the contract that it was recorded under; a run folder has a copy.'
+        )
+        raise DigestMismatch(
+            f'The run was recorded under another contract (expected the digest '
+            f'{self._loaded.digest}, got {reset.id.digest}: {reset.contract} '
+            f'{reset.contract_version}, in {self._path}).{hint}'
+        )
+
+    # Stepping ------------------------------------------------------------------------------------
 
     def step(
         self, actions: Mapping[str, Vector | StepRequest]
     ) -> dict[str, tuple[StepResult, ...]]:
         """
-        Return for each agent that runs what was delivered to it at this place of the record.
+        Return what the recorded policy got for its action at this place.
 
-        An action that is missing is compared with nothing.
+        Parameters
+        ----------
+        actions
+            The action of the agent. It is compared with the recorded one, and changes nothing.
 
         Raises
         ------
         EpisodeEnded
             If no episode runs.
         LinkError
-            If an action comes from an agent that does not run.
+            If an action comes from another agent.
         ReplayDiffers
-            If an action differs from the recorded one, and the world is ``strict``.
+            If the action differs from the recorded one, and that is refused (``strict``).
         PeerLost
             If the record ends while the episode runs.
 
         """
         self._check_open()
-        running = self.running
-        check_running(running)
-        unknown = set(actions) - set(running)
+        check_running(self.running)
+        unknown = set(actions) - {self._agent}
         if unknown:
             raise LinkError(
-                f'Unknown agents (expected {", ".join(running)}, '
+                f'Unknown agents (expected {self._agent}, '
                 f'got {", ".join(sorted(unknown))} as well).'
             )
-        return {agent: self._replays[agent].step(actions.get(agent)) for agent in running}
+        request = as_request(actions.get(self._agent, ()))
+        entries = self._closed_next()
+        # Of a chunk the first; before it may stand steps that no action closed.
+        recorded, step = next(
+            ((r.action, t.id.step) for t in map(transition_of, entries) if (r := _request_in(t))),
+            ((), 0),
+        )
+        difference = _difference(recorded, request.action)
+        if self._differs(difference) and self._first_difference is None:
+            self._first_difference = step
+            if self._strict:
+                # The caller has to begin again.
+                self._last = None
+                raise ReplayDiffers(
+                    f'Another action than was recorded in step {step} of the episode '
+                    f'{self._index} of {self._path} (expected {list(recorded)}, '
+                    f'got {list(request.action)}). Without strict=True the record goes on, and '
+                    'says so in info.'
+                )
+        results = []
+        for entry in entries:
+            transition = transition_of(entry)
+            images, unresolved = self._images(entry)
+            self._last = transition
+            result = StepResult(
+                transition=transition,
+                delivered=transition.closed,
+                images=images,
+                unresolved=unresolved,
+                replayed=self._told(request.action, difference, recorded),
+            )
+            results.append(result)
+            if request.on_result is not None:
+                request.on_result(result)
+        return {self._agent: tuple(results)}
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
-        """Return nothing of each agent that runs: the record waits for them."""
+        """Return nothing: the record waits for an action."""
         self._check_open()
         check_running(self.running)
-        return dict.fromkeys(self.running, ())
+        return {self._agent: ()}
+
+    def _closed_next(self) -> list[Entry]:
+        """Return what was delivered together then: up to what the next recorded action closed."""
+        entries: list[Entry] = []
+        while self._steps:
+            entries.append(self._steps.popleft())
+            transition = transition_of(entries[-1])
+            request = _request_in(transition)
+            if transition.terminated or transition.truncated:
+                return entries
+            if request is None:
+                if transition.overrun:
+                    continue
+                return entries
+            following = _request_in(transition_of(self._steps[0])) if self._steps else None
+            # Another chunk may have taken the place of the rest of this one.
+            replaced = following is not None and following.sequence != request.sequence
+            if closed_by(transition, request) or replaced or not self._steps:
+                return entries
+        raise self._torn()
+
+    def _torn(self) -> PeerLost:
+        last = self._last
+        assert last is not None  # an episode runs
+        self._last = None
+        tear = f' ({self._source.tear})' if self._source.tear else ''
+        return PeerLost(
+            f'The record of the episode {self._index} in {self._path} breaks off '
+            f'after step {last.id.step}, while it runs{tear}. The environment '
+            'or the recorder died there. Call reset() for the next episode.'
+        )
+
+    def _differs(self, difference: float | None) -> bool:
+        return difference is not None and difference > self._tolerance
+
+    def _told(self, asked: Vector, difference: float | None, recorded: Vector = ()) -> Replayed:
+        return Replayed(
+            run=str(self._path),
+            episode=self._index,
+            recorded=recorded,
+            asked=asked,
+            differs=None if difference is None else self._differs(difference),
+            difference=difference,
+            first_difference=self._first_difference,
+        )
+
+    # Images --------------------------------------------------------------------------------------
+
+    def _images(self, entry: Entry) -> tuple[dict[str, Image], tuple[str, ...]]:
+        """Return the images of an observation, and the fields that show another one."""
+        transition = transition_of(entry)
+        images: dict[str, Image] = {}
+        unresolved: list[str] = []
+        for spec in self._specs:
+            reference = next(f.image for f in transition.after if f.name == spec.name)
+            if self._pictures is None:
+                self._pictures = RecordedImages(self._source, self._specs)
+            message = (
+                None if reference is None else self._pictures.message(reference, entry.log_time)
+            )
+            if message is not None:
+                images[spec.name] = pixels_of(spec, message)
+                continue
+            unresolved.append(spec.name)
+            if self._last is not None:
+                continue  # the facade goes on with the one before
+            if not self._blank:
+                raise RecordError(
+                    f'{self._path} has no image of the field {spec.name!r}'
+                    f'{" (the policy saw none either)" if reference is None else ""}. Name the '
+                    'bag of the run, which has the topics of its cameras (JSON lines have none), '
+                    'or pass blank_images=True (run: --world-option blank_images=true).'
+                )
+            images[spec.name] = _black(spec)
+        return images, tuple(unresolved)
 
     def close(self) -> None:
         """Let go of the record."""
         self._closed = True
-        for replay in self._replays.values():
-            replay.close()
+        self._steps.clear()
+        self._pictures = None
 
     def _check_open(self) -> None:
         if self._closed:
             raise LinkError('The world is closed. Create a new one.')
+
+
+def _is(which: object, episode: RecordedEpisode) -> bool:
+    if isinstance(which, int) and not isinstance(which, bool):
+        return which == episode.index
+    if isinstance(which, str) and which:
+        return episode.reset.id.episode_id.startswith(which.lower())
+    raise RequestRejected(
+        f'The option {EPISODE!r} names no episode (expected its place, counted from 0, or the '
+        f'first characters of its id, got {which!r}).'
+    )
+
+
+def _difference(recorded: Vector, asked: Vector) -> float | None:
+    if not recorded or not asked:
+        return None
+    if len(recorded) != len(asked):
+        return math.inf
+    return max(_apart(one, other) for one, other in zip(recorded, asked, strict=True))
+
+
+def _apart(one: float, other: float) -> float:
+    """Return by how much two numbers differ; from one that is none any other does infinitely."""
+    if one == other or (math.isnan(one) and math.isnan(other)):
+        return 0.0
+    apart = abs(one - other)
+    return math.inf if math.isnan(apart) else apart
+
+
+def _black(spec: FieldSpec) -> Image:
+    """Return the least that the pixels of a field can be."""
+    return np.full(spec.shape, spec.low[0] if spec.low else 0, dtype=spec.dtype)

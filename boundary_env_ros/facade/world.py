@@ -132,19 +132,6 @@ def agent_of(agents: Sequence[str], wanted: str = '') -> str:
     return agents[0]
 
 
-def stepped_agents(contract: Contract, wanted: str) -> tuple[str, ...]:
-    """
-    Return the agents that a world steps for its client: all, or the one that is wanted.
-
-    Raises
-    ------
-    LinkError
-        If there is no such agent.
-
-    """
-    return (agent_of(contract.agents, wanted),) if wanted else contract.agents
-
-
 def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
     """
     Return who acts next: all whose episode runs, or of these the one whose turn it is.

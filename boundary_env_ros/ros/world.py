@@ -35,7 +35,6 @@ from boundary_env_ros.facade.world import (
     check_legal,
     check_running,
     due,
-    stepped_agents,
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
@@ -100,7 +99,7 @@ class RosWorld:
         agent: str = '',
     ) -> None:
         contract = loaded.contract
-        agents = stepped_agents(contract, agent)
+        agents = (agent_of(contract.agents, agent),) if agent else contract.agents
         self._contract = contract
         with ExitStack() as made:
             self._own = IsolatedNode(

@@ -403,42 +403,24 @@ def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
         assert bool(result.other_actions) is others
 
 
-def test_two_agents_are_replayed_together(tmp_path: Path) -> None:
-    pytest.importorskip('pettingzoo')
-    from boundary_env_ros.facade.multi_agent import parallel_env
-
+def test_of_several_agents_one_is_replayed(tmp_path: Path) -> None:
     loaded = changed('two_carts')
     tape = make_world_tape(loaded, episodes=2, steps=4, seed=3)
     write_bag(tmp_path / 'bag', tape)
-    env = parallel_env('two_carts', world='replay', pacing='lockstep', run=tmp_path / 'bag')
-    ids = {
-        sent.what.id.agent: sent.what.id.episode_id
+    with pytest.raises(LinkError, match='one of cart_a, cart_b, got none'):
+        ReplayWorld(loaded, run=tmp_path / 'bag')
+    known = [
+        sent.what
         for sent in tape
-        if isinstance(sent.what, Transition)
-    }
-    observations, infos = env.reset(options={'episode': ids['cart_b']})
-    assert {agent: info['replay']['episode'] for agent, info in infos.items()} == {
-        'cart_a': 1,
-        'cart_b': 1,
-    }
-    assert {agent: d.transition.id.agent for agent, d in env.last.items()} == dict.fromkeys(
-        ids
-    ) | {agent: agent for agent in ids}
+        if isinstance(sent.what, Transition) and sent.what.id.agent == 'cart_b'
+    ]
+    env = BoundaryEnv(
+        'two_carts', world='replay', pacing='lockstep', run=tmp_path / 'bag', agent='cart_b'
+    )
     env.reset(seed=3)
-    steps = 0
-    while env.agents:
-        nothing = {agent: np.zeros(2, np.float32) for agent in env.agents}
-        observations, rewards, _, truncations, infos = env.step(nothing)
-        steps += 1
-        known = {
-            sent.what.id.agent: sent.what
-            for sent in tape
-            if isinstance(sent.what, Transition)
-            and sent.what.seed == 3
-            and sent.what.id.step == steps
-        }
-        assert rewards == {agent: known[agent].reward for agent in observations}
-    # They were abandoned when the next episode began.
-    assert steps == 5
-    assert all(truncations.values())
+    rewards, truncated = [], False
+    while not truncated:
+        _, reward, _, truncated, _ = env.step(np.zeros(2, np.float32))
+        rewards.append(reward)
+    assert rewards == [each.reward for each in known if each.seed == 3 and each.id.step]
     env.close()

@@ -15,7 +15,7 @@ from boundary_env_ros.core.gate.decision import Source
 from boundary_env_ros.errors import BoundaryError, DigestMismatch
 from boundary_env_ros.facade.policies.baselines import NoOpPolicy
 from boundary_env_ros.facade.policies.policy import Array
-from boundary_env_ros.facade.replay_reading import recorded_episodes, transition_of
+from boundary_env_ros.facade.replay_world import recorded_episodes, transition_of
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.reader import open_records
 
@@ -121,7 +121,7 @@ def _rest(contract: Contract) -> NoOpPolicy | None:
 def _episodes(path: Path) -> Iterator[tuple[int, str, tuple[Vector, ...]]]:
     """Yield seed, digest and requested actions of every recorded episode."""
     for episode in recorded_episodes(open_records(path)):
-        actions = tuple(transition_of(entry).requested_action for entry in episode.steps)
+        actions = tuple(transition_of(entry).requested_action for entry in episode.entries[1:])
         yield episode.reset.seed, episode.reset.id.digest, actions
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.facade.policies import GoToGoalPolicy
-from boundary_env_ros.facade.run_plan import Late, Plan
+from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.resources import share_file
@@ -53,7 +53,7 @@ def main(world_name='embedded'):
     embedded = world_name == 'embedded'
     loaded = loads(CONTRACT, pacing=Pacing.LOCKSTEP if embedded else None)
     world = make_world(world_name, loaded)
-    plan = Plan(asynchronous=True, execute=4, lead=2, late=Late.SPLICE)
+    plan = Plan(asynchronous=True, execute=4, lead=2)
     runner = Runner(loaded.contract, world, ChunkedPolicy(loaded.contract), plan)
     runner.warm_up()
     result = runner.episode(seed=1, options={'scenario': 'clear'})

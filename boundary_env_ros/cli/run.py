@@ -108,14 +108,6 @@ _TIME = 'Time'
     'contract lets one request cover)',
 )
 @option(
-    '--ensemble',
-    group=_CHUNKS,
-    type=float,
-    metavar='DECAY',
-    help='infer at every step and execute the mean of all predictions for it, with weights '
-    'exp(-DECAY * i), the oldest first (temporal ensembling of ACT, where it is 0.01)',
-)
-@option(
     '--async',
     'asynchronous',
     group=_CHUNKS,
@@ -133,25 +125,11 @@ _TIME = 'Time'
     'the last inferences took; in lockstep 1)',
 )
 @option(
-    '--late',
-    group=_CHUNKS,
-    type=click.Choice(('splice', 'drop')),
-    default='splice',
-    help='a chunk that is late: leave out its actions for the steps that passed, or drop it',
-)
-@option(
     '--inference-deadline',
     group=_TIME,
     type=SECONDS,
     metavar='SECONDS',
     help='count a longer inference as late; the gate holds or stops by its own times',
-)
-@option(
-    '--over-deadline',
-    group=_TIME,
-    type=click.Choice(('continue', 'end')),
-    default='continue',
-    help='what happens to the episode after a late inference',
 )
 @option(
     '--policy-timeout',
@@ -258,16 +236,13 @@ def _try_options(options: SimpleNamespace, loaded: LoadedContract) -> None:
 
 
 def _plan(options: SimpleNamespace) -> Plan:
-    from boundary_env_ros.facade.run_plan import Late, Plan
+    from boundary_env_ros.facade.run_plan import Plan
 
     return Plan(
         execute=options.n_action_steps,
-        ensemble=options.ensemble,
         asynchronous=options.asynchronous,
         lead=options.prefetch_steps,
-        late=Late(options.late),
         deadline=options.inference_deadline,
-        give_up=options.over_deadline == 'end',
         warm_up=options.warm_up,
         patience=options.policy_timeout,
     )
@@ -362,7 +337,7 @@ def _report(
         {
             'policy': options.policy,
             'world': options.world,
-            'plan': dataclasses.asdict(plan) | {'late': plan.late.value},
+            'plan': dataclasses.asdict(plan),
             'failure': failure,
             'summary': summary_of(loaded.contract, results).to_json(),
             'inference': inference_of(results),

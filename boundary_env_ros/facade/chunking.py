@@ -1,18 +1,15 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which of the predicted actions are executed: a part of a chunk, or a mean of several chunks."""
+"""Which of the predicted actions are executed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-import math
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.errors import InvalidAction
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.facade.steps import StepResult
@@ -39,11 +36,6 @@ class Prediction:
     def step(self) -> int:
         """The step of the observation; the first row is for the one after it."""
         return self.answers.transition.id.step
-
-    def at(self, step: int) -> Vector | None:
-        """Return the action for a step; None if it was not predicted."""
-        index = step - self.step - 1
-        return self.rows[index] if 0 <= index < len(self.rows) else None
 
 
 def rows_of(contract: Contract, action: object) -> tuple[Vector, ...]:
@@ -109,73 +101,3 @@ def spliced(prediction: Prediction, step: int, most: int) -> tuple[tuple[Vector,
     """
     skipped = max(0, step - prediction.step - 1)
     return prediction.rows[skipped : skipped + most], min(skipped, len(prediction.rows))
-
-
-def ensembled(
-    predictions: Sequence[Prediction], step: int, decay: float
-) -> tuple[Vector, tuple[Prediction, ...]]:
-    """
-    Return the weighted mean of all that was predicted for a step: temporal ensembling.
-
-    The oldest prediction has the weight 1, the next ``exp(-decay)``, then ``exp(-2 decay)``: the
-    smaller the decay, the sooner a new observation counts. T. Z. Zhao, V. Kumar, S. Levine and
-    C. Finn (2023), Learning fine-grained bimanual manipulation with low-cost hardware, RSS,
-    algorithm 2.
-
-    Parameters
-    ----------
-    predictions
-        The predictions, the oldest first.
-    step
-        The step.
-    decay
-        The paper's ``m``: 0 for a plain mean, negative to weigh the newest most.
-
-    Returns
-    -------
-    tuple
-        The action, and the predictions that it is the mean of.
-
-    Raises
-    ------
-    BoundaryError
-        If nothing was predicted for that step.
-
-    """
-    found = [(p, row) for p in predictions if (row := p.at(step)) is not None]
-    if not found:
-        raise BoundaryError(f'There is no prediction for step {step}.')
-    # Only their ratios count: the greatest is 1, so that none overflows.
-    most = max(0.0, -decay * (len(found) - 1))
-    weights = [math.exp(-decay * age - most) for age in range(len(found))]
-    total = math.fsum(weights)
-    rows = [row for _, row in found]
-    mean = tuple(
-        # A weighted mean lies between what it is the mean of; its rounding need not.
-        min(max(_mean(values, weights, total), min(values)), max(values))
-        for values in zip(*rows, strict=True)
-    )
-    return mean, tuple(p for p, _ in found)
-
-
-def _mean(values: Sequence[float], weights: Sequence[float], total: float) -> float:
-    return math.fsum(w * v for w, v in zip(weights, values, strict=True)) / total
-
-
-def refuse_no_mean(contract: Contract) -> None:
-    """
-    Refuse to take a mean of actions that have none.
-
-    Raises
-    ------
-    BoundaryError
-        If a group of the action is a choice, or a rotation.
-
-    """
-    for group in contract.action:
-        if group.kind not in (ActionKind.CONTINUOUS, ActionKind.DELTA) or group.rotation:
-            what = 'a rotation' if group.rotation else 'a choice'
-            raise BoundaryError(
-                'Temporal ensembling averages actions, and '
-                f'{group.name!r} is {what}, which has no mean. Leave it out.'
-            )

@@ -108,15 +108,10 @@ class Inference:
         return time.perf_counter() - start
 
     def wait(
-        self,
-        future: Future[Any],
-        what: str,
-        *,
-        seconds: float | None = None,
-        given_up: Callable[[], bool] = lambda: False,
+        self, future: Future[Any], what: str, given_up: Callable[[], bool] = lambda: False
     ) -> Any:
         """
-        Return what the policy answers; None if it is given up, or not there after some seconds.
+        Return what the policy answers; None if it is given up.
 
         Raises
         ------
@@ -126,10 +121,9 @@ class Inference:
         """
         start = time.monotonic()
         while not future.done():
-            passed = time.monotonic() - start
-            if given_up() or (seconds is not None and passed > seconds):
+            if given_up():
                 return None
-            if passed > self._patience:
+            if time.monotonic() - start > self._patience:
                 self._hangs = True
                 raise PolicyFailed(
                     f'The policy did not answer to {what} within {self._patience:g} s. '

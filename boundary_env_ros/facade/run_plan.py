@@ -5,21 +5,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 import math
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.chunking import refuse_no_mean
-
-
-class Late(Enum):
-    """What becomes of a chunk that was not ready when the one before it was over."""
-
-    #: It is thrown away, and the policy is asked again.
-    DROP = 'drop'
-    #: Its actions for the steps that passed meanwhile are left out, the others are sent.
-    SPLICE = 'splice'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +21,13 @@ class Plan:
     execute
         Most actions of a chunk that are executed before the next; None: all that there are, as far
         as the contract allows.
-    ensemble
-        Decay of temporal ensembling, see :func:`~boundary_env_ros.facade.chunking.ensembled`;
-        None: none.
     asynchronous
         Whether the next chunk is inferred while the last one is executed.
     lead
         How many steps before the end of a chunk the next is asked for; 0: as many as the last
         inferences took, or 1 in lockstep.
-    late
-        What becomes of a chunk that is not ready in time.
     deadline
         Seconds within which an inference is in time; None: always.
-    give_up
-        Whether an episode is ended when an inference is not.
     warm_up
         Inferences before the first episode.
     patience
@@ -54,12 +36,9 @@ class Plan:
     """
 
     execute: int | None = None
-    ensemble: float | None = None
     asynchronous: bool = False
     lead: int = 0
-    late: Late = Late.SPLICE
     deadline: float | None = None
-    give_up: bool = False
     warm_up: int = 1
     patience: float = 60.0
 
@@ -80,16 +59,6 @@ class Plan:
                 f'{self.execute}). '
                 f'The contract says `chunk: {{horizon: {horizon}}}`.'
             )
-        if self.ensemble is not None:
-            if self.asynchronous or (self.execute or 1) > 1:
-                raise BoundaryError(
-                    'Temporal ensembling infers at every step, not '
-                    f'{"asynchronously" if self.asynchronous else f"every {self.execute}"}. '
-                    'Leave out one of the two.'
-                )
-            if not math.isfinite(self.ensemble):
-                raise BoundaryError(f'Wrong decay (expected a finite decay, got {self.ensemble}).')
-            refuse_no_mean(contract)
         if self.asynchronous and horizon == 1:
             raise BoundaryError(
                 'Asynchronous inference needs chunks, and the contract has none. '

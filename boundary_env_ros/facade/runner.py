@@ -13,10 +13,10 @@ import threading
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Source
-from boundary_env_ros.facade.chunking import ensembled, Prediction, spliced
+from boundary_env_ros.facade.chunking import Prediction, spliced
 from boundary_env_ros.facade.inference import Answer, Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
-from boundary_env_ros.facade.run_plan import Late, Plan
+from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_space, observation_values
 from boundary_env_ros.facade.steps import Image, StepRequest, StepResult
@@ -27,7 +27,7 @@ _RECENT = 10
 
 
 class _LeftError(Exception):
-    """The episode is left before its end, and why."""
+    """The episode is left before its end, since the run is to stop."""
 
 
 class Runner:
@@ -132,14 +132,12 @@ class Runner:
         self._images.update(first.images)
         self._told(self._result)
         try:
-            if self._plan.ensemble is not None:
-                self._ensemble(first, self._plan.ensemble)
-            elif self._plan.asynchronous:
+            if self._plan.asynchronous:
                 self._overlap(first)
             else:
                 self._alternate(first)
-        except _LeftError as why:
-            self._result.left = str(why)
+        except _LeftError:
+            self._result.left = INTERRUPTED
         return self._result
 
     def close(self) -> None:
@@ -153,16 +151,6 @@ class Runner:
         while not _over(last):
             prediction = self._infer(last)
             last = self._send(prediction, spliced(prediction, prediction.step + 1, self._most)[0])
-
-    def _ensemble(self, last: StepResult, decay: float) -> None:
-        """Infer at every step, and execute the mean of all that was predicted for it."""
-        predictions: list[Prediction] = []
-        while not _over(last):
-            newest = self._infer(last)
-            step = newest.step + 1
-            predictions = [p for p in predictions if p.at(step) is not None] + [newest]
-            row, used = ensembled(predictions, step, decay)
-            last = self._send(newest, (row,), blended=len(used))
 
     def _overlap(self, last: StepResult) -> None:
         """
@@ -211,10 +199,6 @@ class Runner:
             self._result.chunks_late += 1
             for delivery in self._world.observe()[self._agent]:
                 last = self._take(delivery)
-            if self._plan.late is Late.DROP and not _over(last):
-                self._drop()
-                prediction = self._infer(last)
-                return prediction, prediction.step + 1, last
             self._said['chunk_late'] = 'spliced'
         return prediction, last.transition.id.step + 1, last
 
@@ -249,25 +233,15 @@ class Runner:
         return self._inference.ask(observation, delivery)
 
     def _answer(self, pending: Future[Answer], last: StepResult) -> Prediction:
-        plan = self._plan
-        what = f'the observation of step {last.transition.id.step}'
         answer: Answer | None = self._inference.wait(
-            pending,
-            what,
-            seconds=plan.deadline if plan.give_up else None,
-            given_up=self._stop.is_set,
+            pending, f'the observation of step {last.transition.id.step}', self._stop.is_set
         )
         if answer is None:
-            if self._stop.is_set():
-                raise _LeftError(INTERRUPTED)
-            self._result.late_inferences += 1
-            raise _LeftError(f'no inference within {plan.deadline:g} s')
+            raise _LeftError
         self._result.inferences.append(answer.seconds)
         self._times.append(answer.seconds)
-        if plan.deadline is not None and answer.seconds > plan.deadline:
+        if self._plan.deadline is not None and answer.seconds > self._plan.deadline:
             self._result.late_inferences += 1
-            if plan.give_up:
-                raise _LeftError(f'no inference within {plan.deadline:g} s')
         return answer.prediction
 
     # Acting --------------------------------------------------------------------------------------
@@ -278,12 +252,11 @@ class Runner:
         rows: Sequence[Vector],
         *,
         skipped: int = 0,
-        blended: int = 0,
         on_result: Callable[[StepResult], None] | None = None,
     ) -> StepResult:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
-            raise _LeftError(INTERRUPTED)
+            raise _LeftError
         said, self._said = self._said, {}
         self._result.requests += 1
         self._result.skipped += skipped
@@ -297,7 +270,6 @@ class Runner:
             action=tuple(value for row in rows for value in row),
             answers=prediction.answers,
             skipped=skipped,
-            blended=blended,
             metadata=said,
             source=self._source,
             on_result=hear,

@@ -31,6 +31,7 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade.steps import as_request, closed_by, StepRequest, StepResult
 from boundary_env_ros.facade.world import (
+    agent_of,
     check_actions,
     check_legal,
     check_running,

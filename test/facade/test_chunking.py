@@ -1,23 +1,20 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which predicted actions are executed: splicing and temporal ensembling, as pure functions."""
+"""Which predicted actions are executed: splicing, as a pure function."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.errors import BoundaryError, InvalidAction
+from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.facade.chunking import (
-    ensembled,
     Prediction,
-    refuse_no_mean,
     rows_of,
     spliced,
 )
@@ -61,7 +58,7 @@ def test_what_is_spliced_is_what_was_predicted_for_those_steps(
 ) -> None:
     whole, step = prediction(observed, rows), observed + ahead
     left, skipped = spliced(whole, step, most)
-    assert left == tuple(whole.at(step + i) for i in range(len(left)))
+    assert left == tuple(rows[ahead - 1 : ahead - 1 + most])
     assert len(left) == min(most, max(0, len(rows) - ahead + 1))
     assert skipped == min(ahead - 1, len(rows))
     if left:
@@ -92,78 +89,6 @@ def test_nothing_is_left_of_a_prediction_whose_steps_are_over(
 ) -> None:
     whole = prediction(observed, rows)
     assert spliced(whole, observed + len(rows) + 1 + late, 5)[0] == ()
-
-
-# Ensembling --------------------------------------------------------------------------------------
-
-
-@st.composite
-def overlapping(draw: st.DrawFn) -> tuple[list[Prediction], int]:
-    """Draw predictions, the oldest first, that all have an action for one step."""
-    step = draw(st.integers(20, 1000))
-    ages = sorted(draw(st.sets(st.integers(1, 10), min_size=1)), reverse=True)
-    found = []
-    for age in ages:
-        rows = draw(st.lists(st.tuples(NUMBERS, NUMBERS), min_size=age, max_size=age + 3))
-        found.append(prediction(step - age, rows))
-    return found, step
-
-
-DECAYS = st.floats(-50.0, 50.0)
-
-
-@settings(deadline=None)
-@given(case=overlapping(), decay=DECAYS)
-def test_a_mean_lies_between_what_it_is_the_mean_of(
-    case: tuple[list[Prediction], int], decay: float
-) -> None:
-    predictions, step = case
-    action, used = ensembled(predictions, step, decay)
-    assert list(used) == predictions
-    for dimension, value in enumerate(action):
-        values = [p.at(step)[dimension] for p in predictions]
-        assert min(values) <= value <= max(values)
-
-
-@settings(deadline=None)
-@given(case=overlapping(), decay=st.floats(-1.0, 1.0))
-def test_the_weights_are_those_of_act(case: tuple[list[Prediction], int], decay: float) -> None:
-    predictions, step = case
-    action, _ = ensembled(predictions, step, decay)
-    # As in the published code: exp_weights = np.exp(-k * np.arange(n)), the oldest first.
-    weights = np.exp(-decay * np.arange(len(predictions)))
-    rows = np.array([p.at(step) for p in predictions])
-    expected = (rows * (weights / weights.sum())[:, None]).sum(axis=0)
-    np.testing.assert_allclose(action, expected, rtol=1e-9, atol=1e-9 * np.abs(rows).max())
-
-
-@settings(deadline=None)
-@given(case=overlapping(), decay=DECAYS)
-def test_predictions_that_agree_are_not_changed(
-    case: tuple[list[Prediction], int], decay: float
-) -> None:
-    predictions, step = case
-    row = (0.1, -2.5)
-    alike = [replace(p, rows=(row,) * len(p.rows)) for p in predictions]
-    assert ensembled(alike, step, decay)[0] == row
-
-
-def test_a_great_decay_follows_the_oldest_and_a_negative_one_the_newest() -> None:
-    old, new = prediction(0, [(0.0,), (1.0,)]), prediction(1, [(3.0,)])
-    assert ensembled([old, new], 2, 1000.0)[0] == (1.0,)
-    assert ensembled([old, new], 2, -1000.0)[0] == (3.0,)
-    assert ensembled([old, new], 2, 0.0)[0] == (2.0,)
-
-
-def test_a_step_that_nobody_predicted_has_no_mean() -> None:
-    with pytest.raises(BoundaryError, match='no prediction for step 9'):
-        ensembled([prediction(0, [(1.0,)])], 9, 0.0)
-
-
-def test_a_mean_of_choices_is_refused() -> None:
-    choices = replace(CART.action[0], kind=ActionKind.DISCRETE)
-    with pytest.raises(BoundaryError, match="'base' is a choice, which has no mean"):
-        refuse_no_mean(replace(CART, action=(choices,)))
 
 
 # What a policy may answer ------------------------------------------------------------------------

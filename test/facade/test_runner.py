@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The policy runner over the embedded world: chunks, ensembling, overlap, endings."""
+"""The policy runner over the embedded world: chunks, overlap, endings."""
 
 from __future__ import annotations
 
@@ -103,24 +103,6 @@ def test_as_many_actions_of_a_chunk_are_executed_as_the_plan_says(run: Run) -> N
     assert len(whole.inferences) < len(result.inferences)
 
 
-def test_ensembling_infers_at_every_step_and_says_of_how_many_each_action_is_the_mean(
-    run: Run,
-) -> None:
-    result, steps = run(Plan(ensemble=0.01))
-    requests = requests_of(steps)
-    assert [r.blended for r in requests][:10] == [1, 2, 3, 4, 5, 6, 7, 8, 8, 8]
-    assert [r.observed_step for r in requests] == list(range(result.steps))
-    assert {(r.horizon, r.skipped) for r in requests} == {(1, 0)}
-    assert result.success
-
-
-def test_an_ensembled_action_is_the_weighted_mean_of_the_predictions(run: Run) -> None:
-    answers = iter([[[0.0, 0.0], [0.1, 0.0], [0.2, 0.0]], [[0.3, 0.0], [0.4, 0.0]]] * 40)
-    _, steps = run(Plan(ensemble=np.log(2.0)), lambda _: next(answers))
-    # Of 0.1 (weight 1), then 0.3 (weight 1/2).
-    assert steps[2].requested_action[0] == pytest.approx((0.1 + 0.3 / 2) / 1.5)
-
-
 @pytest.mark.parametrize(('lead', 'execute'), [(1, 3), (2, 3), (2, 2), (3, 5)])
 def test_asynchronous_inference_says_what_it_answered_and_what_it_skipped(
     run: Run, lead: int, execute: int
@@ -173,8 +155,8 @@ def test_a_prediction_that_is_over_before_it_is_needed_is_dropped_and_said_so(ru
 
 @pytest.mark.parametrize(
     'plan',
-    [Plan(execute=2), Plan(ensemble=0.1), Plan(asynchronous=True, lead=2, execute=3)],
-    ids=['chunks', 'ensemble', 'async'],
+    [Plan(execute=2), Plan(asynchronous=True, lead=2, execute=3)],
+    ids=['chunks', 'async'],
 )
 def test_the_same_seed_gives_the_same_steps_and_a_clean_record(plan: Plan, tmp_path: Path) -> None:
     runs = []
@@ -284,12 +266,6 @@ def test_late_inferences_are_counted_and_the_episode_goes_on(run: Run) -> None:
     assert result.success
 
 
-def test_an_episode_is_left_at_a_late_inference_if_the_plan_says_so(run: Run) -> None:
-    result, _ = run(Plan(deadline=1e-9, give_up=True))
-    assert (result.left, result.late_inferences) == ('no inference within 1e-09 s', 1)
-    assert (result.ending, result.steps) == ('', 0)
-
-
 def test_an_interrupted_episode_is_left_after_its_step_and_ended_in_order() -> None:
     stop, records = threading.Event(), []
     world = EmbeddedWorld(SINGLE, sink=records.append)
@@ -328,9 +304,6 @@ def test_the_record_says_who_chose(run: Run) -> None:
         (Plan(execute=0), CHUNKS, r'expected 1 to 6, got 0'),
         (Plan(execute=2), SINGLE, r'expected 1 to 1, got 2'),
         (Plan(asynchronous=True), SINGLE, 'Asynchronous inference needs chunks'),
-        (Plan(ensemble=0.1, execute=2), CHUNKS, 'infers at every step, not every 2'),
-        (Plan(ensemble=0.1, asynchronous=True), CHUNKS, 'every step, not asynchronously'),
-        (Plan(ensemble=float('nan')), CHUNKS, 'expected a finite decay, got nan'),
         (
             Plan(asynchronous=True, lead=4),
             CHUNKS,

@@ -17,7 +17,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.facade.run_plan import Late, Plan
+from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.ros.world import RosWorld
@@ -93,7 +93,7 @@ def said(steps: list[Transition], key: str) -> list[str]:
 
 def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosWorld) -> None:
     # Asked for one step before the last chunk ends, it takes seven: late every time.
-    plan = Plan(asynchronous=True, execute=EXECUTE, lead=1, late=Late.SPLICE)
+    plan = Plan(asynchronous=True, execute=EXECUTE, lead=1)
     result = run(world, link, plan, seconds=0.7)
     steps = steps_of(world, result)
     assert result.chunks_late >= 1
@@ -113,17 +113,6 @@ def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosW
     assert all(request.skipped > plan.lead for request in late)
     assert any(step.overrun for step in steps), 'nobody had anything to do meanwhile'
     assert result.steps == len(steps) - 1
-
-
-def test_late_chunks_are_dropped_and_the_record_says_so(world: World, link: RosWorld) -> None:
-    plan = Plan(asynchronous=True, execute=EXECUTE, lead=1, late=Late.DROP)
-    result = run(world, link, plan, seconds=0.7)
-    steps = steps_of(world, result)
-    assert result.chunks_dropped >= 1
-    # One that comes when the episode is over is neither.
-    assert result.chunks_late - result.chunks_dropped in (0, 1)
-    assert len(said(steps, 'chunks_dropped')) >= result.chunks_dropped - 1
-    assert said(steps, 'chunk_late') == []
 
 
 @pytest.mark.timed

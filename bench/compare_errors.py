@@ -17,7 +17,7 @@ import sys
 
 sys.path.append(str(Path(__file__).parents[1] / 'test'))
 
-from boundary_env_ros.evidence.compare.compare import compare_sides
+from boundary_env_ros.evidence.compare.compare import compare
 from boundary_env_ros.evidence.compare.comparison import Comparison
 from boundary_env_ros.evidence.compare.side import Side
 from support.cart_runs import cart_contract, drive, real, side_of
@@ -48,7 +48,7 @@ def main() -> int:
         return side_of(run, contract.contract, '+'.join(planted) or 'thought')
 
     def held(a: Side, b: Side) -> Comparison:
-        return compare_sides(a, b, agent='cart')
+        return compare(a, b, agent='cart')
 
     thought = [side() for _ in range(2 * options.pairs)]
     alarms: Counter[str] = Counter()

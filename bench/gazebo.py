@@ -29,9 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.timebase import to_nanoseconds
-from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.errors import MissingDependency
-from boundary_env_ros.evidence.run_files import read_all, Run
+from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, recorded
@@ -128,25 +127,17 @@ def _apart(run: Path, actuator_delay: float) -> npt.NDArray[np.float64]:
 
     Shape (steps, 3): along the way, across, both m, and heading, rad.
     """
-    records = list(read_all(Run(run)))
-    true = {
-        (record.id.episode_id, record.id.step): field.values
-        for record in records
-        if isinstance(record, PrivilegedObservation)
-        for field in record.fields
-        if field.name == 'true_pose'
-    }
     period = to_nanoseconds(load(_CONTRACT).contract.period)
     apart = []
-    for record in records:
-        if not isinstance(record, Transition):
-            continue
-        key = record.id.episode_id, record.id.step
-        if key not in true:
+    for step in Run(run).episodes():
+        record = step.transition
+        seen = step.truth.fields if step.truth else ()
+        true = next((field.values for field in seen if field.name == 'true_pose'), None)
+        if true is None:
             continue
         if record.id.step == 0:
             cart = WarehouseCart(replace(CartConfig(), actuator_delay=actuator_delay))
-            x, y, yaw = true[key]
+            x, y, yaw = true
             start = ResetTarget(x=x, y=y, yaw=yaw, goal_x=0.0, goal_y=0.0)
             cart.reset(start, seed=1, at_ns=0)
             now = 0
@@ -154,7 +145,7 @@ def _apart(run: Path, actuator_delay: float) -> npt.NDArray[np.float64]:
             cart.command(*record.commanded_action, arrived_ns=now)
             now += period
             (*_, here) = (r for r in cart.advance(now) if r.sensor == 'ground_truth')
-            x, y, yaw = np.subtract(true[key], (here.payload.x, here.payload.y, here.payload.yaw))
+            x, y, yaw = np.subtract(true, (here.payload.x, here.payload.y, here.payload.yaw))
             cos, sin = math.cos(here.payload.yaw), math.sin(here.payload.yaw)
             turn = math.remainder(yaw, math.tau)
             apart.append((cos * x + sin * y, cos * y - sin * x, turn))

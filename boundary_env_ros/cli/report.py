@@ -70,7 +70,7 @@ def report(
     if output is None and not (as_json or text):
         raise click.UsageError('nothing to do; give -o PAGE.html, --text or --json')
     if text:
-        from boundary_env_ros.evidence.summary.runs import summarise_path
+        from boundary_env_ros.evidence.summary.summary import summarise_path
 
         if output is not None:
             raise click.UsageError('give one of -o and --text')

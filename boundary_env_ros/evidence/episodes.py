@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
@@ -130,6 +131,11 @@ class Episode:
     def how(self) -> str:
         """Return how it ended: ``truncated``, ``terminated``, or nothing."""
         return ('truncated' if self.truncated else 'terminated') if self.ending else ''
+
+    @property
+    def is_success(self) -> bool:
+        """Return whether it succeeded: a truncation never does."""
+        return self.ending == SUCCESS and not self.truncated
 
     def add(self, now: Transition) -> None:
         """Take its next transition."""

@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -20,6 +21,7 @@ from boundary_env_ros.errors import (
     MissingDependency,
     RecordError,
 )
+from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import (
     installed_tasks,
@@ -36,7 +38,6 @@ from boundary_env_ros.storage.records import (
     Follow,
     Message,
     Piece,
-    Record,
     RECORDS,
     Unreadable,
 )
@@ -152,6 +153,29 @@ class Run:
             if not isinstance(piece, Message):
                 yield piece
 
+    def episodes(
+        self, contract: Contract | None = None, told: Callable[[int], None] = lambda count: None
+    ) -> Episodes:
+        """
+        Return the steps in the records, with what people said of the episodes later too.
+
+        Parameters
+        ----------
+        contract
+            For the events of each step; None: they are not wanted.
+        told
+            Is told how many records were read, now and then.
+
+        """
+
+        def counted() -> Iterator[Entry | Unreadable]:
+            for number, entry in enumerate(self.entries()):
+                if number % _OFTEN == 0:
+                    told(number)
+                yield entry
+
+        return Episodes(chain(counted(), labels_in_index(self.path)), contract)
+
     def pieces(self, topics: frozenset[str], follow: Follow | None = None) -> Iterator[Piece]:
         """
         Yield every record, and the raw messages of some topics, as they follow each other.
@@ -247,20 +271,6 @@ class Run:
         """Return the first transition that can be read; None if there is none."""
         records = (entry.record for entry in self.entries() if isinstance(entry, Entry))
         return next((record for record in records if isinstance(record, Transition)), None)
-
-
-def read_all(run: Run) -> Iterator[Record | Unreadable]:
-    """Yield every record of a run in its order, and for each that cannot be read, why."""
-    for entry in run.entries():
-        yield entry.record if isinstance(entry, Entry) else entry
-
-
-def counted(records: Iterable[object], told: Callable[[int], None]) -> Iterator[object]:
-    """Yield records, and tell how many there were, now and then."""
-    for number, record in enumerate(records):
-        if number % _OFTEN == 0:
-            told(number)
-        yield record
 
 
 def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:

@@ -21,7 +21,7 @@ from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.page import render
-from boundary_env_ros.evidence.summary.runs import summarise_path
+from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.facade.policies import GoToGoalPolicy, NoOpPolicy, Policy
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import (

@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.audit import audit as audit_module
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.index import IndexCheck
-from boundary_env_ros.evidence.summary.runs import summarise_path
+from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_index import status_of

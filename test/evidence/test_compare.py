@@ -19,12 +19,13 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.compare.compare import compare, compare_sides
+from boundary_env_ros.evidence.compare.compare import agent_of, compare
 from boundary_env_ros.evidence.compare.comparison import Comparison
 from boundary_env_ros.evidence.compare.permutation import Deals
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
 from boundary_env_ros.evidence.compare.text import numbers
+from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from support.cart_runs import cart_contract, drive, real, side_of
@@ -55,7 +56,7 @@ def side(first: int, *planted: str, policy: str = 'scripted') -> Side:
 
 
 def held(a: Side, b: Side) -> Comparison:
-    return compare_sides(a, b, agent='cart')
+    return compare(a, b, agent='cart')
 
 
 def names(comparison: Comparison) -> set[str]:
@@ -134,7 +135,7 @@ def test_executions_that_no_feedback_shows_do_not_make_a_slow_robot_look_quick()
 def test_of_several_agents_one_is_named() -> None:
     two = load('two_carts', Pacing.LOCKSTEP).contract
     with pytest.raises(RecordError, match='Name one with --agent'):
-        compare((), two, (), two)
+        agent_of(two, two, '')
 
 
 # A record over ROS -------------------------------------------------------------------------------
@@ -143,7 +144,7 @@ def test_of_several_agents_one_is_named() -> None:
 def test_what_only_the_evaluator_sees_and_late_evidence_are_read(
     record: list[Piece], contract: Contract
 ) -> None:
-    whole = read_side(record, contract, name='run', agent='cart')
+    whole = read_side(Episodes(record), contract, name='run', agent='cart')
     assert held(whole, whole).a.endings == {
         'success': 2,
         'safety_stop': 1,
@@ -156,7 +157,7 @@ def test_what_only_the_evaluator_sees_and_late_evidence_are_read(
     driven = [e for e in whole.episodes if e.of.client == 'goal_seeking']
     late = sum(e.values['latency.unseen']['actuation'] for e in driven)
     without = read_side(
-        [r for r in record if not isinstance(r, ActuationEvidence)],
+        Episodes(r for r in record if not isinstance(r, ActuationEvidence)),
         contract,
         name='run',
         agent='cart',
@@ -188,7 +189,7 @@ def test_three_episodes_of_each_show_nothing_and_that_is_not_called_equal() -> N
 def test_what_few_episodes_have_is_not_called_equal() -> None:
     def sparse(whole: Side) -> Side:
         episodes = [
-            replace(e, values={n: v for n, v in e.values.items() if n != 'response.delay'})
+            e._replace(values={n: v for n, v in e.values.items() if n != 'response.delay'})
             for e in whole.episodes[3:]
         ]
         return replace(whole, episodes=[*whole.episodes[:3], *episodes])
@@ -251,16 +252,14 @@ def test_a_run_that_is_compared_with_itself_is_told_so() -> None:
 
 def test_episodes_of_one_client_can_be_taken_alone() -> None:
     both = (*records(1), *records(201, policy='no-op'))
-    comparison = compare(
-        both,
-        CONTRACT.contract,
-        both,
-        CONTRACT.contract,
-        clients=('scripted', 'no-op'),
-    )
+    sides = [
+        read_side(Episodes(both), CONTRACT.contract, name=name, agent='cart', client=client)
+        for name, client in (('A', 'scripted'), ('B', 'no-op'), ('A', ''))
+    ]
+    comparison = held(*sides[:2])
     assert (comparison.a.clients, comparison.b.clients) == ({'scripted': 8}, {'no-op': 8})
     assert not comparison.obstacles
-    pooled = compare(both, CONTRACT.contract, both, CONTRACT.contract).obstacles
+    pooled = held(sides[2], sides[2]).obstacles
     assert 'A has episodes of more than one client (expected one, got no-op, scripted).' in str(
         pooled
     )
@@ -270,14 +269,14 @@ def test_episodes_of_one_client_can_be_taken_alone() -> None:
 
 def test_an_agent_that_is_not_there_is_refused() -> None:
     with pytest.raises(RecordError, match='is not an agent of both contracts'):
-        compare((), CONTRACT.contract, (), CONTRACT.contract, agent='arm')
+        agent_of(CONTRACT.contract, CONTRACT.contract, 'arm')
 
 
 def test_an_episode_without_an_ending_is_left_out_and_counted() -> None:
     torn = list(records(1))
     last = max(i for i, record in enumerate(torn) if isinstance(record, Transition))
     comparison = held(side_of(torn[:last], CONTRACT.contract, 'torn'), side(101))
-    assert comparison.a.episodes == 7
+    assert len(comparison.a.episodes) == 7
     assert comparison.a.left_out == {'it has no ending': 1}
 
 

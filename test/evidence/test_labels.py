@@ -14,8 +14,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditReport
-from boundary_env_ros.evidence.summary.runs import summarise_path
-from boundary_env_ros.evidence.summary.summary import summarise
+from boundary_env_ros.evidence.summary.summary import summarise, summarise_path
 from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder

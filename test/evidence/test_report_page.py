@@ -39,7 +39,7 @@ from boundary_env_ros.evidence.report.places import Places, places_of
 from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
-from boundary_env_ros.evidence.summary.runs import summarise_path
+from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder

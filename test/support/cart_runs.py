@@ -14,6 +14,7 @@ import yaml
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.evidence.compare.side import read_side, Side
+from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan
@@ -88,4 +89,4 @@ def drive(
 
 def side_of(records: Iterable[object], contract: Contract, name: str) -> Side:
     """Return a side of a comparison."""
-    return read_side(records, contract, name=name, agent='cart')
+    return read_side(Episodes(records), contract, name=name, agent='cart')

@@ -9,25 +9,21 @@ of them the chance of any false alarm is held at :data:`ALPHA`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 from boundary_env_ros.core.contract.change import Meaning
-from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.compare.comparison import Comparison, Finding, SideSummary
+from boundary_env_ros.evidence.compare.comparison import Comparison, Finding
 from boundary_env_ros.evidence.compare.features import turns_of, units_of, Values
 from boundary_env_ros.evidence.compare.permutation import Deals, enough
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
 from boundary_env_ros.evidence.difference import Difference, difference
 from boundary_env_ros.evidence.episodes import Origin
-from boundary_env_ros.evidence.run_files import counted, read_all, Run
-from boundary_env_ros.evidence.summary.statistics import Proportion
+from boundary_env_ros.evidence.run_files import Run
 
 Told = Callable[[str, int], None]
 
@@ -41,94 +37,57 @@ def compare_paths(
     *,
     agent: str = '',
     clients: tuple[str, str] = ('', ''),
-    told: Told | None = None,
+    told: Told = lambda path, count: None,
 ) -> Comparison:
     """
-    Compare two records on disk; see :func:`compare`.
+    Compare two records on disk.
 
     Parameters
     ----------
     first, second
         A and B: run folder, bag or file.
-    agent, clients
-        As there.
+    agent
+        Whose episodes; may be empty if there is one agent only.
+    clients
+        Of A and of B, whose episodes; empty: those of all clients.
     told
         Is told which file is read, and how many records of it were.
 
     Raises
     ------
     RecordError
-        If there are no records at a path, or their contract is not known.
+        If there are no records at a path, their contract is not known, or it is not clear which
+        agent is meant.
 
     """
-    sides = []
-    for path in (first, second):
-        run = Run(path)
-        terms = run.terms()
-        if terms.contract is None:
-            raise RecordError(
-                f'{path} has no contract'
-                f'{f" that is valid ({terms.problem})" if terms.problem else ""}. Without it '
-                'the meaning of its numbers is unknown.'
-            )
-        telling = partial(told, str(path)) if told else lambda number: None
-        sides.append((counted(read_all(run), telling), terms.contract))
-    (records_a, contract_a), (records_b, contract_b) = sides
-    return compare(
-        records_a,
-        contract_a,
-        records_b,
-        contract_b,
-        names=(str(first), str(second)),
-        agent=agent,
-        clients=clients,
-    )
-
-
-def compare(
-    records_a: Iterable[object],
-    contract_a: Contract,
-    records_b: Iterable[object],
-    contract_b: Contract,
-    *,
-    names: tuple[str, str] = ('A', 'B'),
-    agent: str = '',
-    clients: tuple[str, str] = ('', ''),
-) -> Comparison:
-    """
-    Compare two records.
-
-    Parameters
-    ----------
-    records_a, records_b
-        Everything that was recorded, in its order.
-    contract_a, contract_b
-        The contracts that they were made under.
-    names
-        What they are to be called.
-    agent
-        Whose episodes; may be empty if there is one agent only.
-    clients
-        Of A and of B, whose episodes; empty: those of all clients.
-
-    Raises
-    ------
-    RecordError
-        If there are several agents and none is named, or there is no such agent.
-
-    """
-    who = _agent(contract_a, contract_b, agent)
+    runs = [Run(path) for path in (first, second)]
+    contracts = [_contract_of(run) for run in runs]
+    who = agent_of(contracts[0], contracts[1], agent)
     a, b = (
-        read_side(records, contract, name=name, agent=who, client=client)
-        for records, contract, name, client in zip(
-            (records_a, records_b), (contract_a, contract_b), names, clients, strict=True
+        read_side(
+            run.episodes(told=partial(told, str(run.path))),
+            contract,
+            name=str(run.path),
+            agent=who,
+            client=client,
         )
+        for run, contract, client in zip(runs, contracts, clients, strict=True)
     )
-    return compare_sides(a, b, agent=who)
+    return compare(a, b, agent=who)
 
 
-def compare_sides(a: Side, b: Side, *, agent: str) -> Comparison:
-    """Compare what was read of two runs; see :func:`compare`."""
+def _contract_of(run: Run) -> Contract:
+    terms = run.terms()
+    if terms.contract is None:
+        why = f' that is valid ({terms.problem})' if terms.problem else ''
+        raise RecordError(
+            f'{run.path} has no contract{why}. Without it the meaning of its numbers is unknown.'
+        )
+    return terms.contract
+
+
+def compare(a: Side, b: Side, *, agent: str) -> Comparison:
+    """Compare what was read of two runs."""
     contracts = difference(a.contract, b.contract)
     obstacles = [*_breaking(contracts), *_pooled(a, b), *_too_few(a, b)]
     findings: list[Finding] = []
@@ -152,8 +111,8 @@ def compare_sides(a: Side, b: Side, *, agent: str) -> Comparison:
         untested |= others
         obstacles += _too_weak(deals, len(findings))
     return Comparison(
-        a=_summary(a),
-        b=_summary(b),
+        a=a,
+        b=b,
         agent=agent,
         contracts=contracts,
         obstacles=tuple(obstacles),
@@ -165,7 +124,16 @@ def compare_sides(a: Side, b: Side, *, agent: str) -> Comparison:
     )
 
 
-def _agent(contract_a: Contract, contract_b: Contract, agent: str) -> str:
+def agent_of(contract_a: Contract, contract_b: Contract, agent: str) -> str:
+    """
+    Return the agent whose episodes are compared: the one that is named, or the only one.
+
+    Raises
+    ------
+    RecordError
+        If there are several agents and none is named, or there is no such agent.
+
+    """
     both = [name for name in contract_a.agents if name in contract_b.agents]
     if agent:
         if agent not in both:
@@ -274,25 +242,3 @@ def _privileged(a: Contract, b: Contract) -> Iterator[str]:
 
 def _episodes(count: int) -> str:
     return f'{count} episode is' if count == 1 else f'{count} episodes are'
-
-
-def _summary(side: Side) -> SideSummary:
-    episodes, contract = side.episodes, side.contract
-    judged = [episode for episode in episodes if episode.of.judged]
-    terminated = sum(not e.of.truncated for e in judged)
-    successes = sum(e.of.ending == SUCCESS and not e.of.truncated for e in judged)
-    return SideSummary(
-        name=side.name,
-        contract=f'{contract.name} {contract.version}',
-        digest=digest_of(contract),
-        pacing=contract.pacing.name.lower(),
-        episodes=len(episodes),
-        steps=side.steps,
-        clients=dict(side.clients),
-        software=dict(side.software),
-        endings=dict(Counter(e.of.ending for e in episodes)),
-        success=Proportion(count=successes, of=len(judged)),
-        success_of_terminated=Proportion(count=successes, of=terminated),
-        left_out=dict(side.left_out),
-        unreadable=side.unreadable,
-    )

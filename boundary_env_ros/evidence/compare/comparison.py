@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.evidence.compare.side import Side
 from boundary_env_ros.evidence.difference import Difference
 from boundary_env_ros.evidence.plain import fields_of, plain
-from boundary_env_ros.evidence.summary.statistics import Proportion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,25 +83,6 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SideSummary:
-    """What one side is."""
-
-    name: str
-    contract: str
-    digest: str
-    pacing: str
-    episodes: int
-    steps: int
-    clients: Mapping[str, int]
-    software: Mapping[str, int]
-    endings: Mapping[str, int]
-    success: Proportion
-    success_of_terminated: Proportion
-    left_out: Mapping[str, int]
-    unreadable: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """
     Two runs, compared with each other.
@@ -125,8 +106,8 @@ class Comparison:
 
     """
 
-    a: SideSummary
-    b: SideSummary
+    a: Side
+    b: Side
     agent: str
     contracts: Difference
     obstacles: tuple[str, ...]

@@ -13,7 +13,7 @@ from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.episodes import Episode, Step
 from boundary_env_ros.evidence.response import Motion
 
@@ -80,11 +80,6 @@ class EpisodeRecord:
     rates: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     terms: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def reset(self) -> ResetRecord | None:
-        """Return what its reset did; None if the record does not have it."""
-        return self.episode.first.reset
 
     def add(self, step: Step) -> None:
         """Take its next step."""

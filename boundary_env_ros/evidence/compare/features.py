@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
@@ -122,7 +121,7 @@ def wrapped(angles: Array) -> Array:
 
 
 def _reset(record: EpisodeRecord, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
-    reset = record.reset
+    reset = record.episode.first.reset
     if reset is None:
         return
     yield (
@@ -249,7 +248,7 @@ def _outcome(
     yield 'outcome.length', {'length': episode.steps * contract.period}
     if not episode.judged:
         return
-    success = float(episode.ending == SUCCESS and not episode.truncated)
+    success = float(episode.is_success)
     yield 'outcome.success', {'success': success}
     if not episode.truncated:
         yield 'outcome.success_of_terminated', {'success': success}

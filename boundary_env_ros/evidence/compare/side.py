@@ -5,36 +5,33 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.transition import Kind
-from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord
 from boundary_env_ros.evidence.compare.features import features, Values
-from boundary_env_ros.evidence.episodes import Episodes
+from boundary_env_ros.evidence.episodes import Episode, Episodes
+from boundary_env_ros.evidence.plain import plain
+from boundary_env_ros.evidence.summary.statistics import Proportion
+
+_TOLD = (
+    'clients',
+    'software',
+    'endings',
+    'success',
+    'success_of_terminated',
+    'left_out',
+    'unreadable',
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
-    """
-    One whole episode.
+class Compared(NamedTuple):
+    """One whole episode: what was read of it, its reset's options, and what it is compared in."""
 
-    Attributes
-    ----------
-    of
-        The episode that was read.
-    options
-        Of its reset, as JSON.
-    imported
-        Whether it was made from a bag.
-    values
-        What it is compared in.
-
-    """
-
-    of: read.Episode
+    of: Episode
     options: str
     imported: bool
     values: Values
@@ -58,7 +55,7 @@ class Side:
 
     name: str
     contract: Contract
-    episodes: list[Episode] = field(default_factory=list)
+    episodes: list[Compared] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
     software: Counter[str] = field(default_factory=Counter)
@@ -69,26 +66,51 @@ class Side:
         return Counter(episode.of.client for episode in self.episodes)
 
     @property
-    def steps(self) -> int:
-        """Return the number of steps of all episodes."""
-        return sum(episode.of.steps for episode in self.episodes)
+    def endings(self) -> Counter[str]:
+        """Return how many episodes each ending had."""
+        return Counter(episode.of.ending for episode in self.episodes)
+
+    @property
+    def success(self) -> Proportion:
+        """Return the share of successes of those that the task judged."""
+        return self._success(with_truncated=True)
+
+    @property
+    def success_of_terminated(self) -> Proportion:
+        """Return the same of those of them that terminated."""
+        return self._success(with_truncated=False)
+
+    def _success(self, *, with_truncated: bool) -> Proportion:
+        judged = [episode.of for episode in self.episodes if episode.of.judged]
+        return Proportion(
+            count=sum(episode.is_success for episode in judged),
+            of=sum(with_truncated or not episode.truncated for episode in judged),
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """Return what it is as plain data, without its episodes."""
+        told = {name: plain(getattr(self, name)) for name in _TOLD}
+        return {
+            'name': self.name,
+            'contract': f'{self.contract.name} {self.contract.version}',
+            'digest': digest_of(self.contract),
+            'pacing': plain(self.contract.pacing),
+            'episodes': len(self.episodes),
+            'steps': sum(episode.of.steps for episode in self.episodes),
+            **told,
+        }
 
 
 def read_side(
-    records: Iterable[object],
-    contract: Contract,
-    *,
-    name: str,
-    agent: str,
-    client: str = '',
+    steps: Episodes, contract: Contract, *, name: str, agent: str, client: str = ''
 ) -> Side:
     """
     Read a run.
 
     Parameters
     ----------
-    records
-        Everything that was recorded, in its order; what has no part in this is passed over.
+    steps
+        Its steps.
     contract
         Its contract.
     name
@@ -100,25 +122,27 @@ def read_side(
 
     """
     side = Side(name=name, contract=contract)
-    steps = Episodes(records)
     for step in steps:
-        if step.transition.id.agent != agent:
+        first = step.episode.first
+        if first.id.agent != agent:
             continue
-        if step.transition is step.episode.first:
+        if step.transition is first:
             record = EpisodeRecord(step.episode)
-            side.software[step.transition.software_version] += 1
+            side.software[first.software_version] += 1
         record.add(step)
         if step.last:
             why = _why_not(step.episode, client)
             if why:
                 side.left_out[why] += 1
-            else:
-                side.episodes.append(_episode(record, contract))
+                continue
+            options = first.reset.options if first.reset else ''
+            values = features(record, contract)
+            side.episodes.append(Compared(step.episode, options, record.imported, values))
     side.unreadable = steps.not_read
     return side
 
 
-def _why_not(episode: read.Episode, client: str) -> str:
+def _why_not(episode: Episode, client: str) -> str:
     if client and episode.client != client:
         return f'it is of another client than {client}'
     if not episode.ending:
@@ -126,12 +150,3 @@ def _why_not(episode: read.Episode, client: str) -> str:
     if episode.first.kind is not Kind.RESET:
         return 'its reset is not in the record'
     return '' if episode.steps else 'it has no step'
-
-
-def _episode(record: EpisodeRecord, contract: Contract) -> Episode:
-    return Episode(
-        of=record.episode,
-        options=record.reset.options if record.reset else '',
-        imported=record.imported,
-        values=features(record, contract),
-    )

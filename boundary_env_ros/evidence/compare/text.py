@@ -10,11 +10,8 @@ import math
 import textwrap
 
 from boundary_env_ros.core.contract.change import Meaning
-from boundary_env_ros.evidence.compare.comparison import (
-    Comparison,
-    Quantity,
-    SideSummary,
-)
+from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
+from boundary_env_ros.evidence.compare.side import Side
 from boundary_env_ros.terminal import table
 
 #: Differences that are told one by one, and quantities of each.
@@ -54,10 +51,11 @@ def _method(comparison: Comparison) -> str:
     )
 
 
-def _identity(side: SideSummary) -> str:
+def _identity(side: Side) -> str:
     """Return what a side is, without its name."""
     clients = ', '.join(name or '(unnamed)' for name in side.clients)
-    return f'{side.contract}, {side.pacing}, {side.episodes} episodes, {side.steps} steps' + (
+    told = side.to_json()
+    return '{contract}, {pacing}, {episodes} episodes, {steps} steps'.format_map(told) + (
         f', by {clients}' if clients else ''
     )
 

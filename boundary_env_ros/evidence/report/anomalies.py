@@ -10,8 +10,8 @@ in one table, :data:`KINDS`, and in ``doc/report.md``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 import math
+from typing import NamedTuple
 
 from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
@@ -30,8 +30,7 @@ LARGE = 0.25
 FAR = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AnomalyKind:
+class AnomalyKind(NamedTuple):
     """
     A kind of anomaly.
 
@@ -50,40 +49,32 @@ class AnomalyKind:
 
 #: Every kind of anomaly, the most suspicious first.
 KINDS: Mapping[str, AnomalyKind] = {
-    name: AnomalyKind(weight=weight, sentence=sentence)
-    for name, weight, sentence in (
-        ('emergency_stop', 100, 'the emergency stop was pressed'),
-        ('foreign_publisher', 95, 'another node published on a command topic'),
-        ('machinery_lost', 90, 'the episode ended because a part of the boundary failed'),
-        (
-            'not_finite',
-            88,
-            'a reward, an observation or a request held a number that is not finite',
-        ),
-        (
-            'impossible_time',
-            85,
-            (
-                'a value was captured after it was used, a stage took less than no time, '
-                'or a clock jumped'
-            ),
-        ),
-        ('gap', 80, 'steps are missing in the record'),
-        ('silence', 75, 'the gate stopped because a node or sensor was silent or late'),
-        ('stopped', 70, 'the gate stopped the robot'),
-        ('rejected', 65, 'the gate rejected an action'),
-        ('judged_otherwise', 60, "a person's label contradicts the environment"),
-        ('takeover', 50, 'a person had the robot'),
-        ('missing', 45, 'a field of the observation had never come'),
-        ('overrun', 40, 'the tick came before an action'),
-        ('held', 38, 'the gate repeated the last command'),
-        ('stale', 35, 'a field of the observation was too old'),
-        ('bad_ending', 30, 'the episode ended in anything but success'),
-        ('changed', 28, 'the admitted action lies far from the requested one'),
-        ('not_followed', 24, 'the robot did something far from the command'),
-        ('over_budget', 18, 'a stage took longer than its budget'),
-        ('out_of_range', 15, 'a value of the observation lay outside its bounds'),
-    )
+    'emergency_stop': AnomalyKind(100, 'the emergency stop was pressed'),
+    'foreign_publisher': AnomalyKind(95, 'another node published on a command topic'),
+    'machinery_lost': AnomalyKind(90, 'the episode ended because a part of the boundary failed'),
+    'not_finite': AnomalyKind(
+        88, 'a reward, an observation or a request held a number that is not finite'
+    ),
+    'impossible_time': AnomalyKind(
+        85,
+        'a value was captured after it was used, a stage took less than no time, '
+        'or a clock jumped',
+    ),
+    'gap': AnomalyKind(80, 'steps are missing in the record'),
+    'silence': AnomalyKind(75, 'the gate stopped because a node or sensor was silent or late'),
+    'stopped': AnomalyKind(70, 'the gate stopped the robot'),
+    'rejected': AnomalyKind(65, 'the gate rejected an action'),
+    'judged_otherwise': AnomalyKind(60, "a person's label contradicts the environment"),
+    'takeover': AnomalyKind(50, 'a person had the robot'),
+    'missing': AnomalyKind(45, 'a field of the observation had never come'),
+    'overrun': AnomalyKind(40, 'the tick came before an action'),
+    'held': AnomalyKind(38, 'the gate repeated the last command'),
+    'stale': AnomalyKind(35, 'a field of the observation was too old'),
+    'bad_ending': AnomalyKind(30, 'the episode ended in anything but success'),
+    'changed': AnomalyKind(28, 'the admitted action lies far from the requested one'),
+    'not_followed': AnomalyKind(24, 'the robot did something far from the command'),
+    'over_budget': AnomalyKind(18, 'a stage took longer than its budget'),
+    'out_of_range': AnomalyKind(15, 'a value of the observation lay outside its bounds'),
 }
 
 _SILENCE = frozenset(
@@ -97,25 +88,10 @@ _SILENCE = frozenset(
         Reason.DEACTIVATED,
     }
 )
-#: A stop that is declared for the end of every episode, or that merely goes on.
-_EXPECTED = frozenset({Reason.EPISODE_OVER, Reason.STILL_STOPPED, Reason.DRIVER_TIMEOUT_PROBE})
-_MACHINERY = frozenset(
-    {
-        endings.ENVIRONMENT_LOST,
-        endings.RESET_FAILED,
-        endings.SIMULATION_FAILED,
-        endings.TASK_FAILED,
-        endings.ROBOT_LOST,
-        endings.GATE_LOST,
-        endings.RECORDER_LOST,
-        endings.SENSOR_LOST,
-        endings.POLICY_LOST,
-    }
-)
+_MACHINERY = {name for name in endings.BUILT_IN if name.endswith(('_lost', '_failed'))}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Anomaly:
+class Anomaly(NamedTuple):
     """
     One anomaly in one step.
 
@@ -166,15 +142,15 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
     yield from _anomalies_of_time(now)
     # What an import could not judge is unknown, and wrong nowhere.
     if not math.isfinite(now.reward) and not is_unknown(now, 'reward'):
-        yield Anomaly(kind='not_finite', why=f'the reward is {now.reward:g}')
+        yield Anomaly('not_finite', f'the reward is {now.reward:g}')
     if now.overrun:
-        yield Anomaly(kind='overrun', why=f'no action in time, held by the {now.held_by or "?"}')
+        yield Anomaly('overrun', f'no action in time, held by the {now.held_by or "?"}')
     if now.ending in _MACHINERY:
-        yield Anomaly(kind='machinery_lost', why=_ended(now, contract))
+        yield Anomaly('machinery_lost', _ended(now, contract))
     elif now.ending and (now.truncated or now.ending != endings.SUCCESS):
         # A time limit is the mildest of them.
         extent = 0.5 if now.ending == endings.TIME_LIMIT else 1.0
-        yield Anomaly(kind='bad_ending', why=_ended(now, contract), extent=extent)
+        yield Anomaly('bad_ending', _ended(now, contract), extent=extent)
     if contract is not None and now.kind is Kind.STEP:
         yield from _differences(now, contract)
 
@@ -198,57 +174,55 @@ def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) ->
     for result, others in worst_of(decision.rules):
         kind = _kind_of(decision, result)
         if kind:
-            yield Anomaly(
-                kind=kind, why=sentence(result, names, others, came(result, decision, contract))
-            )
+            yield Anomaly(kind, sentence(result, names, others, came(result, decision, contract)))
     if decision.foreign_publishers > 0:
-        yield Anomaly(
-            kind='foreign_publisher',
-            why=f'{decision.foreign_publishers} other publishers of commands',
-        )
+        told = f'{decision.foreign_publishers} other publishers of commands'
+        yield Anomaly('foreign_publisher', told)
     if decision.verdict is Verdict.REJECTED and not decision.rules:
-        yield Anomaly(kind='rejected', why='rejected without a reason')
+        yield Anomaly('rejected', 'rejected without a reason')
     if decision.trigger is Trigger.OPERATOR and decision.published:
-        yield Anomaly(kind='takeover', why='a command of an operator went out')
+        yield Anomaly('takeover', 'a command of an operator went out')
+
+
+#: Whatever the rule made of them.
+_BY_REASON = {
+    Reason.EMERGENCY_STOP: 'emergency_stop',
+    Reason.FOREIGN_PUBLISHER: 'foreign_publisher',
+    Reason.CLOCK: 'impossible_time',
+    Reason.NOT_FINITE: 'not_finite',
+    # A stop that is declared for the end of every episode, or that merely goes on.
+    Reason.EPISODE_OVER: '',
+    Reason.STILL_STOPPED: '',
+    Reason.DRIVER_TIMEOUT_PROBE: '',
+}
 
 
 def _kind_of(decision: GateDecision, result: RuleResult) -> str:
-    if result.reason is Reason.EMERGENCY_STOP:
-        return 'emergency_stop'
-    if result.reason is Reason.FOREIGN_PUBLISHER:
-        return 'foreign_publisher'
-    if result.reason is Reason.CLOCK:
-        return 'impossible_time'
-    if result.reason is Reason.NOT_FINITE:
-        return 'not_finite'
-    if result.reason in _EXPECTED:
-        return ''
+    if result.reason in _BY_REASON:
+        return _BY_REASON[result.reason]
     if result.outcome is Verdict.REJECTED:
         return 'rejected'
     if result.outcome is Verdict.STOPPED:
         return 'silence' if result.reason in _SILENCE else 'stopped'
     # Between two requests the gate's timer repeats the command by design.
-    if result.outcome is Verdict.HELD and decision.verdict is Verdict.HELD:
-        return 'held' if result.reason is Reason.COMMAND_LATE else ''
-    return ''
+    late = result.outcome is decision.verdict is Verdict.HELD
+    return 'held' if late and result.reason is Reason.COMMAND_LATE else ''
 
 
 def _anomalies_of_fields(now: Transition) -> Iterator[Anomaly]:
     for found in now.after:
         if found.status is FieldStatus.MISSING:
-            yield Anomaly(kind='missing', why=f'{found.name} has never come')
+            yield Anomaly('missing', f'{found.name} has never come')
         elif found.status is FieldStatus.STALE:
             age = '' if found.age is None else f', {found.age:.3g} s old'
-            yield Anomaly(kind='stale', why=f'{found.name} is stale{age}')
+            yield Anomaly('stale', f'{found.name} is stale{age}')
         if found.age is not None and found.age < 0.0:
-            yield Anomaly(
-                kind='impossible_time',
-                why=f'{found.name} was captured {-found.age:.3g} s after it was observed',
-            )
+            late = f'{-found.age:.3g} s after it was observed'
+            yield Anomaly('impossible_time', f'{found.name} was captured {late}')
         if not all(map(math.isfinite, found.values)):
-            yield Anomaly(kind='not_finite', why=f'{found.name} holds a number that is not finite')
+            yield Anomaly('not_finite', f'{found.name} holds a number that is not finite')
         if found.clipped:
-            yield Anomaly(kind='out_of_range', why=f'{found.name} was brought inside its bounds')
+            yield Anomaly('out_of_range', f'{found.name} was brought inside its bounds')
 
 
 def _anomalies_of_time(now: Transition) -> Iterator[Anomaly]:
@@ -257,15 +231,12 @@ def _anomalies_of_time(now: Transition) -> Iterator[Anomaly]:
         if stage.duration is None:
             continue
         if stage.duration < 0.0:
-            yield Anomaly(
-                kind='impossible_time', why=f'{name} took {1000 * stage.duration:.3g} ms'
-            )
+            yield Anomaly('impossible_time', f'{name} took {1000 * stage.duration:.3g} ms')
         elif stage.over_budget:
             ratio = stage.duration / stage.budget if stage.budget else 2.0
             yield Anomaly(
-                kind='over_budget',
-                why=f'{name} took {1000 * stage.duration:.3g} ms, '
-                f'budget {1000 * stage.budget:.3g} ms',
+                'over_budget',
+                f'{name} took {1000 * stage.duration:.3g} ms, budget {1000 * stage.budget:.3g} ms',
                 # Twice the budget is the weight as it stands; more than four times is no more.
                 extent=min(ratio, 4.0) / 2.0,
             )

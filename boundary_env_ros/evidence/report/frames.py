@@ -5,24 +5,22 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-import hashlib
 import io
-import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import ENCODINGS
-from boundary_env_ros.core.environment.observation import ImageReference
 from boundary_env_ros.core.sources.images import as_rgb, Image
-from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.report.timeline import Picture
 from boundary_env_ros.storage.pixels import pixels_of
-from boundary_env_ros.storage.records import Message
+from boundary_env_ros.storage.recorded_images import RecordedImages
+from boundary_env_ros.storage.records import RecordSource
 
 #: Widths that are tried, and the quality of JPEG with each.
 _SIZES = ((320, 80), (240, 65), (160, 50), (96, 40))
@@ -77,8 +75,7 @@ class Frame:
     data: str
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A picture of one episode."""
 
     episode: int
@@ -122,9 +119,14 @@ def choose(
     return (*first, *(rest[i * len(rest) // left] for i in range(left)))
 
 
-class Frames:
+def frames_of(
+    wanted: Iterable[Wanted],
+    fields: Mapping[str, FieldSpec],
+    source: RecordSource,
+    budget: FrameBudget,
+) -> tuple[dict[int, list[Frame]], Counter[str]]:
     """
-    Finds the chosen pictures in the raw messages of a bag, and makes them small.
+    Find the chosen pictures in a record, and make them small.
 
     Parameters
     ----------
@@ -132,93 +134,59 @@ class Frames:
         See :func:`choose`.
     fields
         The fields of the contract by name, which tell what the pixels mean.
+    source
+        The record.
     budget
         How large each may be.
 
+    Returns
+    -------
+    dict
+        The images of each episode, in the order of their steps.
+    Counter
+        How many could not be shown, by why.
+
     """
-
-    def __init__(
-        self, wanted: Iterable[Wanted], fields: Mapping[str, FieldSpec], budget: FrameBudget
-    ) -> None:
-        self._fields, self._budget = fields, budget
-        self._open: dict[tuple[str, int], list[Wanted]] = {}
-        self.found: dict[int, list[Frame]] = {}
-        #: Pictures that were chosen and could not be shown, by why.
-        self.lost: dict[str, int] = {}
-        for one in wanted:
-            reference = one.picture.reference
-            if one.picture.field not in fields:
-                self._lose(one, 'the contract does not know the field')
-            elif reference.data:
-                self._embedded(one, reference)
-            else:
-                self._open.setdefault((reference.topic, reference.stamp), []).append(one)
-
-    @property
-    def topics(self) -> frozenset[str]:
-        """Return the topics that chosen pictures are still to be found on."""
-        return frozenset(topic for topic, _ in self._open)
-
-    def take(self, message: Message) -> None:
-        """Take a message of one of the topics, which most often is not a chosen one."""
-        stamp = _stamp(message.data)
-        wanted = None if stamp is None else self._open.get((message.topic, stamp))
-        if not wanted:
-            return
+    found: dict[int, list[Frame]] = {}
+    lost: Counter[str] = Counter()
+    images = RecordedImages(source, [spec for spec in fields.values() if spec.is_image])
+    for episode, picture in sorted(wanted, key=lambda one: one.picture.log_time):
+        spec = fields.get(picture.field)
+        if spec is None:
+            lost['the contract does not know the field'] += 1
+            continue
         try:
-            decoded: Any = message.decode()
-            whole = hashlib.sha256(decoded.data).digest()
-        except RecordError:
-            return
-        for one in tuple(wanted):
-            if whole != one.picture.reference.sha256:
-                continue
-            wanted.remove(one)
-            try:
-                self._keep(one, pixels_of(self._fields[one.picture.field], decoded))
-            except RecordError as error:
-                self._lose(one, str(error))
-        if not wanted:
-            del self._open[message.topic, int(stamp or 0)]
-
-    def finish(self) -> None:
-        """Count what was not found."""
-        for wanted in self._open.values():
-            for one in wanted:
-                self._lose(one, 'the record does not hold the image')
-        self._open.clear()
-        for frames in self.found.values():
-            frames.sort(key=lambda frame: frame.step)
-
-    def _embedded(self, one: Wanted, reference: ImageReference) -> None:
-        spec = self._fields[one.picture.field]
-        dtype = ENCODINGS.get(reference.encoding, (0, 'uint8'))[1]
-        try:
-            pixels = np.frombuffer(reference.data, dtype).reshape(spec.shape)
-        except ValueError as error:
-            self._lose(one, str(error))
+            frame = _frame(spec, picture, images, budget.each)
+        except (RecordError, ValueError) as error:
+            lost[str(error)] += 1
         else:
-            self._keep(one, pixels)
+            found.setdefault(episode, []).append(frame)
+    for frames in found.values():
+        frames.sort(key=lambda frame: frame.step)
+    return found, lost
 
-    def _keep(self, one: Wanted, pixels: Image) -> None:
-        spec = self._fields[one.picture.field]
-        small = _shrunk(as_rgb(spec, pixels), self._budget.each)
-        if small is None:
-            self._lose(one, 'it would be larger than the budget')
-            return
-        kind, width, height, data = small
-        self.found.setdefault(one.episode, []).append(
-            Frame(
-                field=one.picture.field,
-                step=one.picture.step,
-                width=width,
-                height=height,
-                data=f'data:image/{kind};base64,{base64.b64encode(data).decode("ascii")}',
-            )
-        )
 
-    def _lose(self, one: Wanted, why: str) -> None:
-        self.lost[why] = self.lost.get(why, 0) + 1
+def _frame(spec: FieldSpec, picture: Picture, images: RecordedImages, most: int) -> Frame:
+    reference = picture.reference
+    if reference.data:
+        dtype = ENCODINGS.get(reference.encoding, (0, 'uint8'))[1]
+        pixels = np.frombuffer(reference.data, dtype).reshape(spec.shape)
+    else:
+        message = images.message(reference, picture.log_time)
+        if message is None:
+            raise RecordError('the record does not hold the image')
+        pixels = pixels_of(spec, message)
+    small = _shrunk(as_rgb(spec, pixels), most)
+    if small is None:
+        raise RecordError('it would be larger than the budget')
+    kind, width, height, data = small
+    return Frame(
+        field=picture.field,
+        step=picture.step,
+        width=width,
+        height=height,
+        data=f'data:image/{kind};base64,{base64.b64encode(data).decode("ascii")}',
+    )
 
 
 def pillow_is_there() -> bool:
@@ -251,16 +219,3 @@ def _encoded(picture: Any, kind: str, **options: Any) -> bytes:
     written = io.BytesIO()
     picture.save(written, kind, **options)
     return written.getvalue()
-
-
-def _stamp(data: bytes) -> int | None:
-    """
-    Return the stamp of a serialized message that begins with a header, nanoseconds.
-
-    Images are large, and most are not wanted: they are not worth decoding for their stamp.
-    """
-    if len(data) < 12:
-        return None
-    order = '<' if data[1] & 1 else '>'
-    seconds, nanoseconds = struct.unpack_from(f'{order}iI', data, 4)
-    return int(seconds) * NANOSECONDS + int(nanoseconds)

@@ -10,22 +10,20 @@ camera topics of its bag a third time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.report.frames import choose, Frame, Frames, pillow_is_there
+from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of, pillow_is_there
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.places import Places, places_of, UNKNOWN_PLACES
 from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.report.timeline import Picture, Timeline
-from boundary_env_ros.evidence.run_files import counted, labels_in_index, read_all, Run
+from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.evidence.summary.figures import Summary
-from boundary_env_ros.storage.reader import open_records
 
 Told = Callable[[str], None]
 
@@ -55,8 +53,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     contract = terms.contract
     places = places_of(contract) if contract else UNKNOWN_PLACES
     first = Reading(contract, places)
-    records = counted(read_all(run), lambda n: told(f'reading: {n} records'))
-    steps = Episodes(chain(records, labels_in_index(path)))
+    steps = run.episodes(told=lambda count: told(f'reading: {count} records'))
     for step in steps:
         first.add(step)
     moments = first.finish(steps.labels)
@@ -67,8 +64,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     notes += _left_out(rows, limits)
     details: dict[int, dict[str, Json]] = {}
     pictures: dict[int, list[Picture]] = {}
-    records = counted(read_all(run), lambda n: told(f'drawing: {n} records'))
-    again = Episodes(records, contract)
+    again = run.episodes(contract, lambda count: told(f'drawing: {count} records'))
     for row, timeline in _timelines(again, first.rows, contract, places, limits.columns):
         for label in steps.labels.get((row.agent, row.episode_id), ()):
             timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
@@ -152,13 +148,9 @@ def _frames(
         notes.append(f'No camera images: {why}.')
         return {}
     wanted = choose(pictures, steps, limits.frames)
-    frames = Frames(wanted, {spec.name: spec for spec in contract.fields}, limits.frames)
-    topics = frames.topics & run.topics.keys()
-    if topics:
-        for message in open_records(run.path).messages(topics):
-            frames.take(message)
-    frames.finish()
-    if not frames.found:
+    fields = {spec.name: spec for spec in contract.fields}
+    found, lost = frames_of(wanted, fields, run.source, limits.frames)
+    if not found:
         notes.append('No camera images: the record holds only references to them; a bag has them.')
         return {}
     if len(wanted) < there:
@@ -166,10 +158,8 @@ def _frames(
             f'{len(wanted)} of {there} camera images of the drawn episodes were chosen, those of '
             'the suspicious moments first, the others evenly.'
         )
-    notes.extend(
-        f'{count} camera images are not shown: {why}.' for why, count in frames.lost.items()
-    )
-    return frames.found
+    notes.extend(f'{count} camera images are not shown: {why}.' for why, count in lost.items())
+    return found
 
 
 # What is to be known about the page --------------------------------------------------------------

@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.episodes import Episode, Episodes, Step
+from boundary_env_ros.evidence.episodes import Episode, Step
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.run_files import counted, labels_in_index, read_all, Run
+from boundary_env_ros.evidence.run_files import Run
 
 #: The last episode, or the last step of one.
 LAST = 'last'
@@ -101,8 +100,7 @@ def find_step(
         raise RecordError(f'Not a step (expected a number from 0, or "last", got {step!r}).')
     run = Run(path)
     contract = run.terms().contract
-    records = chain(read_all(run), labels_in_index(path))
-    steps = Episodes(counted(records, lambda n: told(f'reading: {n} records')), contract)
+    steps = run.episodes(contract, lambda count: told(f'reading: {count} records'))
     chosen: Episode | None = None
     found: Step | None = None
     numbers: list[int] = []

@@ -15,14 +15,30 @@ from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.explain import sentences, unusable
 from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
 from boundary_env_ros.evidence.report.anomalies import KINDS
-from boundary_env_ros.evidence.report.labels import Label, Labels
+from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
 from boundary_env_ros.terminal import table
 
 _WIDTH = 100
+
+#: What there is of an action.
+ACTIONS = ('requested', 'admitted', 'commanded', 'measured')
+
+#: The instants of a step, in their order.
+INSTANTS = (
+    'captured',
+    'observed',
+    'delivered',
+    'requested',
+    'received',
+    'commanded',
+    'actuated',
+    'closed',
+)
+_SINCE = ('time_step', 'since_request', 'since_environment', 'since_tick', 'clock_error')
 
 #: Values that are told one a line; of more there are many on one.
 _LINES = 8
@@ -87,44 +103,27 @@ def _lines(one: OneStep) -> Iterator[str]:
 
 
 def _instants(one: OneStep) -> Iterator[str]:
-    now = one.step.transition
-    actuated = now.actuated or (one.step.late.actuated if one.step.late else None)
-    moments: list[tuple[str, Stamp | ClockReading | None]] = [
-        ('captured', now.captured),
-        ('observed', now.observed),
-        ('delivered', now.delivered),
-        ('requested', now.requested),
-        ('received', now.received),
-        ('commanded', now.commanded),
-        ('actuated', actuated),
-        ('closed', now.closed),
-    ]
-    base = now.observed or now.closed
-    rows: list[Row] = [('', 'clock, s', 'ms after', 'steady, ms after', 'clock and host')]
-    for name, moment in moments:
+    now, late = one.step.transition, one.step.late
+    actuated = late.actuated if late is not None else now.actuated
+    base, after = (now.observed, 'observed') if now.observed else (now.closed, 'closed')
+    rows: list[Row] = [('', 'clock, s', 'ms after', 'clock and host')]
+    for name in INSTANTS:
+        moment = actuated if name == 'actuated' else getattr(now, name)
         stamp = moment.ros if isinstance(moment, ClockReading) else moment
         if stamp is None:
-            rows.append((name, _UNKNOWN, '', '', ''))
+            rows.append((name, _UNKNOWN, '', ''))
             continue
         same = stamp.clock is base.ros.clock and stamp.host == base.ros.host
-        steady = isinstance(moment, ClockReading) and moment.ros.host == base.ros.host
-        rows.append(
-            (
-                name,
-                f'{stamp.nanoseconds // NANOSECONDS}.{stamp.nanoseconds % NANOSECONDS:09d}',
-                _ms(stamp.nanoseconds - base.ros.nanoseconds) if same else '',
-                _ms(moment.steady - base.steady)
-                if steady and isinstance(moment, ClockReading)
-                else '',
-                f'{stamp.clock.name} {stamp.host}'.rstrip(),
-            )
-        )
-    after = 'observed' if now.observed else 'closed'
+        ago = f'{(stamp.nanoseconds - base.ros.nanoseconds) / 1e6:+.3f}' if same else ''
+        where = f'{stamp.clock.name} {stamp.host}'.rstrip()
+        seconds, rest = divmod(stamp.nanoseconds, NANOSECONDS)
+        rows.append((name, f'{seconds}.{rest:09d}', ago, where))
     yield from _title(f'Instants, and how long after "{after}"')
-    yield from table(rows, right=(1, 2, 3), indent=2)
-    source, quantum = now.actuated_source, now.actuated_quantum
-    if one.step.late is not None:
-        source, quantum = one.step.late.source, one.step.late.quantum
+    yield from table(rows, right=(1, 2), indent=2)
+    source, quantum = (
+        (late.source, late.quantum) if late else (now.actuated_source, now.actuated_quantum)
+    )
+    if late is not None:
         yield '  The evidence of the execution came after the step had been closed.'
     if actuated is not None and quantum is not None:
         yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
@@ -154,10 +153,6 @@ def _unseen(now: Transition, contract: Contract) -> str:
     seen = 'no feedback came in time that had moved past the command before it'
     said = [a.topic for a in (group.acknowledgement for group in contract.action) if a is not None]
     return f'{seen}, nor did {" or ".join(said)} have its values' if said else seen
-
-
-def _ms(nanoseconds: int) -> str:
-    return f'{nanoseconds / 1e6:+.3f}'
 
 
 def _stages(one: OneStep) -> Iterator[str]:
@@ -218,28 +213,26 @@ def _values(
             f'    image {image.width}x{image.height} {image.encoding} of {image.topic}, stamp '
             f'{image.stamp / NANOSECONDS:.9f}, sha256 {image.sha256.hex()[:16]}...'
         )
-        return
-    if found.document:
+    elif found.document:
         yield from _wrapped(found.document, indent=4)
-        return
-    old = earlier.values if earlier is not None else ()
-    named = labels.of_values(found.name, len(found.values))
-    if len(found.values) > (_NAMED if labels.named(found.name) else _LINES):
-        unit = next((label.unit for label in named), '')
-        if old:
-            yield from _many('before', old, unit)
-        yield from _many('after' if old else 'values', found.values, unit)
-        return
-    rows: list[Row] = []
-    for i, (label, value) in enumerate(zip(named, found.values, strict=True)):
-        came = f'{_number(old[i])} ->' if i < len(old) else ''
-        rows.append((label.name, came, _number(value), label.unit))
-    yield from table(rows, right=(1, 2), indent=4)
-
-
-def _many(name: str, values: Vector, unit: str) -> Iterator[str]:
-    text = ' '.join(f'{value:.4g}' for value in values)
-    yield from _wrapped(f'{name}{f" ({unit})" if unit else ""}: {text}', indent=4)
+    else:
+        old = earlier.values if earlier is not None else ()
+        named = labels.of_values(found.name, len(found.values))
+        if len(found.values) > (_NAMED if labels.named(found.name) else _LINES):
+            for name, values in (('before', old), ('after', found.values)):
+                text = ' '.join(f'{value:.4g}' for value in values)
+                yield from _wrapped(f'{name} ({named[0].unit or "1"}): {text}', indent=4)
+            return
+        rows = [
+            (
+                label.name,
+                f'{_number(old[i])} ->' if i < len(old) else '',
+                _number(value),
+                label.unit,
+            )
+            for i, (label, value) in enumerate(zip(named, found.values, strict=True))
+        ]
+        yield from table(rows, right=(1, 2), indent=4)
 
 
 # What was asked, allowed, sent and done ----------------------------------------------------------
@@ -247,35 +240,23 @@ def _many(name: str, values: Vector, unit: str) -> Iterator[str]:
 
 def _action(now: Transition, labels: Labels) -> Iterator[str]:
     yield from _title('Action')
-    stages = ('requested', 'admitted', 'commanded', 'measured')
-    values: dict[str, Vector] = {name: getattr(now, f'{name}_action') for name in stages}
+    values: dict[str, Vector] = {name: getattr(now, f'{name}_action') for name in ACTIONS}
     if now.payload:
         yield from _wrapped(f'requested: {now.payload}')
     elif not any(values.values()):
         yield '  none'
-    if not any(values.values()):
-        return
-    if labels.direct:
-        yield from _actions(values, [labels.of_command(i) for i in range(_longest(values))])
-    else:
-        asked = {name: values[name] for name in stages[:2]}
-        sent = {name: values[name] for name in stages[2:]}
-        yield from _actions(asked, [labels.of_action(i) for i in range(_longest(asked))])
-        yield from _actions(sent, [labels.of_command(i) for i in range(_longest(sent))])
+    # An action that is no command has dimensions of its own.
+    parts = [ACTIONS] if labels.direct else [ACTIONS[:2], ACTIONS[2:]]
+    for part in parts:
+        name_of = labels.of_action if part == ACTIONS[:2] else labels.of_command
+        rows: list[Row] = [('', *part, '')]
+        for i in range(max(len(values[name]) for name in part)):
+            cells = (_number(values[n][i]) if i < len(values[n]) else '-' for n in part)
+            rows.append((name_of(i).chart, *cells, name_of(i).unit))
+        if len(rows) > 1:
+            yield from table(rows, right=range(1, len(part) + 1), indent=2)
     if now.measured_at is not None:
         yield f'  measured at {now.measured_at.nanoseconds / NANOSECONDS:.9f} s'
-
-
-def _longest(values: dict[str, Vector]) -> int:
-    return max(map(len, values.values()), default=0)
-
-
-def _actions(values: dict[str, Vector], labels: Sequence[Label]) -> Iterator[str]:
-    rows: list[Row] = [('', *values, '')]
-    for i, label in enumerate(labels):
-        cells = (_number(v[i]) if i < len(v) else '-' for v in values.values())
-        rows.append((label.chart, *cells, label.unit))
-    yield from table(rows, right=tuple(range(1, len(values) + 1)), indent=2)
 
 
 def _decisions(now: Transition, contract: Contract | None) -> Iterator[str]:
@@ -298,56 +279,40 @@ def _decision(
     )
     for text in sentences(decision, contract):
         yield from _wrapped(f'- {text}', indent=4)
-    rows: list[Row] = []
-    for name, vector in (
-        ('wanted command', decision.requested_command),
-        ('published', decision.command),
-        ('previous command', decision.previous_command),
-        ('previous rate', decision.previous_rate),
-        ('previous acceleration', decision.previous_acceleration),
-    ):
-        if vector or name == 'published':
-            rows.append((name, ', '.join(map(_number, vector)) or 'nothing'))
-    for name, seconds in (
-        ('time step', decision.time_step),
-        ('since the request', decision.since_request),
-        ('since the environment', decision.since_environment),
-        ('since the tick', decision.since_tick),
-        ('clock error', decision.clock_error),
-    ):
-        if seconds is not None:
-            rows.append((name, f'{1000 * seconds:.4g} ms'))
-    flags = [
-        word
-        for word, there in (
-            ('armed', decision.armed),
-            ('seeded again', decision.seeded),
-            ('EMERGENCY STOP', decision.emergency_stop),
-            (f'{decision.foreign_publishers} OTHER PUBLISHERS', decision.foreign_publishers),
+    rows: list[Row] = [
+        (name, ', '.join(map(_number, vector)) or 'nothing')
+        for name, vector in (
+            ('wanted command', decision.requested_command),
+            ('published', decision.command),
+            ('previous command', decision.previous_command),
+            ('previous rate', decision.previous_rate),
+            ('previous acceleration', decision.previous_acceleration),
         )
-        if there
+        if vector or name == 'published'
     ]
+    for name in _SINCE:
+        seconds = getattr(decision, name)
+        if seconds is not None:
+            rows.append((name.replace('_', ' '), f'{1000 * seconds:.4g} ms'))
+    flags = [name for name in ('armed', 'seeded', 'emergency_stop') if getattr(decision, name)]
+    if decision.foreign_publishers:
+        flags.append(f'{decision.foreign_publishers} OTHER PUBLISHERS')
     if flags:
-        rows.append(('state', ', '.join(flags)))
-    rows += [
-        (measurement.name, _measured(measurement, contract))
-        for measurement in decision.measurements
-    ]
+        rows.append(('state', ', '.join(flags).replace('_', ' ')))
+    rows += [(one.name, _measured(one, contract)) for one in decision.measurements]
     yield from table(rows, indent=4)
 
 
 def _measured(measurement: Measurement, contract: Contract | None) -> str:
-    if measurement.age is None and not measurement.values:
+    values = measurement.values
+    if measurement.age is None and not values:
         return f'nothing received on {measurement.topic}'
-    values = [f'{value:.4g}' for value in measurement.values]
-    shown = ', '.join(values[:_LINES])
     wrong = unusable(measurement, contract)
+    shown = ', '.join(f'{value:.4g}' for value in values)
     if wrong:
         shown = f'NOT USABLE: {wrong}'
-        shown += f', of {len(values)}' if len(values) > 1 else ''
     elif len(values) > _LINES:
-        least, most = min(measurement.values), max(measurement.values)
-        shown = f'{len(values)} values from {least:.4g} to {most:.4g}'
+        shown = f'{len(values)} values from {min(values):.4g} to {max(values):.4g}'
     age = '' if measurement.age is None else f', had {1000 * measurement.age:.3g} ms ago'
     return f'{shown} ({measurement.topic}{age})'
 
@@ -377,30 +342,22 @@ def _outcome(one: OneStep) -> Iterator[str]:
 def _reset(reset: ResetRecord, *, imported: bool) -> Iterator[str]:
     yield from _title('Reset')
     duration = '' if reset.duration is None else f', {reset.duration:.3g} s'
-    # A procedure that was broken off has no confirmation.
-    done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
-    if not reset.within_tolerance:
-        done += ', NOT within tolerance'
-    given = 'given' if reset.seed_given else 'drawn'
     if imported:
         yield '  seed, options and tolerance are not known: the bag has no reset'
     else:
-        yield f'  seed {reset.seed} ({given}), {done}{duration}'
-    if reset.options and not imported:
-        yield from _wrapped(f'options: {reset.options}')
-    for name, values in (
-        ('sampled', reset.sampled),
-        ('achieved', reset.achieved),
-        ('tolerance', reset.tolerance),
-    ):
-        for one in values:
-            yield from _wrapped(f'{name} {_named(one)}')
-
-
-def _named(one: NamedValues) -> str:
-    units = dict.fromkeys(unit for unit in one.unit if unit)
-    values = ', '.join(map(_number, one.values))
-    return f'{one.name}: {values} {", ".join(units)}'.rstrip()
+        given = 'given' if reset.seed_given else 'drawn'
+        # A procedure that was broken off has no confirmation.
+        done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
+        off = '' if reset.within_tolerance else ', NOT within tolerance'
+        yield f'  seed {reset.seed} ({given}), {done}{off}{duration}'
+        if reset.options:
+            yield from _wrapped(f'options: {reset.options}')
+    for name in ('sampled', 'achieved', 'tolerance'):
+        one: NamedValues
+        for one in getattr(reset, name):
+            units = ', '.join(dict.fromkeys(filter(None, one.unit)))
+            values = ', '.join(map(_number, one.values))
+            yield from _wrapped(f'{name} {one.name}: {values} {units}'.rstrip())
 
 
 def _events(one: OneStep) -> Iterator[str]:

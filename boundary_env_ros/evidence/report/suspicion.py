@@ -9,7 +9,7 @@ the same one after the other are one moment.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 import math
 
 from boundary_env_ros.core.contract.model import Contract
@@ -26,7 +26,7 @@ KEPT = 8
 REPEATED = 0.6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Moment:
     """
     Some steps that show the same anomaly one after the other.
@@ -37,8 +37,6 @@ class Moment:
         Which.
     step
         The one to look at.
-    score
-        How suspicious it is: the weight, and a little for how long it lasted.
     anomaly
         Anomaly of that step.
     also
@@ -53,19 +51,19 @@ class Moment:
     first_step: int
     last_step: int
     step: int
-    score: float
     anomaly: Anomaly
     also: tuple[Anomaly, ...] = ()
     alike: int = 1
 
+    @property
+    def score(self) -> float:
+        """Return how suspicious it is: the weight, and a little for how long it lasted."""
+        return self.anomaly.weight + 5.0 * math.log10(self.last_step - self.first_step + 1)
 
-@dataclass(slots=True)
-class _Growing:
-    first: int
-    last: int
-    step: int
-    anomaly: Anomaly
-    also: tuple[Anomaly, ...]
+    def is_near(self, other: Moment) -> bool:
+        """Return whether both are of one episode, around one step."""
+        same = (self.agent, self.episode_id) == (other.agent, other.episode_id)
+        return same and abs(self.step - other.step) <= GAP
 
 
 @dataclass(slots=True)
@@ -74,7 +72,7 @@ class _Place:
 
     episode_id: str
     step: int
-    growing: dict[str, _Growing] = field(default_factory=dict)
+    growing: dict[str, Moment] = field(default_factory=dict)
 
 
 class Suspects:
@@ -110,29 +108,28 @@ class Suspects:
             missing = step - place.step - 1
             anomalies = (
                 *anomalies,
-                Anomaly(kind='gap', why=f'{missing} steps before this one are missing'),
+                Anomaly('gap', f'{missing} steps before this one are missing'),
             )
         place.step = step
         for kind, grown in tuple(place.growing.items()):
-            if step - grown.last > GAP:
-                del place.growing[kind]
-                self._keep(agent, place.episode_id, grown)
+            if step - grown.last_step > GAP:
+                self._keep(place.growing.pop(kind))
         for anomaly in anomalies:
             also = tuple(other for other in anomalies if other is not anomaly)
             known = place.growing.get(anomaly.kind)
             if known is None:
-                place.growing[anomaly.kind] = _Growing(step, step, step, anomaly, also)
+                place.growing[anomaly.kind] = _moment(agent, place.episode_id, step, anomaly, also)
                 continue
             # A record may go back.
-            known.first, known.last = min(known.first, step), max(known.last, step)
+            known.first_step = min(known.first_step, step)
+            known.last_step = max(known.last_step, step)
             if anomaly.weight > known.anomaly.weight:
                 known.step, known.anomaly, known.also = step, anomaly, also
         return max((anomaly.weight for anomaly in anomalies), default=0.0)
 
     def disagreement(self, agent: str, episode_id: str, step: int, why: str) -> None:
         """Take an episode of which people say otherwise than the environment."""
-        anomaly = Anomaly(kind='judged_otherwise', why=why)
-        self._keep(agent, episode_id, _Growing(step, step, step, anomaly, ()))
+        self._keep(_moment(agent, episode_id, step, Anomaly('judged_otherwise', why)))
 
     def foremost(self, count: int) -> tuple[Moment, ...]:
         """
@@ -151,32 +148,22 @@ class Suspects:
             best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.anomaly.kind, 0))
             left.remove(best)
             kind = best.anomaly.kind
-            near = next((i for i, m in enumerate(chosen) if _near(m, best)), None)
-            if near is not None:
-                chosen[near] = _joined(chosen[near], best)
-                continue
-            shown[kind] = shown.get(kind, 0) + 1
-            chosen.append(replace(best, alike=self._count[kind]))
+            near = next((moment for moment in chosen if moment.is_near(best)), None)
+            if near is None:
+                shown[kind] = shown.get(kind, 0) + 1
+                best.alike = self._count[kind]
+                chosen.append(best)
+            elif kind not in {near.anomaly.kind, *(anomaly.kind for anomaly in near.also)}:
+                near.also = (*near.also, best.anomaly)
         return tuple(sorted(chosen, key=lambda moment: -moment.score))
 
     def _close(self, agent: str) -> None:
         place = self._places.pop(agent, None)
-        if place is not None:
-            for grown in place.growing.values():
-                self._keep(agent, place.episode_id, grown)
+        for grown in place.growing.values() if place is not None else ():
+            self._keep(grown)
 
-    def _keep(self, agent: str, episode_id: str, grown: _Growing) -> None:
-        kind = grown.anomaly.kind
-        moment = Moment(
-            agent=agent,
-            episode_id=episode_id,
-            first_step=grown.first,
-            last_step=grown.last,
-            step=grown.step,
-            score=grown.anomaly.weight + 5.0 * math.log10(grown.last - grown.first + 1),
-            anomaly=grown.anomaly,
-            also=grown.also,
-        )
+    def _keep(self, moment: Moment) -> None:
+        kind = moment.anomaly.kind
         self._count[kind] = self._count.get(kind, 0) + 1
         kept = self._kept.setdefault(kind, [])
         kept.append(moment)
@@ -185,14 +172,15 @@ class Suspects:
         del kept[KEPT:]
 
 
-def _near(one: Moment, other: Moment) -> bool:
-    same = (one.agent, one.episode_id) == (other.agent, other.episode_id)
-    return same and abs(one.step - other.step) <= GAP
-
-
-def _joined(one: Moment, other: Moment) -> Moment:
-    """Return a moment with what another one around the same step says besides."""
-    known = {one.anomaly.kind, *(anomaly.kind for anomaly in one.also)}
-    if other.anomaly.kind in known:
-        return one
-    return replace(one, also=(*one.also, other.anomaly))
+def _moment(
+    agent: str, episode_id: str, step: int, anomaly: Anomaly, also: tuple[Anomaly, ...] = ()
+) -> Moment:
+    return Moment(
+        agent=agent,
+        episode_id=episode_id,
+        first_step=step,
+        last_step=step,
+        step=step,
+        anomaly=anomaly,
+        also=also,
+    )

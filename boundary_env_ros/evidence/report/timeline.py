@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 import math
+from typing import NamedTuple
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.events import EventKind
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
@@ -18,12 +18,12 @@ from boundary_env_ros.core.environment.observation import (
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.explain import sentence
 from boundary_env_ros.core.imported import imported_from
-from boundary_env_ros.core.latency import LatencyStage, STAGES
+from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import Kind, PrivilegedObservation, ResetRecord, Transition
+from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Step
 from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
-from boundary_env_ros.evidence.report.labels import Label, Labels
+from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.places import Places, Point, point_in
 
 #: Values of one unit that are drawn as lines; of more a map is drawn, a row for each.
@@ -75,14 +75,6 @@ class _Span:
 
 
 @dataclass(slots=True)
-class _Event:
-    step: int
-    time: float
-    kind: str
-    text: str
-
-
-@dataclass(slots=True)
 class _Chart:
     """Lines that share an axis."""
 
@@ -91,15 +83,16 @@ class _Chart:
     unit: str
     limit: float | None = None
     lines: dict[str, Band] = field(default_factory=dict)
+    #: Of a map, instead of lines.
+    rows: list[Band] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A camera image that a step saw: which, and of which field, step and column."""
+class Picture(NamedTuple):
+    """A camera image that a step saw: of which field and step, when that was, and which."""
 
     field: str
     step: int
-    column: int
+    log_time: int
     reference: ImageReference
 
 
@@ -138,13 +131,12 @@ class Timeline:
         self._verdicts = ['.'] * count
         self._overruns = [0] * count
         self._charts: dict[tuple[str, str], _Chart] = {}
-        self._maps: dict[str, tuple[str, list[Band]]] = {}
         self._status: dict[str, list[str]] = {}
         self._spans: list[_Span] = []
         self._growing: dict[tuple[Reason, Verdict], _Span] = {}
-        self._events: list[_Event] = []
+        self._events: list[Json] = []
         self._more_events = 0
-        self._path: list[list[Point | None]] = [[None] * count, [None] * count]
+        self._path: dict[str, list[Json]] = {'observed': [None] * count, 'truth': [None] * count}
         self._goal: Point | None = None
         self._pictures: dict[tuple[str, int], Picture] = {}
 
@@ -165,13 +157,16 @@ class Timeline:
             self._verdicts[column], _VERDICTS[verdict] if verdict else '.', _STRICTNESS
         )
         self._overruns[column] += now.overrun
-        self._observation(now, column)
+        self._observation(now, column, taken.log_time)
         for decision in now.decisions:
             self._rules(decision, step)
         if now.kind is Kind.STEP:
             self._actions(now, column)
             for name in STAGES:
-                self._stage(column, name, taken.stage(name, self._labels.budget))
+                stage = taken.stage(name, self._labels.budget)
+                if stage.duration is not None:
+                    duration, budget = _ms(stage.duration), _ms(stage.budget)
+                    self._line('latency', name, '', 'ms', column, duration, budget)
             if now.tick_error is not None:
                 self._line('latency', 'tick late', '', 'ms', column, 1000 * now.tick_error)
             self._return += now.reward
@@ -182,8 +177,10 @@ class Timeline:
                     self._line('reward', 'terms', term.name, '', column, term.value)
         if now.reset is not None:
             self.event(step, 'reset', _reset(now.reset, imported=bool(imported_from(now))))
+        for found in taken.truth.fields if taken.truth else ():
+            self._values('privileged', found, column)
         if taken.truth is not None:
-            self._truth(taken.truth, column)
+            self._place('truth', point_in(taken.truth.fields, self._places.truth), column)
         for event in taken.events:
             if event.kind is EventKind.OPERATOR:
                 self.event(event.id.step, 'operator', event.reason)
@@ -192,12 +189,9 @@ class Timeline:
                 why = f': {self._message}' if self._message else ''
                 self.event(event.id.step, kind, event.reason + why)
 
-    def _truth(self, record: PrivilegedObservation, column: int) -> None:
-        for found in record.fields:
-            self._values('privileged', found, column)
-        self._path[1][column] = (
-            point_in(record.fields, self._places.truth) or self._path[1][column]
-        )
+    def _place(self, path: str, point: Point | None, column: int) -> None:
+        if point is not None:
+            self._path[path][column] = [rounded(value) for value in point]
 
     def event(self, step: int, kind: str, text: str) -> None:
         """Take something that happened in a step that was closed already, or is the next."""
@@ -210,7 +204,7 @@ class Timeline:
             if last is not None and time is not None
         ]
         at = next((time for last, time in known if last >= step), known[-1][1] if known else 0.0)
-        self._events.append(_Event(step, float(at), kind, text))
+        self._events.append({'step': step, 'time': float(at), 'kind': kind, 'text': text})
 
     @property
     def pictures(self) -> Iterable[Picture]:
@@ -225,11 +219,11 @@ class Timeline:
             self._zero = nanoseconds
         return (nanoseconds - self._zero) / NANOSECONDS
 
-    def _observation(self, now: Transition, column: int) -> None:
+    def _observation(self, now: Transition, column: int, log_time: int) -> None:
         for found in now.after:
             if found.image is not None:
                 self._pictures[found.name, column] = Picture(
-                    found.name, now.id.step, column, found.image
+                    found.name, now.id.step, log_time, found.image
                 )
             self._values('observation', found, column)
             statuses = self._status.setdefault(found.name, ['.'] * self._columns.count)
@@ -242,9 +236,7 @@ class Timeline:
                 self._line('confidence', found.name, '', '', column, found.confidence)
         for found in now.state:
             self._values('state', found, column)
-        place = point_in(now.after, self._places.position)
-        if place is not None:
-            self._path[0][column] = place
+        self._place('observed', point_in(now.after, self._places.position), column)
         self._goal = self._goal or point_in(now.after, self._places.goal)
 
     def _values(self, group: str, found: ObservationField, column: int) -> None:
@@ -266,36 +258,27 @@ class Timeline:
                     self._line(group, chart, name, unit, column, min(values))
                     self._line(group, chart, name, unit, column, max(values))
 
-    def _map(self, group: str, chart: str, unit: str, values: list[float]) -> None:
-        key = f'{group} {chart}'
-        if key not in self._maps:
-            count = self._map_columns.count
-            self._maps[key] = (unit, [Band(count) for _ in values])
-            self._charts[group, chart] = _Chart(group, chart, unit)
-        column = self._map_columns.of(max(self._index, 0))
-        for band, value in zip(self._maps[key][1], values, strict=False):
+    def _map(self, group: str, name: str, unit: str, values: list[float]) -> None:
+        chart = self._charts.get((group, name))
+        if chart is None:
+            chart = self._charts[group, name] = _Chart(group, name, unit)
+            chart.rows = [Band(self._map_columns.count) for _ in values]
+        column = self._map_columns.of(self._index)
+        for band, value in zip(chart.rows, values, strict=False):
             band.add(column, value)
 
     def _actions(self, now: Transition, column: int) -> None:
-        for name in _ACTIONS:
-            values: Vector = getattr(now, f'{name}_action')
-            is_command = self._labels.direct or name in ('commanded', 'measured')
-            for index, value in enumerate(values):
-                label: Label = (
-                    self._labels.of_command(index) if is_command else self._labels.of_action(index)
-                )
-                self._line('action', label.chart, name, label.unit, column, value)
+        shown = {name: getattr(now, f'{name}_action') for name in _ACTIONS}
         if not now.commanded_action:
             # The gate itself, or a person, may have sent something all the same.
-            sent = next((d.command for d in reversed(now.decisions) if d.published), ())
-            for index, value in enumerate(sent):
-                label = self._labels.of_command(index)
-                self._line('action', label.chart, OTHERWISE, label.unit, column, value)
-
-    def _stage(self, column: int, name: str, stage: LatencyStage) -> None:
-        if stage.duration is not None:
-            milliseconds = 1000 * stage.duration
-            self._line('latency', name, '', 'ms', column, milliseconds, _ms(stage.budget))
+            sent = (d.command for d in reversed(now.decisions) if d.published)
+            shown[OTHERWISE] = next(sent, ())
+        for name, values in shown.items():
+            is_action = name in _ACTIONS[:2] and not self._labels.direct
+            label_of = self._labels.of_action if is_action else self._labels.of_command
+            for index, value in enumerate(values):
+                label = label_of(index)
+                self._line('action', label.chart, name, label.unit, column, value)
 
     def _line(
         self,
@@ -304,16 +287,15 @@ class Timeline:
         name: str,
         unit: str,
         column: int,
-        value: float,
+        value: float | None,
         limit: float | None = None,
     ) -> None:
         found = self._charts.get((group, chart))
         if found is None:
             found = self._charts[group, chart] = _Chart(group, chart, unit, limit)
-        band = found.lines.get(name)
-        if band is None:
-            band = found.lines[name] = Band(self._columns.count)
-        band.add(column, value)
+        if name not in found.lines:
+            found.lines[name] = Band(self._columns.count)
+        found.lines[name].add(column, value)
 
     def _rules(self, decision: GateDecision, step: int) -> None:
         names = [label.chart for label in self._labels.command]
@@ -368,10 +350,7 @@ class Timeline:
                 }
                 for span in self._spans
             ],
-            'events': [
-                {'step': e.step, 'time': e.time, 'kind': e.kind, 'text': e.text}
-                for e in self._events
-            ],
+            'events': self._events,
             'events_left_out': self._more_events,
             'path': self._plan(count),
         }
@@ -380,10 +359,9 @@ class Timeline:
         told: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
         if chart.limit is not None:
             told['limit'] = rounded(chart.limit)
-        key = f'{chart.group} {chart.name}'
-        if key in self._maps:
+        if chart.rows:
             told['steps_per_column'] = self._map_columns.width
-            told['rows'] = [band.to_json() for band in self._maps[key][1]]
+            told['rows'] = [band.to_json() for band in chart.rows]
         else:
             told['lines'] = [
                 {'name': name, **band.to_json()}
@@ -393,19 +371,18 @@ class Timeline:
         return told
 
     def _plan(self, count: int) -> dict[str, Json] | None:
-        observed, truth = (self._told_path(path[:count]) for path in self._path)
-        if not any(point is not None for point in (*observed, *truth)):
+        observed, truth = (
+            path[:count] if any(path[:count]) else [] for path in self._path.values()
+        )
+        if not observed and not truth:
             return None
         return {
             'unit': self._places.unit,
             'frame': self._places.frame,
             'observed': observed,
-            'truth': truth if any(point is not None for point in truth) else [],
+            'truth': truth,
             'goal': None if self._goal is None else [rounded(value) for value in self._goal],
         }
-
-    def _told_path(self, path: list[Point | None]) -> list[Json]:
-        return [None if p is None else [rounded(p[0]), rounded(p[1])] for p in path]
 
 
 def _reset(reset: ResetRecord, *, imported: bool) -> str:

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
     EpisodeLabel,
@@ -25,6 +26,7 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
 from boundary_env_ros.evidence.response import Fit, Motion
+from boundary_env_ros.evidence.run_files import labels_in_index, Run
 from boundary_env_ros.evidence.summary.figures import (
     Delay,
     Difference,
@@ -57,10 +59,26 @@ NO_ENDING, NOT_JUDGED = 'no ending in the record', 'the task could not judge it'
 NONE = 'NONE'
 
 
-def summarise(
-    records: Iterable[object],
-    contract: Contract | None = None,
-) -> Summary:
+def summarise_path(path: Path) -> Summary:
+    """
+    Sum up a record; what cannot be read is passed over, since it is the audit that names it.
+
+    Parameters
+    ----------
+    path
+        A run folder, a bag, an MCAP or JSON lines file.
+
+    Raises
+    ------
+    RecordError
+        If there are no records at the path at all.
+
+    """
+    run = Run(path)
+    return summarise(chain(run.entries(), labels_in_index(path)), run.terms().contract)
+
+
+def summarise(records: Iterable[object], contract: Contract | None = None) -> Summary:
     """
     Summarise a record, in memory that does not grow with it.
 
@@ -200,7 +218,7 @@ class Summariser:
         client.truncated += episode.truncated
         success = None
         if episode.judged:
-            success = episode.ending == SUCCESS and not episode.truncated
+            success = episode.is_success
             client.success.add(success)
             if not episode.truncated:
                 client.success_of_terminated.add(success)

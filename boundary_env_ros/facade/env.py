@@ -8,37 +8,20 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 import gymnasium
-import numpy.typing as npt
+from gymnasium.vector import VectorEnv
 
-from boundary_env_ros import errors
-from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.service_requests import options_text
-from boundary_env_ros.errors import BoundaryError, LinkError
-from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
-from boundary_env_ros.facade.first_step import FirstStep
+from boundary_env_ros.errors import LinkError
+from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation
+from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.plugin_methods import PluginMethods, WORLD
+from boundary_env_ros.facade.plugin_methods import WORLD
 from boundary_env_ros.facade.rendering import as_text, picture_of, source_of
-from boundary_env_ros.facade.spaces import (
-    action_request_of,
-    action_space,
-    observation_space,
-    observation_values,
-)
+from boundary_env_ros.facade.spaces import action_request_of, action_space, observation_space
 from boundary_env_ros.facade.steps import StepResult
-from boundary_env_ros.facade.world import agent_of, load_for, make_world, seed_for, World
-from boundary_env_ros.facade.wrapper_chain import (
-    chain_of,
-    check_no_time_limit,
-    check_same_wrappers,
-    wrappers_around,
-)
-
-Array = npt.NDArray[Any]
-Observations = dict[str, Array]
+from boundary_env_ros.facade.world import agent_of
 
 
-class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
+class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
     """
     A robot behind a contract, stepped like any Gymnasium environment.
 
@@ -89,6 +72,7 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         'render_modes': ['rgb_array', 'ansi'],
         'render_fps': 10,
     }
+    wrapped_by = (gymnasium.Env, VectorEnv)
 
     def __init__(
         self,
@@ -102,57 +86,36 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         first_step: str | Path | None = None,
         **world_arguments: Any,
     ) -> None:
-        modes = self.metadata['render_modes']
-        if render_mode is not None and render_mode not in modes:
-            raise BoundaryError(
-                f'Unknown render_mode (expected None, {", ".join(modes)}, got {render_mode!r}).'
-            )
-        self._loaded = load_for(contract, pacing=pacing, world=world)
-        # That of the class is what there is before an instance; a period is the contract's.
-        self.metadata = {**self.metadata, 'render_fps': _rate(self.contract.period)}
-        self._world_name, self._world_arguments = world, world_arguments
-        self._keep = FirstStep(self._loaded, first_step, world)
-        self._full_info = full_info
-        self._world: World | None = None
+        super().__init__(
+            contract,
+            world=world,
+            pacing=pacing,
+            render_mode=render_mode,
+            full_info=full_info,
+            first_step=first_step,
+            **world_arguments,
+        )
         self._agent = ''
-        self._closed = False
-        self._running = False
         self._ended = False
-        self._broken = ''
-        self._last: StepResult | None = None
-        self._images: dict[str, Array] = {}
-        self._wrappers: tuple[object, ...] | None = ()
-        self.render_mode = render_mode
-        self._by_world = render_source == WORLD
-        self._source = ''
-        if not self._by_world and (render_source or render_mode == 'rgb_array'):
-            self._source = source_of(self.contract, render_source or '')
+        self._source = render_source or ''
+        if self._source != WORLD and (render_source or render_mode == 'rgb_array'):
+            self._source = source_of(self.contract, self._source)
         self.observation_space = observation_space(self.contract)
         self.action_space = action_space(self.contract)
 
     @property
-    def contract(self) -> Contract:
-        """The contract that this environment keeps."""
-        return self._loaded.contract
-
-    @property
-    def digest(self) -> str:
-        """The identity of that contract."""
-        return self._loaded.digest
-
-    @property
     def episode_id(self) -> str:
         """UUID of the last episode, as in its record; empty before the first."""
-        return '' if self._last is None else self._last.transition.id.episode_id
+        return '' if self.last is None else self.last.transition.id.episode_id
 
     @property
     def last(self) -> StepResult | None:
         """The last result, with the whole transition; None before the first reset."""
-        return self._last
+        return self._results.get(self._agent)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observations, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """
         Begin an episode: the world is reset, the gate armed for this client alone.
 
@@ -178,31 +141,17 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
 
         """
         self._check_open()
-        self._wrappers = wrappers_around(self)
-        check_no_time_limit(self._wrappers or (), self.contract)
         super().reset(seed=seed)
-        if self._world is None:
+        if not self._agent:
             wanted = str(self._world_arguments.get('agent', ''))
             self._agent = agent_of(self.contract.agents, wanted)
-            self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
-            self._listen()
-        self._running, self._ended, self._broken = False, False, ''
-        self._images.clear()
-        options = options or {}
-        options_text(options)  # refused by every world alike
-        begun = self._world.reset(
-            seed=seed_for(self._world, seed, lambda: int(self.np_random.integers(2**63))),
-            options=options,
-            wrappers=chain_of(self, self._wrappers),
-        )
+        self._ended = False
+        begun = self._begin(seed, options, lambda: int(self.np_random.integers(2**63)))
         result = begun[self._agent]
-        self._running = True
-        observation = self._observed(result)
+        observation = self._observed(self._agent, result)
         return observation, step_info(self.contract, result, full=self._full_info)
 
-    def step(
-        self, action: Array
-    ) -> tuple[Observations, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: Array) -> tuple[Observation, SupportsFloat, bool, bool, dict[str, Any]]:
         """
         Ask the robot for one action, and return what came of it.
 
@@ -232,23 +181,9 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
         self._check_open()
         if self._ended:
             raise EpisodeEnded('The episode has ended. Call reset() first.')
-        if not self._running or self._world is None:
-            why = (
-                f'the last step was broken off ({self._broken})'
-                if self._broken
-                else 'none was begun'
-            )
-            raise ResetNeeded(f'No episode is running: {why}. Call reset() first.')
-        check_same_wrappers(self, self._wrappers, wrappers_around(self))
+        world = self._running()
         values = action_request_of(self.contract, action)
-        try:
-            results = self._world.step({self._agent: values})[self._agent]
-        except errors.InvalidAction as error:
-            raise InvalidAction(str(error)) from error
-        except BaseException as error:
-            # How far it went is unknown: Ctrl-C in a notebook, a process that was lost.
-            self._running, self._broken = False, type(error).__name__
-            raise
+        results = self._send(world, {self._agent: values})[self._agent]
         transition = results[-1].transition
         self._ended = transition.terminated or transition.truncated
         if transition.terminated and transition.truncated:
@@ -257,7 +192,7 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
                 f'{transition.id.step} ({transition.ending}). The world {self._world_name!r} or '
                 'its environment is at fault.'
             )
-        observation = self._observed(*results)
+        observation = self._observed(self._agent, *results)
         reward, info = outcome_of(self.contract, results, full=self._full_info)
         return observation, reward, transition.terminated, transition.truncated, info
 
@@ -280,39 +215,12 @@ class BoundaryEnv(PluginMethods, gymnasium.Env[Any, Array]):
                 f'environment with one out of {", ".join(self.metadata["render_modes"])}.'
             )
             return None
-        if self._last is None:
+        if self.last is None:
             raise ResetNeeded('There is no observation to render. Call reset() first.')
-        if self._by_world:
+        if self._source == WORLD:
             return self.render_world(self.render_mode, self._agent)
         if self.render_mode == 'ansi':
-            return as_text(self.contract, self._last.transition)
-        return picture_of(self.contract, self._source, self._last.transition, self._images)
-
-    def close(self) -> None:
-        """
-        End a running episode as ``abandoned`` and let go of the world.
-
-        Other environments are not touched.
-        """
-        self._closed = True
-        self._running = False
-        world, self._world = self._world, None
-        if world is not None:
-            world.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise BoundaryError('The environment is closed. Create a new one.')
-
-    def _observed(self, *results: StepResult) -> Observations:
-        for result in results:
-            self._keep(result.transition)
-            self._last = result
-            self._images.update(result.images)
-        return observation_values(self.contract, results[-1].transition.after, self._images)
-
-
-def _rate(period: float) -> int | float:
-    """Return how many steps there are in a second."""
-    rate = round(1.0 / period, 6)
-    return int(rate) if rate.is_integer() else rate
+            return as_text(self.contract, self.last.transition)
+        return picture_of(
+            self.contract, self._source, self.last.transition, self._images[self._agent]
+        )

@@ -14,14 +14,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gymnasium import spaces
+import numpy as np
+
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.errors import MissingDependency
-from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction
+from boundary_env_ros.core.service_requests import seed_of
+from boundary_env_ros.core.sources.images import as_rgb
+from boundary_env_ros.errors import BoundaryError, LinkError, MissingDependency
+from boundary_env_ros.facade.contract_env import Array, ContractEnv
+from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.shared_env import Array, SharedEnv
+from boundary_env_ros.facade.spaces import action_space, action_vector, observation_space
 from boundary_env_ros.facade.steps import StepResult
-from boundary_env_ros.facade.world import due, load_for
+from boundary_env_ros.facade.world import due, load_for, World
 
 try:
     from pettingzoo import AECEnv, ParallelEnv
@@ -33,6 +39,131 @@ except ModuleNotFoundError as missing:
 
 Observations = dict[str, dict[str, Array]]
 Infos = dict[str, dict[str, Any]]
+
+
+class SharedEnv(ContractEnv):
+    """
+    Several robots in one world: what the environments of both kinds of turns have in common.
+
+    Parameters
+    ----------
+    contract, arguments
+        See :class:`BoundaryParallelEnv`.
+
+    Attributes
+    ----------
+    agents
+        The agents of the episode that goes on; empty before the first.
+    possible_agents
+        All agents, in the contract's order.
+
+    """
+
+    metadata = {'render_modes': ['rgb_array']}  # noqa: RUF012 - as PettingZoo declares it
+    wrapped_by = (AECEnv, ParallelEnv)
+    agents: list[str]
+    possible_agents: list[str]
+    #: Whether the agents act one after the other.
+    in_turn = False
+
+    def __init__(
+        self,
+        contract: str | Path = 'two_carts',
+        *,
+        world: str = 'ros',
+        pacing: str | None = None,
+        render_mode: str | None = None,
+        full_info: bool = False,
+        first_step: str | Path | None = None,
+        **world_arguments: Any,
+    ) -> None:
+        super().__init__(
+            contract,
+            world=world,
+            pacing=pacing,
+            render_mode=render_mode,
+            full_info=full_info,
+            first_step=first_step,
+            **world_arguments,
+        )
+        turns = self.contract.agent_order
+        if bool(turns) is not self.in_turn:
+            raise LinkError(
+                'The contract does not fit (expected '
+                f'{"" if self.in_turn else "no "}`agent_order`, got '
+                f'{", ".join(turns) or "none: its agents act at once"}). '
+                'Use env(), which takes both.'
+            )
+        agents = self.contract.agents
+        self._observation_spaces = {agent: observation_space(self.contract) for agent in agents}
+        self._action_spaces = {agent: action_space(self.contract) for agent in agents}
+        self._generator = np.random.default_rng()
+        self.metadata['name'] = self.contract.name
+        self.metadata['is_parallelizable'] = not turns
+        self.possible_agents = list(agents)
+        self.agents = []
+
+    @property
+    def last_results(self) -> Mapping[str, StepResult]:
+        """The last transition of each agent, whole, as it was delivered."""
+        return dict(self._results)
+
+    def observation_space(self, agent: str) -> spaces.Dict:
+        """Return the space of an agent's observation, the same object every time."""
+        return self._observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """Return the space of an agent's action, the same object every time."""
+        return self._action_spaces[agent]
+
+    def render(self) -> Array | None:
+        """
+        Return the last image of the first image field of every agent, side by side.
+
+        Shape (height, agents * width, 3), RGB, uint8; in the order of ``possible_agents``, those
+        whose episode has ended with their last one.
+        """
+        if self.render_mode is None:
+            return None
+        for spec in self.contract.observation:
+            if spec.is_image:
+                shown = [self._images.get(a, {}).get(spec.name) for a in self.possible_agents]
+                if any(image is None for image in shown):
+                    raise ResetNeeded('There is no observation to render. Call reset() first.')
+                return np.hstack([as_rgb(spec, image) for image in shown if image is not None])
+        raise BoundaryError('The contract has no image field to render.')
+
+    def close(self) -> None:
+        """
+        End the episodes that run as ``abandoned``, and let go of the world.
+
+        Other environments are not touched.
+        """
+        self.agents = []
+        super().close()
+
+    def _begin_all(
+        self, seed: int | None, options: dict[str, Any] | None
+    ) -> dict[str, StepResult]:
+        """Begin an episode of every agent, and return their resets."""
+        if seed is not None:
+            self._generator = np.random.default_rng(seed_of(seed))
+        self.agents = []
+        begun = self._begin(seed, options, lambda: int(self._generator.integers(2**63)))
+        self.agents = list(self.possible_agents)
+        return begun
+
+    def _stepped(self) -> World:
+        world = self._running()
+        if not self.agents:
+            raise EpisodeEnded('No episode is running: all have ended. Call reset() first.')
+        return world
+
+    def _vector(self, agent: str, action: Any) -> Vector:
+        try:
+            return action_vector(self.contract, action)
+        except InvalidAction as error:
+            raise InvalidAction(f'{agent}: {error}') from error
 
 
 class BoundaryParallelEnv(SharedEnv, ParallelEnv):
@@ -71,13 +202,6 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
 
     """
 
-    wrapped_by = (AECEnv, ParallelEnv)
-
-    @property
-    def last(self) -> Mapping[str, StepResult]:
-        """The last transition of each agent, whole, as it was delivered."""
-        return self.last_results
-
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, Infos]:
@@ -103,7 +227,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
             If the world could not be brought into the sampled state.
 
         """
-        begun = self._begin(seed, options)
+        begun = self._begin_all(seed, options)
         return (
             {agent: self._observed(agent, result) for agent, result in begun.items()},
             {
@@ -145,9 +269,7 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
             If a process that the step needs is lost; the message names it.
 
         """
-        world = self._running()
-        if not self.agents:
-            raise EpisodeEnded('No episode is running: all have ended. Call reset() first.')
+        world = self._stepped()
         closed = self._send(world, self._vectors(actions))
         observations: Observations = {}
         rewards: dict[str, float] = {}
@@ -227,7 +349,6 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
     """
 
     in_turn = True
-    wrapped_by = (AECEnv, ParallelEnv)
 
     def __init__(self, contract: str | Path, **arguments: Any) -> None:
         super().__init__(contract, **arguments)
@@ -251,7 +372,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
 
         ``agent_selection`` is then the first of the contract's ``agent_order``.
         """
-        begun = self._begin(seed, options)
+        begun = self._begin_all(seed, options)
         self._start(begun)
         self._seen = {agent: self._observed(agent, each) for agent, each in begun.items()}
 
@@ -280,9 +401,7 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
             If a process that the turn needs is lost; the message names it.
 
         """
-        world, agent = self._running(), self.agent_selection
-        if not self.agents:
-            raise EpisodeEnded('No episode is running: all have ended. Call reset() first.')
+        world, agent = self._stepped(), self.agent_selection
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return

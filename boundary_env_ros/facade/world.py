@@ -298,13 +298,3 @@ def make_world(name: str, loaded: LoadedContract, **arguments: Any) -> World:
         raise LinkError(f'The world {name!r} takes ({taken}): {error}.') from error
     world: World = make(loaded, **arguments)
     return world
-
-
-def seed_for(world: World, seed: int | None, draw: Callable[[], int]) -> int | None:
-    """
-    Return the seed that an episode is begun with: a drawn one where none is given.
-
-    A world with the attribute ``recorded`` has its episodes already, and no use for one that
-    nobody asked for.
-    """
-    return draw() if seed is None and not getattr(world, 'recorded', False) else seed

@@ -209,7 +209,7 @@ def test_each_has_the_info_of_its_own_gate(carts: BoundaryParallelEnv) -> None:
     *_, infos = carts.step(too_fast)
     assert infos['cart_a']['verdict'] == 'LIMITED'
     assert infos['cart_b']['verdict'] == 'ADMITTED'
-    assert carts.last['cart_b'].transition.id.agent == 'cart_b'
+    assert carts.last_results['cart_b'].transition.id.agent == 'cart_b'
 
 
 def test_the_record_of_both_passes_the_audit(tmp_path: Path) -> None:

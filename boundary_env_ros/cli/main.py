@@ -116,7 +116,8 @@ def _run(arguments: list[str]) -> int:
     except click.ClickException as error:
         place = getattr(error, 'ctx', None)
         name = place.command_path if place else 'boundary-env'
-        if place and not isinstance(error, click.exceptions.NoArgsIsHelpError):
+        # Its message is the help, from click 8.2 on.
+        if place and type(error).__name__ != 'NoArgsIsHelpError':
             print(place.get_usage(), file=sys.stderr)
         print(f'{name}: {error.format_message()}', file=sys.stderr)
         return UNUSABLE

@@ -117,9 +117,11 @@ def test_wrong_arguments_are_told_in_one_line_after_the_usage(
 
 
 def test_a_group_alone_shows_its_help(capsys: Output) -> None:
+    # An error only from click 8.2 on; Ubuntu 24.04 has 8.1.
+    code, place = (2, 1) if hasattr(click.exceptions, 'NoArgsIsHelpError') else (0, 0)
     for words in ([], ['contract']):
-        assert main(words) == 2
-        assert 'Commands:' in capsys.readouterr().err
+        assert main(words) == code
+        assert 'Commands:' in capsys.readouterr()[place]
 
 
 def test_an_unknown_option_is_said_with_its_command(capsys: Output) -> None:

@@ -24,6 +24,7 @@ class TestWarehouseCart(WholeContractTests, TaskTests):
 
 class TestGuardedCart(WholeContractTests, TaskTests):
     def contract(self) -> str:
+        pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
         return 'guarded_cart'
 
     def valid_options(self) -> Sequence[Mapping[str, object]]:

@@ -10,11 +10,17 @@ import math
 import re
 from typing import Any, get_args
 
-from boundary_env_ros.core.contract.key import Key, models_in, Part, parts_of, REQUIRED, spelt
+from boundary_env_ros.core.contract.key import (
+    Key,
+    meanings_of,
+    Part,
+    parts_of,
+    REQUIRED,
+    spelt,
+)
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.safety import OF_PLACE
 from boundary_env_ros.core.contract.sources import OF_VALUE, Trajectory
-from boundary_env_ros.storage.contract_words import meanings_of, words_of
 
 _HEAD = '| Key | Value | Meaning, and what follows from it |\n|---|---|---|\n'
 #: A table of keys, and the heading above it.
@@ -40,6 +46,26 @@ def with_tables(page: str) -> str:
         return f'{found[1]}{_HEAD}{lines}'
 
     return _TABLE.sub(made, page)
+
+
+def models_in(kind: Any) -> Iterator[type]:
+    """Yield the dataclasses that a type names, for example those of a union or of a tuple."""
+    if isinstance(kind, type) and hasattr(kind, '__dataclass_fields__'):
+        yield kind
+    for inner in get_args(kind):
+        yield from models_in(inner)
+
+
+def words_of(part: Part) -> tuple[str, ...]:
+    """Return the words that a key may have; none if it is not one of some words."""
+    key = part.key
+    assert key is not None
+    if key.choices or part.type is bool:
+        return key.choices or key.words
+    for kind in (part.type, *get_args(part.type)[:1]):
+        if isinstance(kind, type) and issubclass(kind, Enum):
+            return tuple(map(spelt, kind))
+    return ()
 
 
 def _rows(model: type, prefix: str, seen: set[Any]) -> Iterator[tuple[str, str]]:

@@ -4,10 +4,10 @@
 
 from pathlib import Path
 
+import contract_schema
 from contract_tables import with_tables
 
 from boundary_env_ros.cli.reference import page as commands
-from boundary_env_ros.storage import contract_schema
 
 ROOT = Path(__file__).parents[1]
 

@@ -18,6 +18,7 @@ from typing import Any
 from boundary_env_ros.core.contract.key import (
     DIMENSION,
     DIMENSIONS,
+    meanings_of,
     Part,
     parts_of,
     REQUIRED,
@@ -35,7 +36,6 @@ from boundary_env_ros.core.contract.safety import Obstacle, Safety
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.infer_contract.writing import Page
 from boundary_env_ros.evidence.plain import plain
-from boundary_env_ros.storage.contract_words import meanings_of
 
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 #: Of these also what is not declared is told: it is what holds for the whole.

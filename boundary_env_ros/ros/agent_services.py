@@ -18,9 +18,7 @@ from sensor_msgs.msg import Image
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.space_fields import (
     action_fields,
-    action_schema,
     fields_of,
-    observation_schema,
     reward_fields,
 )
 from boundary_env_ros.core.environment import endings
@@ -362,8 +360,6 @@ class AgentServices:
             observation=[to_msg(field) for field in fields_of(contract.observation)],
             action=[to_msg(field) for field in action_fields(contract)],
             privileged=[to_msg(field) for field in fields_of(contract.privileged)],
-            observation_schema=json.dumps(observation_schema(contract), allow_nan=False),
-            action_schema=json.dumps(action_schema(contract), allow_nan=False),
             reward=[to_msg(field) for field in self._rewards],
             static_model=json.dumps(self._static_model()),
             baseline=[to_msg(field) for field in baseline],

@@ -120,39 +120,32 @@ def action_space(
 
     """
     groups = contract.action
-    if contract.documents:
-        every = [(group.name, _group_space(group, dtype)) for group in groups]
-        sent = [(g.name, DocumentSpace(g.schema, optional=True)) for g in contract.documents]
-        return spaces.Dict(OrderedDict([*every, *sent]))
-    if all(group.kind in NUMBERS for group in groups):
-        return _box(groups, horizon or contract.horizon, dtype)
-    if not any(group.kind in NUMBERS for group in groups):
-        counts = [count for group in groups for count in _counts(group)]
-        if len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE:
-            return spaces.Discrete(counts[0])
-        return spaces.MultiDiscrete(counts)
-    return spaces.Dict(OrderedDict((group.name, _group_space(group, dtype)) for group in groups))
+    if not contract.documents:
+        if not any(group.options for group in groups):
+            return _box(groups, horizon or contract.horizon, dtype)
+        if all(group.options for group in groups):
+            return _choices(groups)
+    every = [
+        (group.name, _choices((group,)) if group.options else _box((group,), 1, dtype))
+        for group in groups
+    ]
+    sent = [(g.name, DocumentSpace(g.schema, optional=True)) for g in contract.documents]
+    return spaces.Dict(OrderedDict([*every, *sent]))
 
 
-def _group_space(group: ActionSpec, dtype: npt.DTypeLike) -> spaces.Space[Any]:
-    if group.kind in NUMBERS:
-        return _box((group,), 1, dtype)
-    counts = _counts(group)
-    if group.kind is ActionKind.DISCRETE:
+def _choices(groups: Sequence[ActionSpec]) -> spaces.Space[Any]:
+    counts = [len(options) for group in groups for options in group.options]
+    if len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE:
         return spaces.Discrete(counts[0])
     return spaces.MultiDiscrete(counts)
 
 
 def _box(groups: Sequence[ActionSpec], horizon: int, dtype: npt.DTypeLike) -> spaces.Box:
-    low: list[float] = []
-    high: list[float] = []
-    for group in groups:
-        delta = group.kind is ActionKind.DELTA
-        low += (-most for most in group.max_delta) if delta else group.low
-        high += group.max_delta if delta else group.high
-    shape = (len(low),) if horizon == 1 else (horizon, len(low))
+    low, high = zip(*(group.action_bounds for group in groups), strict=True)
+    size = sum(group.size for group in groups)
+    shape = (size,) if horizon == 1 else (horizon, size)
     kind: Any = np.dtype(dtype).type
-    least, most = _rounded_inwards(np.asarray(low), np.asarray(high), kind)
+    least, most = _rounded_inwards(np.concatenate(low), np.concatenate(high), kind)
     return spaces.Box(np.broadcast_to(least, shape), np.broadcast_to(most, shape), dtype=kind)
 
 
@@ -167,8 +160,3 @@ def _rounded_inwards(low: Array, high: Array, kind: Any) -> tuple[Array, Array]:
     most = np.where(most > high, np.nextafter(most, kind(-np.inf)), most)
     none_between = least > most
     return np.where(none_between, nearest, least), np.where(none_between, nearest, most)
-
-
-def _counts(group: ActionSpec) -> list[int]:
-    """Return how many choices there are in each dimension of a group's action."""
-    return [len(options) for options in group.options]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from contract_schema import schema
 from contract_tables import with_tables
 import jsonschema
 import pytest
@@ -25,7 +26,6 @@ from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract import safety
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.reader import Reader
-from boundary_env_ros.storage.contract_schema import schema
 from support.contract_corpus import data_of, REPOSITORY, SHIPPED
 
 

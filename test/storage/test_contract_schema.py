@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import contract_schema
 import jsonschema
 import pytest
 
@@ -18,7 +19,6 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.errors import ContractError
-from boundary_env_ros.storage import contract_schema
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.yaml_text import YamlText

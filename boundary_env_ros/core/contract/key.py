@@ -12,11 +12,13 @@ is a ``ClassVar``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, MISSING
 from enum import Enum
 from functools import cache
+import inspect
 import math
+import re
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints, Union
 
@@ -170,12 +172,16 @@ def spelt(member: Enum) -> str:
     return str(member.value) if isinstance(member.value, str) else member.name.lower()
 
 
-def models_in(kind: Any) -> Iterator[type]:
-    """Yield the dataclasses that a type names, for example those of a union or of a tuple."""
-    if isinstance(kind, type) and hasattr(kind, '__dataclass_fields__'):
-        yield kind
-    for inner in get_args(kind):
-        yield from models_in(inner)
+@cache
+def meanings_of(model: type) -> Mapping[str, str]:
+    """Return what the docstring of a value of a contract says about each of its attributes."""
+    found: dict[str, str] = {}
+    for one in reversed(inspect.getmro(model)):
+        _, _, listed = inspect.cleandoc(one.__doc__ or '').partition('Attributes\n----------\n')
+        for names, text in re.findall(r'^(\S.*)\n((?:[ ]{4}.*\n?)+)', listed, re.MULTILINE):
+            meaning = ' '.join(text.split()).replace('``', '`')
+            found.update(dict.fromkeys(names.split(', '), meaning))
+    return found
 
 
 def _without_none(kind: Any) -> Any:

@@ -584,6 +584,13 @@ class ActionSpec:
         return 1 if self.kind is ActionKind.DISCRETE else self.size
 
     @property
+    def action_bounds(self) -> tuple[Vector, Vector]:
+        """Return the bounds of an action of numbers: of the command, or of a difference to it."""
+        if self.kind is ActionKind.DELTA:
+            return tuple(-most for most in self.max_delta), self.max_delta
+        return self.low, self.high
+
+    @property
     def rate(self) -> Vector:
         """Return the limits on the first difference of the command, unit/s."""
         return self._limits(self.max_velocity, self.max_acceleration, self.max_effort_rate)

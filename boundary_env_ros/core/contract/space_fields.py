@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-The spaces of a contract without Gymnasium: as fields, and as JSON Schemas.
+The spaces of a contract without Gymnasium.
 
 They describe what the services carry: an observation by name, an action as the numbers of all
 groups one after the other.
@@ -13,16 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 import json
-from typing import Any
 
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import STRING, Vector
-
-Schema = Mapping[str, Any]
-
-_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 
 class SpaceKind(IntEnum):
@@ -57,10 +52,10 @@ class SpaceField:
 
     name: str
     kind: SpaceKind
-    dtype: str
-    shape: tuple[int, ...]
-    low: Vector
-    high: Vector
+    dtype: str = ''
+    shape: tuple[int, ...] = ()
+    low: Vector = ()
+    high: Vector = ()
     unit: tuple[str, ...] = ()
     frame_id: str = ''
     source: str = ''
@@ -88,14 +83,10 @@ def fields_of(specs: Sequence[FieldSpec]) -> tuple[SpaceField, ...]:
     )
 
 
-def _document(name: str, schema: Schema, source: str) -> SpaceField:
+def _document(name: str, schema: Mapping[str, object], source: str) -> SpaceField:
     return SpaceField(
         name=name,
         kind=SpaceKind.DOCUMENT,
-        dtype='',
-        shape=(),
-        low=(),
-        high=(),
         source=source,
         schema=json.dumps(schema),
     )
@@ -116,7 +107,6 @@ def reward_fields(space: Mapping[str, tuple[float, float]], task: str) -> tuple[
             name=name,
             kind=SpaceKind.BOX,
             dtype='float64',
-            shape=(),
             low=(low,),
             high=(high,),
             source=f'task:{task}',
@@ -133,13 +123,10 @@ def action_fields(contract: Contract) -> tuple[SpaceField, ...]:
     )
 
 
-_NUMBERS = (ActionKind.CONTINUOUS, ActionKind.DELTA)
-
-
 def _group(group: ActionSpec) -> SpaceField:
     source = f'{group.topic} {group.type}'
-    if group.kind in _NUMBERS:
-        low, high = _bounds(group)
+    if not group.options:
+        low, high = group.action_bounds
         return SpaceField(
             name=group.name,
             kind=SpaceKind.BOX,
@@ -162,96 +149,3 @@ def _group(group: ActionSpec) -> SpaceField:
         high=counts,
         source=source,
     )
-
-
-def _bounds(group: ActionSpec) -> tuple[Vector, Vector]:
-    if group.kind is ActionKind.DELTA:
-        return tuple(-most for most in group.max_delta), group.max_delta
-    return group.low, group.high
-
-
-def observation_schema(contract: Contract) -> Schema:
-    """Return the JSON Schema of an observation: an object with nested arrays by field."""
-    fields = fields_of(contract.observation)
-    return {
-        '$schema': _DIALECT,
-        'title': f'Observation of {contract.name} {contract.version}',
-        'type': 'object',
-        'properties': {field.name: _field_schema(field) for field in fields},
-        'required': [field.name for field in fields],
-        'additionalProperties': False,
-    }
-
-
-def _field_schema(field: SpaceField) -> Schema:
-    if field.kind is SpaceKind.DOCUMENT:
-        found: Schema = json.loads(field.schema)
-        return found
-    each = len(field.shape) == 1 and not _uniform(field)
-    whole = field.dtype.startswith(('int', 'uint'))
-    numbers = [_number(*element, whole=whole) for element in _elements(field, each=each)]
-    about = {
-        'dtype': field.dtype,
-        **({'frame': field.frame_id} if field.frame_id else {}),
-        'source': field.source,
-    }
-    if each:
-        schema: dict[str, Any] = {**_array(field.shape[0]), 'prefixItems': numbers}
-        return {**schema, **about}
-    schema = numbers[0]
-    for length in reversed(field.shape):
-        schema = {**_array(length), 'items': schema}
-    return {**schema, **about}
-
-
-def _uniform(field: SpaceField) -> bool:
-    return all(len(set(values)) < 2 for values in (field.low, field.high, field.unit))
-
-
-def _elements(field: SpaceField, *, each: bool) -> list[tuple[float, float, str]]:
-    """Return bounds and unit of each element, or the widest of all."""
-    units = field.unit or ('',)
-    if not each:
-        return [(min(field.low), max(field.high), units[0])]
-    units = units if len(units) == len(field.low) else units[:1] * len(field.low)
-    return list(zip(field.low, field.high, units, strict=True))
-
-
-def _array(length: int) -> dict[str, Any]:
-    return {'type': 'array', 'minItems': length, 'maxItems': length}
-
-
-def action_schema(contract: Contract) -> Schema:
-    """
-    Return the JSON Schema of an action: all groups one after the other, row by row for a chunk.
-
-    What is outside the bounds here is sent all the same, and limited or refused by the gate.
-    """
-    numbers = [number for group in contract.action for number in _dimensions(group)]
-    size, most = len(numbers), contract.horizon
-    schema: dict[str, Any] = {
-        '$schema': _DIALECT,
-        'title': f'Action of {contract.name} {contract.version}',
-        'type': 'array',
-        'prefixItems': numbers * most,
-        'items': False,
-        'minItems': size,
-    }
-    if most > 1:
-        schema['description'] = f'Rows of {size} numbers, at most {most}, one after the other.'
-    return schema
-
-
-def _dimensions(group: ActionSpec) -> list[Schema]:
-    field = _group(group)
-    if field.kind is SpaceKind.BOX:
-        numbers = [_number(*element, whole=False) for element in _elements(field, each=True)]
-    else:
-        numbers = [_number(0, int(count) - 1, '', whole=True) for count in field.high]
-    names = (group.name,) if field.kind is SpaceKind.DISCRETE else group.dimensions
-    return [{'title': name, **number} for name, number in zip(names, numbers, strict=True)]
-
-
-def _number(low: float, high: float, unit: str, *, whole: bool) -> dict[str, Any]:
-    number = {'type': 'integer' if whole else 'number', 'minimum': low, 'maximum': high}
-    return {**number, 'unit': unit} if unit else number

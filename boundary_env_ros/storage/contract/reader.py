@@ -25,24 +25,6 @@ from boundary_env_ros.storage.contract.forms import (
 Vector = tuple[float, ...]
 T = TypeVar('T')
 
-#: Keys as drafts had them before the first release, where the new name is not a near miss.
-_RENAMED = {
-    'acceleration': "'max_acceleration' of a position, 'max_jerk' of a velocity",
-    'beyond': "'out_of_bounds'",
-    'causes': "'endings'",
-    'curvature': "'scale_together'",
-    'depart': "'max_tracking_error'",
-    'evaluator': "'privileged'",
-    'hold': "'on_timeout'",
-    'jerk': "'max_jerk' of a position; a velocity has no third limit",
-    'most': "'max_delta'",
-    'probe': "'driver_timeout_probe'",
-    'rate': "'max_velocity' of a position, 'max_acceleration' of a velocity, "
-    "'max_effort_rate' of an effort",
-    'stop': "'max_deceleration'",
-    'turns': "'agent_order'",
-}
-
 
 class Reader:
     """
@@ -457,10 +439,7 @@ class Reader:
         known = dict.fromkeys((*self._asked, *left))
         for key in self._data:
             if key not in self._asked:
-                free = [k for k in known if k not in self._data]
-                new = _RENAMED.get(key, '')
-                is_new = any(f"'{name}'" in new for name in free)
-                hint = f'It is {new} now.' if is_new else nearest(key, free)
+                hint = nearest(key, [k for k in known if k not in self._data])
                 hint = hint or (f'Known here: {", ".join(known)}.' if known else '')
                 self.problem((key,), '', said('unknown key'), hint)
 

@@ -450,12 +450,6 @@ def test_the_table_of_broken_contracts_is_long_and_each_is_told_apart() -> None:
         (('action', 'base', 'max_decelerations'), "Did you mean 'max_deceleration'?"),
         (('safety', 'obstacle', 'slow_distanc'), "Did you mean 'slow_distance'?"),
         (('observation', 'pose', 'maxage'), "Did you mean 'max_age'?"),
-        (('action', 'base', 'beyond'), "It is 'out_of_bounds' now."),
-        (('evaluator',), "It is 'privileged' now."),
-        (
-            ('action', 'base', 'acceleration'),
-            "It is 'max_acceleration' of a position, 'max_jerk' of a velocity now.",
-        ),
     ],
 )
 def test_an_unknown_key_suggests_the_one_that_is_meant(path: Path, hint: str) -> None:

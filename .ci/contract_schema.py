@@ -18,6 +18,8 @@ import math
 import re
 from typing import Any, get_args
 
+from contract_tables import models_in, words_of
+
 from boundary_env_ros.core.contract.grammar import (
     NAME,
     PATH,
@@ -32,7 +34,7 @@ from boundary_env_ros.core.contract.grammar import (
 from boundary_env_ros.core.contract.key import (
     DIMENSION,
     DIMENSIONS,
-    models_in,
+    meanings_of,
     Part,
     parts_of,
     REQUIRED,
@@ -70,12 +72,8 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.storage.contract_words import meanings_of, words_of
 
 Schema = dict[str, Any]
-
-#: Of a line: most keys stand on one.
-_WIDTH = 400
 
 _COMMENT = (
     'Editors use it when the first line of a contract is: # yaml-language-server: '
@@ -131,22 +129,7 @@ def schema() -> Schema:
 
 def text() -> str:
     """Return the text of its file."""
-    return _lines(schema()) + '\n'
-
-
-def _lines(value: object, indent: str = '') -> str:
-    """Return JSON in which what fits into a line stands on one."""
-    line = json.dumps(value, ensure_ascii=False)
-    if not isinstance(value, (dict, list)) or len(line) < _WIDTH:
-        return line
-    below = f'{indent}  '
-    if isinstance(value, list):
-        items = [_lines(item, below) for item in value]
-    else:
-        items = [f'{json.dumps(key)}: {_lines(item, below)}' for key, item in value.items()]
-    inner = f',\n{below}'.join(items)
-    start, end = '[]' if isinstance(value, list) else '{}'
-    return f'{start}\n{below}{inner}\n{indent}{end}'
+    return json.dumps(schema(), indent=1, ensure_ascii=False) + '\n'
 
 
 # Keys --------------------------------------------------------------------------------------------

@@ -143,6 +143,8 @@ class Witness:
         self.goal: Vector | None = None
         self.stopped = self.running_on = False
         self.probing = False
+        #: Whether the driver of a probe has braked by itself since the last command.
+        self.braked = False
 
     # What the test knows -------------------------------------------------------------------------
 
@@ -402,7 +404,8 @@ class Witness:
         realtime = self.contract.pacing is Pacing.REALTIME and self.emitted is not None
         since = now.steady - (self.emitted or 0) if realtime else 0
         return [
-            group.driver_timeout is not None and since > group.driver_timeout * NANOSECONDS
+            self.braked
+            or (group.driver_timeout is not None and since > group.driver_timeout * NANOSECONDS)
             for group in self.contract.action
             for _ in group.low
         ]

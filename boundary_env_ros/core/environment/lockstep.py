@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.gate.decision import freeze, StepId
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
 from boundary_env_ros.errors import RecordError
 
@@ -50,6 +50,9 @@ class SimStepResponse:
     last_stamp: tuple[RosTime, ...]
     dropped: tuple[int, ...]
     info: str = ''
+
+    def __post_init__(self) -> None:
+        freeze(self, 'topics', 'published', 'last_stamp', 'dropped')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

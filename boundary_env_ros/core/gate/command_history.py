@@ -50,6 +50,8 @@ class CommandHistory:
         Steady time at which it was decided on, ns.
     out
         Steady time at which the last command of all went out, a moment later, ns.
+    braked
+        Groups, by their index, whose drivers were seen to brake by themselves since then.
 
     """
 
@@ -62,6 +64,7 @@ class CommandHistory:
     goal: Vector = ()
     emitted: int | None = None
     out: int | None = None
+    braked: frozenset[int] = frozenset()
 
     @classmethod
     def of(cls, contract: Contract) -> CommandHistory:
@@ -118,6 +121,7 @@ class CommandHistory:
             acceleration=ruling.acceleration,
             goal=goal,
             recent=recent,
+            braked=frozenset(),
         )
 
     def gone_out(self, at: ClockReading) -> CommandHistory:
@@ -173,8 +177,9 @@ class CommandHistory:
         if self.emitted is not None and not self._lockstep:
             since = (now.steady - self.emitted) / NANOSECONDS
         return tuple(
-            since > (math.inf if group.driver_timeout is None else group.driver_timeout)
-            for group in self.contract.action
+            index in self.braked
+            or since > (math.inf if group.driver_timeout is None else group.driver_timeout)
+            for index, group in enumerate(self.contract.action)
             for _ in group.low
         )
 

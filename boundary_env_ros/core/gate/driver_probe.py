@@ -124,6 +124,11 @@ class DriverProbe:
         """Return whether it goes on."""
         return self.phase in (Phase.MOVING, Phase.SILENT)
 
+    @property
+    def braked(self) -> frozenset[int]:
+        """Return the groups, by their index, whose drivers were seen to brake by themselves."""
+        return frozenset(i for i, timeout in enumerate(self.timeouts) if not math.isnan(timeout))
+
     def command(self, stay: Vector) -> Vector:
         """Return the command to be sent while it moves; ``stay`` is what stops the others."""
         command = list(stay)

@@ -18,6 +18,7 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
+    freeze,
     Measurement,
     RuleResult,
     RuntimeLimits,
@@ -123,6 +124,9 @@ class Measured(Event):
     values: Vector
     captured: Stamp | None
 
+    def __post_init__(self) -> None:
+        freeze(self, 'values')
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldMoved(Event):
@@ -151,6 +155,9 @@ class PublishersSeen(Event):
     foreign_commands: int = 0
     crowded: Mapping[str, int] = field(default_factory=dict)
     unpublished: str = ''
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, 'crowded', dict(self.crowded))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +198,9 @@ class GivenUp(Event):
     request: ActionRequest
     received: ClockReading
     rules: tuple[RuleResult, ...]
+
+    def __post_init__(self) -> None:
+        freeze(self, 'rules')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -309,6 +309,9 @@ class Reducer:
         measured = measured_command(state.limits, situation.measurements)
         emitted = None if state.commands.command is None else state.commands.emitted
         probe = probe.looked(measured, emitted, at.now)
+        # A driver that brakes sooner than it declares must not be sent a ramp from the probe.
+        commands = replace(state.commands, braked=probe.braked)
+        state = replace(state, commands=commands)
         if not probe.running:
             # It brakes by itself, or failed to: either way the gate brings it to rest.
             return _braking_for_nobody(replace(state, probe=probe)), ()
@@ -320,6 +323,7 @@ class Reducer:
                 probe = probe.failed('what the robot does was no longer known')
                 return _braking_for_nobody(replace(state, probe=probe)), ()
             wanted = probe.command(safe_from(state.limits.safe, situation.previous or measured))
+        situation = self._situation(state, Trigger.PROBE, at)
         ruling, situation = self._rule(state, situation, at, wanted)
         state = replace(state, probe=probe)
         if ruling.verdict is Verdict.STOPPED:

@@ -39,7 +39,8 @@ class Cart:
         bench = self.bench
         bench.time.wait(TICK)
         self.since += TICK
-        bench.motion = self.told if self.since <= self.timeout + 1e-9 else (0.0, 0.0)
+        bench.witness.braked = self.since > self.timeout + 1e-9
+        bench.motion = (0.0, 0.0) if bench.witness.braked else self.told
         if not self.follows:
             bench.motion = (0.0, 0.0)
         bench.pulse()
@@ -151,6 +152,19 @@ def test_a_contract_without_a_probe_needs_none() -> None:
 def test_in_lockstep_no_driver_is_probed() -> None:
     bench = Bench(contract().paced(Pacing.LOCKSTEP))
     assert not bench.gate.to_probe
+
+
+@pytest.mark.parametrize('timeout', [0.06, 0.1, 0.2])
+def test_a_driver_that_brakes_sooner_than_declared_is_not_set_in_motion_again(
+    timeout: float,
+) -> None:
+    cart = probing(timeout)
+    cart.until_silent()
+    count = len(cart.seen)
+    cart.run(2.0)
+    assert cart.bench.gate.state.probe_failure == ''
+    assert not cart.bench.gate.state.probing
+    assert [d.command for d in cart.seen[count:] if any(d.command)] == []
 
 
 # When it fails -----------------------------------------------------------------------------------

@@ -245,11 +245,13 @@ def left_alone(
 
     """
     silence = elapsed(last.commanded, decision.commanded)
+    # A probe ends when the drivers were seen to brake, however soon.
+    probed = last.trigger is Trigger.PROBE is not decision.trigger
     # The gate looks at its clock before it publishes, so the silence may seem shorter than it was.
     slack = terms.contract.period / 2.0 * (1.0 if surely else -1.0)
     return tuple(
         group.driver_timeout is not None and not surely
-        if silence is None
+        if silence is None or (probed and group.driver_timeout_probe)
         else group.driver_timeout is not None and silence > group.driver_timeout + slack
         for group in terms.contract.action
         for _ in group.low

@@ -12,27 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 import json
-import math
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
-    GateDecision,
-    Reason,
-    RuleResult,
-    Trigger,
-    Verdict,
-)
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import MissingDependency, RecordError
 
 Json = Any
-#: When a group was sent a document last: episode, step, and steady time, ns.
-Sent = tuple[str, int, int]
 
-#: Names of the rules.
-DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'
 #: A longer text is no document, bytes; nor is one that is nested deeper, which Python could read
 #: and then not write.
 MOST_BYTES, MOST_LEVELS = 1 << 16, 64
@@ -143,107 +129,6 @@ def _in_the_branch_that_was_meant(error: Any) -> Any:
             key=lambda found: (any(e.validator in ('const', 'enum') for e in found), len(found)),
         )[0]
     return error
-
-
-def published(decision: GateDecision) -> Mapping[str, str]:
-    """Return the texts that the gate publishes with a decision, by the name of the group."""
-    request = decision.request
-    if (
-        request is None
-        or not request.payload
-        or decision.trigger is not Trigger.REQUEST
-        or decision.verdict not in (Verdict.ADMITTED, Verdict.LIMITED)
-    ):
-        return {}
-    return {name: text_of(document) for name, document in read(request.payload).items()}
-
-
-class DocumentRules:
-    """
-    What the gate asks of the documents of a request.
-
-    Parameters
-    ----------
-    contract
-        The contract.
-
-    """
-
-    def __init__(self, contract: Contract) -> None:
-        self._groups = {group.name: group for group in contract.documents}
-        self._faults = {group.name: checker(group.schema) for group in contract.documents}
-        self._period = contract.period
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
-
-    def refusals(self, request: ActionRequest) -> tuple[RuleResult, ...]:
-        """Refuse documents that the contract does not know, or whose schema they do not fit."""
-        reason, _ = self._fault(request)
-        return () if reason is None else (_reject(reason),)
-
-    def fault(self, request: ActionRequest) -> str:
-        """Return which document of a request is wrong, where, and why; empty: none is."""
-        return self._fault(request)[1]
-
-    def _fault(self, request: ActionRequest) -> tuple[Reason | None, str]:
-        try:
-            payload = read(request.payload)
-        except RecordError as error:
-            return Reason.WRONG_SHAPE, str(error)
-        if not isinstance(payload, dict) or request.horizon != 1:
-            return Reason.WRONG_SHAPE, 'Expected an object with a document for each group.'
-        for name, document in payload.items():
-            group = self._groups.get(name)
-            if group is None:
-                known = ', '.join(self._groups) or 'none'
-                return Reason.WRONG_SHAPE, f'Unknown group (expected {known}, got {name!r}).'
-            kind = document.get('type') if isinstance(document, dict) else None
-            if group.types and kind not in group.types:
-                allowed = ', '.join(group.types)
-                return Reason.OUT_OF_BOUNDS, f'{name}.type: expected {allowed}, got {kind!r}.'
-            why = self._faults[name](document)
-            if why:
-                return Reason.WRONG_SHAPE, f'{name}: {why}.'
-        return None, ''
-
-    def too_often(
-        self, request: ActionRequest, sent: Mapping[str, Sent], now: ClockReading
-    ) -> tuple[RuleResult, ...]:
-        """Refuse documents that come sooner after the last than the contract allows."""
-        for name in read(request.payload):
-            most = self._groups[name].max_rate
-            least = 1.0 / most if most else 0.0
-            since = self._since(sent.get(name), request, now)
-            # In lockstep it is a whole number of periods, which a product of floats is not.
-            if since < least - 1e-9:
-                return (
-                    _reject(Reason.RATE_LIMIT, DOCUMENT_RATE, value=since, limit=least, unit='s'),
-                )
-        return ()
-
-    def _since(self, last: Sent | None, request: ActionRequest, now: ClockReading) -> float:
-        if last is None:
-            return math.inf
-        episode, step, steady = last
-        if not self._lockstep:
-            return (now.steady - steady) / NANOSECONDS
-        same = episode == request.id.episode_id
-        return (request.id.step - step) * self._period if same else math.inf
-
-    def after(
-        self, sent: Mapping[str, Sent], request: ActionRequest, now: ClockReading
-    ) -> Mapping[str, Sent]:
-        """Return when the groups were sent a document last, after this request."""
-        new: Sent = (request.id.episode_id, request.id.step, now.steady)
-        return {**sent, **dict.fromkeys(read(request.payload), new)}
-
-
-def no_documents() -> tuple[RuleResult, ...]:
-    """Refuse documents under a contract that has none."""
-    return (_reject(Reason.WRONG_SHAPE),)
-
-
-def _reject(reason: Reason, rule: str = DOCUMENT, **numbers: Any) -> RuleResult:
-    return RuleResult(rule=rule, outcome=Verdict.REJECTED, reason=reason, **numbers)
 
 
 def topics(contract: Contract, agent: str) -> Mapping[str, str]:

@@ -23,7 +23,6 @@ import numpy as np
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.documents import published
 from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.environment import Begin, Effect
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -33,6 +32,7 @@ from boundary_env_ros.core.environment.reset import ResetWorld, SavedState
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
+from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition

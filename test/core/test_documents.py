@@ -14,15 +14,9 @@ from support.core_world import request_for, Timepiece
 
 pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
 
+from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.documents import (
-    checker,
-    DOCUMENT_RATE,
-    DocumentRules,
-    MOST_BYTES,
-    published,
-    schema_fault,
-)
+from boundary_env_ros.core.documents import checker, MOST_BYTES, schema_fault
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
@@ -31,6 +25,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.rules.documents import DOCUMENT_RATE, DocumentRules, published
 from boundary_env_ros.storage.contract_file import load
 
 DESK = load(Path(__file__).parents[2] / 'examples/invoice_desk.yaml').contract
@@ -77,6 +72,37 @@ def test_what_is_not_admitted_is_refused_and_the_sentence_names_the_place(
     (refusal,) = RULES.refusals(request)
     assert (refusal.outcome, refusal.reason) == (Verdict.REJECTED, reason)
     assert told in RULES.fault(request)
+
+
+def test_the_text_of_a_request_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document may be large, and the gate looks at it at four places."""
+    read: list[str] = []
+    loads = json.loads
+
+    def counting(text: str, **options: object) -> object:
+        read.append(text)
+        return loads(text, **options)  # type: ignore[arg-type]
+
+    request, now = asking({'desk': {**ASK, 'question': 'Who?'}}), Timepiece().now
+    monkeypatch.setattr(documents.json, 'loads', counting)
+    assert RULES.refusals(request) == () == RULES.too_often(request, {}, now)
+    assert set(RULES.after({}, request, now)) == {'desk'}
+    decision = GateDecision(
+        id=request.id,
+        sequence=1,
+        verdict=Verdict.ADMITTED,
+        trigger=Trigger.REQUEST,
+        request=request,
+    )
+    assert set(published(decision)) == {'desk'}
+    assert read == [request.payload]
+
+
+def test_a_contract_without_documents_admits_none() -> None:
+    rules = DocumentRules(replace(DESK, documents=()))
+    for payload in ({}, {'desk': ASK}):
+        (refusal,) = rules.refusals(asking(payload))
+        assert refusal.reason is Reason.WRONG_SHAPE
 
 
 def test_a_text_that_is_longer_in_bytes_than_in_letters_is_too_long() -> None:

@@ -22,7 +22,7 @@ NODES = (
     'gazebo_bridge',
 )
 GATE = text_of('doc/nodes/safety_gate.md')
-RULES = text_of('boundary_env_ros/core/documents.py') + ''.join(
+RULES = ''.join(
     path.read_text(encoding='utf-8')
     for path in sorted((REPOSITORY / 'boundary_env_ros/core/gate/rules').glob('*.py'))
 )

@@ -19,7 +19,7 @@ from mcap.reader import make_reader
 from mcap.writer import Writer
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.documents import published
+from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.processes import boundary_nodes, isolated_environment, running

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Source, value_names
-from boundary_env_ros.core.documents import DOCUMENT, DocumentRules
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
     REASON_TEXT,
     RuleResult,
 )
+from boundary_env_ros.core.gate.rules.documents import DOCUMENT, DocumentRules
 from boundary_env_ros.core.gate.rules.limits import ALIVE, FEEDBACK
 from boundary_env_ros.core.gate.rules.stopping import SENSORS
 from boundary_env_ros.core.sources.inputs import infinite_values

@@ -19,7 +19,6 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.documents import DocumentRules, no_documents
 from boundary_env_ros.core.environment.observation import age_of
 from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.decision import (
@@ -63,6 +62,7 @@ from boundary_env_ros.core.gate.rules.admission import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import out_of_turn
 from boundary_env_ros.core.gate.rules.braking import safe_from, towards
+from boundary_env_ros.core.gate.rules.documents import DocumentRules
 from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import measured_command
@@ -98,7 +98,7 @@ class Reducer:
         self._size = contract.action_size
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
         self._declared = Limits.of(contract)
-        self._documents = DocumentRules(contract) if contract.documents else None
+        self._documents = DocumentRules(contract)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands
         #: still, and no driver's time runs out.
         self.to_probe = not self._lockstep and any(
@@ -371,11 +371,8 @@ class Reducer:
             well_formed(request.action, self._size, request.horizon, self._contract.horizon)
             or state.lease_state.refusals(request, running=running)
             or out_of_turn(self._contract, self._agent, request.id.step)
-            or (self._document_refusals(request) if request.payload else ())
+            or (self._documents.refusals(request) if request.payload else ())
         )
-
-    def _document_refusals(self, request: ActionRequest) -> tuple[RuleResult, ...]:
-        return no_documents() if self._documents is None else self._documents.refusals(request)
 
     def _resume(self, state: State, at: Event) -> Step:
         """Go on with what waited for its turn or its sensors (lockstep)."""
@@ -407,7 +404,7 @@ class Reducer:
             state, refused = self._reject(state, request, received, first, at)
             return state, (*by_hand, *refused)
         refusals = age(latency, self._contract.safety.max_action_age)
-        if not refusals and request.payload and self._documents is not None:
+        if not refusals and request.payload:
             refusals = self._documents.too_often(request, state.documents, received)
         if refusals:
             return self._reject(state, request, received, refusals, at)
@@ -427,7 +424,6 @@ class Reducer:
             chunk=None if rejected else chunk.next(self._contract.period),
         )
         if chunk.request.payload and ruling.verdict in (Verdict.ADMITTED, Verdict.LIMITED):
-            assert self._documents is not None  # refused without
             sent = self._documents.after(state.documents, chunk.request, chunk.received)
             state = replace(state, documents=sent)
         return self._emit(

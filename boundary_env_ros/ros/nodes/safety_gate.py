@@ -24,7 +24,6 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import ActionSpec, Pacing
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.documents import published
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
 from boundary_env_ros.core.gate.decision import (
@@ -56,6 +55,7 @@ from boundary_env_ros.core.gate.explain import came, sentence, worst_of
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.publishers import Echoes, Publishers, relied_on, ReliedOn
 from boundary_env_ros.core.gate.reducer import Decisions
+from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS

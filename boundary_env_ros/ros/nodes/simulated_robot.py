@@ -21,6 +21,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import refuse_long, SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
+from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
@@ -300,7 +301,7 @@ class SimulatedRobotNode(ContractNode):
         decision = from_bytes(GateDecision, data)
         if not self._active or decision.request is None:
             return
-        for name, text in documents.published(decision).items():
+        for name, text in published(decision).items():
             self._take_document(topics[name], text)
         self._decided[decision.id.agent] = decision.id
         self._try_to_advance()

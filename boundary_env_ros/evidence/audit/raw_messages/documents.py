@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.documents import published
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.evidence.audit.raw_messages.commands import END
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard

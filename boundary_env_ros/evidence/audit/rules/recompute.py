@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from boundary_env_ros.core.documents import DOCUMENT, DocumentRules
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
@@ -22,6 +21,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
 )
 from boundary_env_ros.core.gate.rules.admission import well_formed
+from boundary_env_ros.core.gate.rules.documents import DOCUMENT, DocumentRules
 from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of

@@ -41,7 +41,7 @@ BUILT := $(MADE)-built
 EXTRAS := docs,lint,report,ros,sim,test
 INTERFACES := $(wildcard msg/*.msg srv/*.srv)
 SHARED := $(shell find config launch -type f -not -name '*.pyc' 2>/dev/null)
-BUILD_FILES := CMakeLists.txt package.xml pyproject.toml setup.py $(wildcard build_backend/*.py cmake/*)
+BUILD_FILES := CMakeLists.txt package.xml pyproject.toml setup.py $(wildcard build_backend/*.py cmake/* cmake/*/* cmake/*/*/*)
 
 # Neither a sourced workspace nor another environment may leak in.
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH PYTHONPATH PYTHONHOME

@@ -33,6 +33,7 @@ from setuptools.command.build_py import build_py as _build_py
 from distutils.command.install_data import install_data as _install_data  # isort: skip
 
 NAME = 'boundary_env_ros'
+TF2_MSGS = 'tf2_msgs'  # built as well where there is none; see cmake/tf2_msgs/CMakeLists.txt
 ROOT = Path(__file__).resolve().parent.parent
 
 # A line that Python runs at start-up. The ROS wheels tell nobody where their index of packages is;
@@ -76,6 +77,12 @@ def checked_ros_prefix() -> Path:
             f'{actual}). Set {DISTRO_VARIABLE} to the distribution that is installed.'
         )
     return prefix
+
+
+def lacks_tf2_msgs(prefix: Path) -> bool:
+    """Tell whether a ROS 2 has no tf2_msgs but the one that an earlier build put there."""
+    found = prefix / 'share' / TF2_MSGS / 'package.xml'
+    return not found.is_file() or NAME in found.read_text(encoding='utf-8')
 
 
 class InterfaceDistribution(Distribution):
@@ -130,14 +137,21 @@ class BuildInterfaces(Command):
     def run(self) -> None:
         """Configure, build and install into the staging directory."""
         prefix = checked_ros_prefix()
+        shutil.rmtree(self.stage_dir, ignore_errors=True)
+        self._cmake(ROOT, self.cmake_dir, prefix)
+        if lacks_tf2_msgs(prefix):
+            self._cmake(ROOT / 'cmake' / TF2_MSGS, self.cmake_dir.with_name(TF2_MSGS), prefix)
+
+    def _cmake(self, source: Path, binary: Path, prefix: Path) -> None:
+        """Build one package."""
         configure = [
             'cmake',
             '-G',
             'Ninja',
             '-S',
-            str(ROOT),
+            str(source),
             '-B',
-            str(self.cmake_dir),
+            str(binary),
             f'-DCMAKE_PREFIX_PATH={prefix}',
             f'-DCMAKE_INSTALL_PREFIX={self.stage_dir}',
             '-DCMAKE_INSTALL_LIBDIR=lib',
@@ -148,26 +162,26 @@ class BuildInterfaces(Command):
             f'-DPython3_EXECUTABLE={sys.executable}',
             '-DPython3_FIND_STRATEGY=LOCATION',
         ]
-        self._forget_other_build(configure)
+        _forget_other_build(configure, binary)
         environment = {**os.environ, 'AMENT_PREFIX_PATH': str(prefix)}
         # The generators are scripts: they must run on this interpreter, whatever PATH says.
         for command in (
             configure,
-            ['cmake', '--build', str(self.cmake_dir)],
-            ['cmake', '--install', str(self.cmake_dir), '--strip'],
+            ['cmake', '--build', str(binary)],
+            ['cmake', '--install', str(binary), '--strip'],
         ):
             self.announce(' '.join(command), level=2)
             subprocess.run(command, check=True, env=environment)
 
-    def _forget_other_build(self, configure: list[str]) -> None:
-        # The cache of an isolated build names an environment that no longer exists.
-        shutil.rmtree(self.stage_dir, ignore_errors=True)
-        stamp = self.cmake_dir / 'configured-with.txt'
-        wanted = '\n'.join([*configure, str(shutil.which('cmake')), str(shutil.which('ninja'))])
-        if not stamp.is_file() or stamp.read_text(encoding='utf-8') != wanted:
-            shutil.rmtree(self.cmake_dir, ignore_errors=True)
-            self.cmake_dir.mkdir(parents=True)
-            stamp.write_text(wanted, encoding='utf-8')
+
+def _forget_other_build(configure: list[str], binary: Path) -> None:
+    # The cache of an isolated build names an environment that no longer exists.
+    stamp = binary / 'configured-with.txt'
+    wanted = '\n'.join([*configure, str(shutil.which('cmake')), str(shutil.which('ninja'))])
+    if not stamp.is_file() or stamp.read_text(encoding='utf-8') != wanted:
+        shutil.rmtree(binary, ignore_errors=True)
+        binary.mkdir(parents=True)
+        stamp.write_text(wanted, encoding='utf-8')
 
 
 class InstallData(_install_data):
@@ -180,12 +194,14 @@ class InstallData(_install_data):
             return
         built = self.get_finalized_command('build_interfaces')
         site_packages = Path(self.get_finalized_command('install').install_lib)
-        staged_package = built.stage_dir / built.python_dir / NAME
+        staged = built.stage_dir / built.python_dir
         # The generated __init__.py stays behind: the package has its own.
         leave_out = {
-            staged_package: ('__init__.py', '__pycache__', '*.c'),
+            staged / NAME: ('__init__.py', '__pycache__', '*.c'),
+            staged / TF2_MSGS: ('__pycache__', '*.c'),
             built.stage_dir / 'lib': ('python3*',),
             built.stage_dir / 'share' / NAME: _SHELL_SCRIPTS,
+            built.stage_dir / 'share' / TF2_MSGS: _SHELL_SCRIPTS,
             # The prefix that the build used.
             built.stage_dir / 'share/ament_index/resource_index': ('parent_prefix_path',),
         }
@@ -194,7 +210,11 @@ class InstallData(_install_data):
             patterns = leave_out.get(Path(folder), ('__pycache__',))
             return shutil.ignore_patterns(*patterns)(folder, names)
 
-        shutil.copytree(staged_package, site_packages / NAME, dirs_exist_ok=True, ignore=left_out)
+        for package in (NAME, TF2_MSGS):
+            if (staged / package).is_dir():
+                shutil.copytree(
+                    staged / package, site_packages / package, dirs_exist_ok=True, ignore=left_out
+                )
         shutil.copytree(built.stage_dir, self.install_dir, dirs_exist_ok=True, ignore=left_out)
         site_packages.joinpath(f'{NAME}.pth').write_text(_PATH_HOOK, encoding='utf-8')
 

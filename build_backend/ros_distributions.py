@@ -39,12 +39,14 @@ class RosDistribution:
 _JAZZY_INTERFACES = (
     'ros-jazzy-builtin-interfaces==2.0.3',
     'ros-jazzy-diagnostic-msgs==5.3.6',
+    'ros-jazzy-geometry-msgs==5.3.6',
     'ros-jazzy-sensor-msgs==5.3.6',
     'ros-jazzy-std-msgs==5.3.6',
 )
 _KILTED_INTERFACES = (
     'ros-kilted-builtin-interfaces==2.3.0',
     'ros-kilted-diagnostic-msgs==5.5.1',
+    'ros-kilted-geometry-msgs==5.5.1',
     'ros-kilted-sensor-msgs==5.5.1',
     'ros-kilted-std-msgs==5.5.1',
 )
@@ -69,7 +71,6 @@ DISTRIBUTIONS = {
         ),
         run=(
             *_JAZZY_INTERFACES,
-            'ros-jazzy-geometry-msgs==5.3.6',
             'ros-jazzy-lifecycle-msgs==2.0.3',
             'ros-jazzy-nav-msgs==5.3.6',
             'ros-jazzy-rcl-interfaces==2.0.3',
@@ -98,7 +99,6 @@ DISTRIBUTIONS = {
         ),
         run=(
             *_KILTED_INTERFACES,
-            'ros-kilted-geometry-msgs==5.5.1',
             'ros-kilted-lifecycle-msgs==2.3.0',
             'ros-kilted-nav-msgs==5.5.1',
             'ros-kilted-rcl-interfaces==2.3.0',

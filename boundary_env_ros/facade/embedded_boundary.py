@@ -27,6 +27,8 @@ from boundary_env_ros.core.sources.inputs import (
     Input,
     sensor_topics,
 )
+from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.facade.steps import Image, StepResult
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -43,6 +45,7 @@ class _Topic:
     operator: list[Input] = field(default_factory=list)
     fields: list[Input] = field(default_factory=list)
     feedback: list[Input] = field(default_factory=list)
+    transforms: list[Input] = field(default_factory=list)
     picture: FieldSpec | None = None
     waiting: list[object] = field(default_factory=list)
 
@@ -97,7 +100,10 @@ class Boundary:
             topics=topics,
             software_version=__version__,
         )
+        self._transforms = TransformFields(contract)
         self._uses = _uses(contract, topics)
+        for item in self._transforms.inputs:
+            self._uses[topics[item.topic]].transforms.append(item)
         self.commands = tuple(
             (contract.topic_of(agent, group.topic), group.size) for group in contract.action
         )
@@ -131,7 +137,7 @@ class Boundary:
         That is feedback, whose course is the evidence of execution, and the operator's device.
         """
         uses, effects = self._uses[topic], list[Effect]()
-        if uses.fields or uses.feedback:
+        if uses.fields or uses.feedback or uses.transforms:
             due = self.environment.heard(uses.name, stamp, now.steady)
             self._due = self._due or due
         uses.waiting.append(message)
@@ -143,6 +149,8 @@ class Boundary:
                 self._moved[item.name] = (reading.values, captured)
         for item in uses.operator:
             self._measure(item, message, now)
+        for item in uses.transforms:
+            item.read(message)
         return tuple(effects)
 
     def look(self, now: ClockReading) -> Effects:
@@ -160,6 +168,9 @@ class Boundary:
                     if self._take(item, message, now):
                         break  # one that measured nothing is passed over
             uses.waiting.clear()
+        unusable = self.environment.unusable
+        for name, reading in self._transforms.new(now.ros.nanoseconds, unusable):
+            self._use(name, reading, now)
         for name, (values, captured) in self._moved.items():
             self.gate.apply(
                 Measured(name=f'{FEEDBACK}.{name}', values=values, captured=captured, now=now)
@@ -177,7 +188,9 @@ class Boundary:
         )
 
     def _take(self, item: Input, message: object, now: ClockReading) -> bool:
-        reading = item.read(message)
+        return self._use(item.name, item.read(message), now)
+
+    def _use(self, name: str, reading: Reading, now: ClockReading) -> bool:
         sample = Sample(
             values=reading.values,
             captured=_stamp(reading.stamp, now),
@@ -185,7 +198,7 @@ class Boundary:
             image=reading.image,
             document=reading.document,
         )
-        return self.environment.take(item.name, sample)
+        return self.environment.take(name, sample)
 
 
 def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:

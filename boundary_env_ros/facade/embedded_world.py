@@ -34,6 +34,7 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
 from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.service_requests import options_text, seed_of
+from boundary_env_ros.core.sources.inputs import TF_STATIC
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
@@ -338,12 +339,18 @@ class EmbeddedWorld:
         if boundary.state is EpisodeState.RUNNING:
             return
         message = boundary.environment.status(self._instant()).message
-        unsent = sorted(boundary.topics - set(self._robot.topics))
+        unsent = sorted(boundary.topics - {TF_STATIC} - set(self._robot.topics))
+        unusable = boundary.environment.unusable.items()
+        unknown = '; '.join(f'{name}: {why}' for name, why in unusable if why)
         raise ResetFailed(
             message
             or self._failed
             or 'The observation after the reset is not complete. '
-            f'The robot sends nothing on: {", ".join(unsent) or "(it sends on every topic)"}.'
+            + (
+                unknown
+                or 'The robot sends nothing on: '
+                f'{", ".join(unsent) or "(it sends on every topic)"}.'
+            )
         )
 
     def _request(self, boundary: Boundary, wanted: StepRequest) -> ActionRequest:

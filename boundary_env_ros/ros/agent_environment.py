@@ -26,9 +26,11 @@ from boundary_env_ros.core.sources.inputs import (
     acknowledgement_inputs,
     feedback_inputs,
     field_inputs,
-    looked_up_fields,
+    TF,
+    TF_STATIC,
 )
 from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import (
@@ -42,7 +44,6 @@ from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
-from boundary_env_ros.ros.transforms import Transforms
 from boundary_env_ros.storage.task_check import fitting_task
 
 #: What an environment asks of other nodes, beside what it publishes.
@@ -113,18 +114,22 @@ class AgentEnvironment:
                 (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
             )
         }
+        self._transforms = TransformFields(contract)
+        self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer
         self._sensors = SensorBuffer(
             node,
             agent,
             fields=field_inputs(contract, topics),
-            feedback=(*feedback_inputs(contract), *acknowledgement_inputs(contract)),
+            feedback=(
+                *feedback_inputs(contract),
+                *acknowledgement_inputs(contract),
+                *self._transforms.inputs,
+            ),
             heard=self.environment.heard,
             stamped=contract.pacing is Pacing.LOCKSTEP,
             due=self._go_on,
             unusable=self.environment.unusable,
         )
-        looked_up = looked_up_fields(contract)
-        self._transforms = Transforms(node, looked_up) if looked_up else None
         for kind, topic, hear, qos in (
             (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
             (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED),
@@ -149,11 +154,9 @@ class AgentEnvironment:
     def look(self) -> None:
         """Look at all that the sensors have sent, and at the newest transforms."""
         self._sensors.look(self._on_field, self._on_feedback)
-        for item, message in () if self._transforms is None else self._transforms.new():
-            reading = self._node.read(item, message)
-            if reading is not None:
-                sample = self._sample(reading)
-                self.carry(self.environment.sample(item.name, sample, self._node.clock.now()))
+        now = max(self._node.clock.now().ros.nanoseconds, self._world_time)
+        for name, reading in self._transforms.new(now, self.environment.unusable):
+            self.environment.take(name, self._sample(reading))
 
     def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
         return self.environment.take(name, self._sample(reading, arrival))
@@ -171,6 +174,8 @@ class AgentEnvironment:
         )
 
     def _on_feedback(self, name: str, reading: Reading) -> None:
+        if name in (TF, TF_STATIC):
+            return  # read into the buffer of the transforms
         captured = self._node.clock.captured(reading.stamp, self._node.contract.robot_host)
         self.carry(self.environment.measured(name, reading.values, captured))
 
@@ -184,6 +189,7 @@ class AgentEnvironment:
 
     def _on_advanced(self, data: bytes) -> None:
         report = advanced_from(data)
+        self._world_time = report.now
         self.look()
         self.carry(self.environment.advanced(report, self._node.clock.now()))
 

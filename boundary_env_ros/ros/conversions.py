@@ -234,6 +234,8 @@ def header_stamp(kind: Any) -> Callable[[bytes], int | None]:
     A header is the first field wherever ROS has one; it begins with its stamp.
     """
     fields = kind.get_fields_and_field_types()
+    if 'transforms' in fields:
+        return lambda data: stamp_of(next(reversed(decoded(kind, data).transforms), None))
     if 'header' not in fields:
         return lambda data: None
     if next(iter(fields)) != 'header':

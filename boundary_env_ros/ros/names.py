@@ -72,9 +72,9 @@ SENSOR = profile(10, reliable=False)
 SENSOR_LOCKSTEP = profile(1000, reliable=True)
 
 
-def sensor(qos: Qos, pacing: Pacing, least: int = 1) -> QoSProfile:
+def sensor(qos: Qos, pacing: Pacing, least: int = 1, *, latched: bool = False) -> QoSProfile:
     """Return how a sensor topic is listened to, with a queue of at least so many messages."""
-    if pacing is Pacing.LOCKSTEP:
+    if pacing is Pacing.LOCKSTEP and not latched:
         return SENSOR_LOCKSTEP
     depth = SENSOR.depth if qos == Qos() else qos.depth
     return profile(max(depth, least), reliable=qos.reliable, latched=qos.transient_local)

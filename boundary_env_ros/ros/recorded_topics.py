@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
-from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.sources.inputs import sensor_topics, TF_STATIC
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
@@ -111,7 +111,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
                 numbered=name in (names.TRANSITION, names.GATE_DECISION),
             )
     foreign = tuple(
-        RecordedTopic(name=node.resolve_topic_name(name), type=kind)
+        RecordedTopic(name=node.resolve_topic_name(name), type=kind, latched=name == TF_STATIC)
         for name, kind in others.items()
     )
     return (*own.values(), *foreign)

@@ -12,12 +12,12 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
-from boundary_env_ros.simulation.messages import message_fields, WIRE
+from boundary_env_ros.simulation.messages import cart_transforms, message_fields, WIRE
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.simulation.warehouse import AchievedReset, ResetTarget, Warehouse
 
@@ -110,6 +110,8 @@ class CartRobot:
         self.topics: Mapping[str, str] = {
             topic: kind for wire in self._wire for topic, kind in wire.values()
         }
+        if TF in sensor_topics(contract):
+            self.topics = {**self.topics, TF: TF_TYPE}
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """Put every cart at its start, and mark every goal."""
@@ -178,6 +180,12 @@ class CartRobot:
         """Let the carts run until then."""
         emissions = []
         for cart, reading in self._hall.advance(until):
+            if reading.sensor == 'odometry' and TF in self.topics:
+                fields = cart_transforms(reading, self._hall.geometry)
+                stamp = reading.captured_ns
+                emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
+            if reading.sensor not in self._wire[cart]:
+                continue
             topic, kind = self._wire[cart][reading.sensor]
             stamped = kind != 'std_msgs/msg/Bool'
             emissions.append(
@@ -242,7 +250,7 @@ def _without_unread(config: CartConfig, contract: Contract) -> CartConfig:
     """
     read = sensor_topics(contract)
     for name, (topic, _) in WIRE.items():
-        if topic not in read:
+        if topic not in read and not (name == 'odometry' and TF in read):
             off: Any = replace(config.sensor(name), rate=0.0)
             config = replace(config, **{name: off})
     return config

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 import math
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from boundary_env_ros.simulation.readings import (
     ContactReading,
@@ -24,6 +24,9 @@ from boundary_env_ros.simulation.readings import (
     ScanReading,
     TruthReading,
 )
+
+if TYPE_CHECKING:
+    from boundary_env_ros.simulation.physics import CartGeometry
 
 Fields = dict[str, Any]  # values are numbers, texts, arrays, again such mappings, or lists of them
 
@@ -147,6 +150,36 @@ def _scan(reading: ScanReading, stamp: int) -> Fields:
         'range_max': reading.range_max,
         'ranges': reading.ranges.astype('float32'),
     }
+
+
+def transforms(stamp: int, *links: tuple[str, str, Fields, Fields]) -> Fields:
+    """Return a ``tf2_msgs/msg/TFMessage`` of parents, children, translations and rotations."""
+    return {
+        'transforms': [
+            {
+                'header': header(stamp, parent),
+                'child_frame_id': child,
+                'transform': {'translation': translation, 'rotation': rotation},
+            }
+            for parent, child, translation, rotation in links
+        ]
+    }
+
+
+def cart_transforms(reading: Reading, geometry: CartGeometry) -> Fields | None:
+    """Return the frames of the cart, which is where its odometry says; None: dropped."""
+    payload = reading.payload
+    if not isinstance(payload, OdometryReading):
+        return None
+    half = geometry.camera_pitch / 2.0
+    tilt = {'x': 0.0, 'y': math.sin(half), 'z': 0.0, 'w': math.cos(half)}
+    pose = _pose(payload.x, payload.y, payload.yaw)
+    return transforms(
+        reading.captured_ns,
+        (HALL, BASE, pose['position'], pose['orientation']),
+        (BASE, LASER, vector(*geometry.scan_mount), _yaw_quaternion(0.0)),
+        (BASE, CAMERA, vector(*geometry.camera_mount), tilt),
+    )
 
 
 def image(reading: ImageReading, stamp: int, frame: str) -> Fields:

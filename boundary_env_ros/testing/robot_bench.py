@@ -21,8 +21,9 @@ from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
     gate_inputs,
-    looked_up_fields,
     sensor_topics,
+    TF,
+    TF_STATIC,
 )
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import to_nanoseconds
@@ -64,7 +65,7 @@ def uses_of(contract: Contract) -> Mapping[str, Sequence[Use]]:
 
 def listened_topics(contract: Contract) -> Mapping[str, str]:
     """Return the type of each topic that the robot has to send on, every agent's."""
-    others = {spec.topic for spec in looked_up_fields(contract)}
+    others = {TF, TF_STATIC}  # other nodes tell them, too
     if contract.safety.operator is not None:
         others.add(contract.safety.operator.topic)  # a person's device
     return {

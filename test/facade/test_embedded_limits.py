@@ -74,13 +74,62 @@ def test_the_environment_of_one_agent_refuses_several_and_says_what_takes_them()
         env.reset()
 
 
-def test_fields_that_tf_looks_up_refuse_the_lockstep_that_one_process_needs() -> None:
-    looked_up = {
-        'transform': {'of': 'base_link', 'in': 'hall'}, 'parts': ['translation'],
-        'low': [-9.0] * 3, 'high': [9.0] * 3,
+def looked_up(of: str) -> dict[str, object]:
+    return {
+        'transform': {'of': of, 'in': 'hall'}, 'fields': ['translation.x', 'translation.z'],
+        'unit': ['m', 'm'], 'low': [-20.0] * 2, 'high': [20.0] * 2,
     }  # fmt: skip
-    with pytest.raises(ContractError, match='realtime, with fields that tf .* with somewhere'):
-        EmbeddedWorld(changed('warehouse_cart', observation__somewhere=looked_up))
+
+
+def test_the_cart_tells_its_frames_and_they_are_looked_up_where_its_odometry_says() -> None:
+    world = EmbeddedWorld(
+        changed(
+            'warehouse_cart',
+            observation__where=looked_up('base_link'),
+            observation__eye=looked_up('camera'),
+            observation__odom={
+                'topic': 'odom',
+                'type': 'nav_msgs/msg/Odometry',
+                'unit': 'm',
+                'low': -20.0,
+                'high': 20.0,
+                'fields': 'pose.pose.position.x',
+            },
+        )
+    )
+    result = world.reset(seed=1, options={'scenario': 'clear'}, wrappers=())['cart']
+    seen = set()
+    for _ in range(5):
+        fields = {field.name: field for field in result.transition.after}
+        where, eye, odometry = fields['where'], fields['eye'], fields['odom']
+        assert where.source == 'tf:base_link in hall'
+        assert where.captured == eye.captured == odometry.captured
+        assert where.values[0] == pytest.approx(odometry.values[0])
+        assert eye.values[1] > 0.1  # m above the wheels
+        seen.add(where.values)
+        (result,) = world.step({'cart': (0.5, 0.0)})['cart']
+    assert len(seen) == 5
+
+
+def test_the_arm_tells_the_frame_of_its_tool() -> None:
+    looked = {**looked_up('tool0'), 'transform': {'of': 'tool0', 'in': 'base_link'}}
+    world = EmbeddedWorld(changed('door_arm', observation__hand=looked))
+    (result,) = world.reset(seed=1, options={}, wrappers=()).values()
+    fields = {field.name: field for field in result.transition.after}
+    pose = fields['tool']
+    assert fields['hand'].captured == pose.captured
+    assert fields['hand'].values == pytest.approx((pose.values[0], pose.values[2]))
+
+
+def test_a_frame_that_nobody_tells_fails_the_reset_which_says_why() -> None:
+    world = EmbeddedWorld(changed('warehouse_cart', observation__where=looked_up('gripper')))
+    with pytest.raises(ResetFailed, match=r"where: Unknown frame .*got 'gripper'"):
+        world.reset(seed=1, options={'scenario': 'clear'}, wrappers=())
+
+
+def test_several_agents_cannot_look_frames_up() -> None:
+    with pytest.raises(ContractError, match='a topic, with several agents'):
+        changed('two_carts', observation__where=looked_up('base_link'))
 
 
 def test_realtime_is_refused() -> None:

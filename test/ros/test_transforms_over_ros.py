@@ -1,11 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Fields that tf is asked for: real tf2 where it is installed, a refusal where it is not."""
+"""Fields that are looked up in the frames that other nodes tell on /tf and /tf_static."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib.util import find_spec
 import math
 import threading
 import time
@@ -18,10 +17,12 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from geometry_msgs.msg import TransformStamped
 from lifecycle_msgs.msg import Transition as Lifecycle
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from tf2_msgs.msg import TFMessage
 
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.errors import LinkError, ResetFailed
+from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.conversions import set_time
 from boundary_env_ros.ros.processes import BringUp
@@ -46,7 +47,7 @@ _CHANGES: Mapping[str, Any] = {
         **PATIENT['observation'],
         # One transform that moves, and one that does not.
         'where': {
-            'transform': {'in': 'hall', 'of': 'camera'},
+            'transform': {'in': 'room', 'of': 'eye'},
             'fields': ['translation.x', 'translation.y', 'yaw(rotation)'],
             'unit': ['m', 'm', 'rad'],
             'low': [-20.0, -20.0, -3.1416],
@@ -54,7 +55,7 @@ _CHANGES: Mapping[str, Any] = {
             'max_age': _MAX_AGE,
         },
         'board': {
-            'transform': {'in': 'hall', 'of': 'board'},
+            'transform': {'in': 'room', 'of': 'board'},
             'parts': ['translation'],
             'low': -20.0,
             'high': 20.0,
@@ -62,7 +63,7 @@ _CHANGES: Mapping[str, Any] = {
             'on_stale': 'truncate',
         },
         'mount': {
-            'transform': {'in': 'base_link', 'of': 'camera'},
+            'transform': {'in': 'trolley', 'of': 'eye'},
             'parts': ['translation'],
             'low': -20.0,
             'high': 20.0,
@@ -110,8 +111,6 @@ class Broadcasts:
 
     Parameters
     ----------
-    tf2_ros
-        The module.
     probe
         Its node publishes.
     clock
@@ -119,16 +118,17 @@ class Broadcasts:
 
     """
 
-    def __init__(
-        self, tf2_ros: Any, probe: Probe, clock: Callable[[], int] = time.time_ns
-    ) -> None:
+    def __init__(self, probe: Probe, clock: Callable[[], int] = time.time_ns) -> None:
         self._node = probe.node
         self._clock = clock
-        self._moving = tf2_ros.TransformBroadcaster(self._node)
-        self._fixed = tf2_ros.StaticTransformBroadcaster(self._node)
-        self._fixed.sendTransform(_transform('base_link', 'camera', _MOUNT, time.time_ns()))
+        # As the broadcasters of tf2 do it.
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._moving = self._node.create_publisher(TFMessage, '/tf', 100)
+        self._fixed = self._node.create_publisher(TFMessage, '/tf_static', latched)
+        fixed = _transform('trolley', 'eye', _MOUNT, time.time_ns())
+        self._fixed.publish(TFMessage(transforms=[fixed]))
         self.silent: set[str] = set()
-        self.sent: dict[str, list[int]] = {'base_link': [], 'board': []}
+        self.sent: dict[str, list[int]] = {'trolley': [], 'board': []}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name='broadcasts')
         self._thread.start()
@@ -138,24 +138,19 @@ class Broadcasts:
             for child, stamps in self.sent.items():
                 if child not in self.silent:
                     stamps.append(self._clock())
-                    made = _transform('hall', child, _pose(stamps[-1]), stamps[-1])
-                    self._moving.sendTransform(made)
+                    made = _transform('room', child, _pose(stamps[-1]), stamps[-1])
+                    self._moving.publish(TFMessage(transforms=[made]))
 
     def close(self) -> None:
         """Publish no more; what is fixed is no longer latched either."""
         self._over.set()
         self._thread.join()
-        for broadcaster in (self._moving, self._fixed):
-            self._node.destroy_publisher(broadcaster.pub_tf)
+        for publisher in (self._moving, self._fixed):
+            self._node.destroy_publisher(publisher)
 
 
 @pytest.fixture(scope='module')
-def tf2_ros() -> Any:
-    return pytest.importorskip('tf2_ros', reason='needs tf2, which is on no package index')
-
-
-@pytest.fixture(scope='module')
-def world(tf2_ros: Any, make_world: MakeWorld) -> World:
+def world(make_world: MakeWorld) -> World:
     return make_world(changes=_CHANGES)
 
 
@@ -165,9 +160,9 @@ def env(world: World) -> BoundaryEnv:
 
 
 @pytest.fixture
-def tf(tf2_ros: Any, world: World) -> Iterator[Broadcasts]:
+def tf(world: World) -> Iterator[Broadcasts]:
     """Return transforms that are published from now on, until the test is over."""
-    made = Broadcasts(tf2_ros, world.probe)
+    made = Broadcasts(world.probe)
     yield made
     made.close()
     world.end_episode()
@@ -208,20 +203,15 @@ def _change(world: World, *transitions: int) -> None:
         bring_up.close()
 
 
-# With tf2 ---------------------------------------------------------------------------------------
-
-
 def test_a_transform_that_nobody_publishes_holds_the_reset_which_names_it(
-    world: World, env: BoundaryEnv
+    env: BoundaryEnv,
 ) -> None:
     with pytest.raises(
         ResetFailed,
-        match=r'missing: .*where \(tf:camera in hall\), board \(tf:board in hall\)',
+        match=r"missing: .*where \(tf:eye in room: Unknown frame .*got 'room'.*, "
+        r"board \(tf:board in room: Unknown frame .*got 'room'",
     ):
         _reset(env)
-    # The reason is tf's own.
-    log, reason = world.folder / 'logs' / 'environment.log', 'board (board in hall): "hall" passed'
-    world.probe.until(lambda: reason in log.read_text(), _SOON, f'in the log: {reason}')
 
 
 def test_the_values_are_those_of_the_stamp_that_they_carry(
@@ -234,11 +224,11 @@ def test_the_values_are_those_of_the_stamp_that_they_carry(
         assert env.observation_space.contains(observation)
         where, captured = _field(env, 'where'), _captured(env, 'where')
         assert where.status is FieldStatus.FRESH
-        assert (where.source, where.frame_id) == ('tf:camera in hall', 'hall')
+        assert (where.source, where.frame_id) == ('tf:eye in room', 'room')
         assert where.age is not None
         assert 0.0 < where.age < _MAX_AGE
         assert where.published is where.arrived is None
-        assert captured in tf.sent['base_link']
+        assert captured in tf.sent['trolley']
         assert where.values == pytest.approx(_camera(captured), abs=1e-9)
         assert observation['where'] == pytest.approx(_camera(captured), abs=1e-5)
         board = _field(env, 'board')
@@ -251,13 +241,13 @@ def test_a_transform_whose_broadcaster_stops_ages_and_a_static_one_does_not(
     env: BoundaryEnv, tf: Broadcasts
 ) -> None:
     _reset(env)
-    tf.silent.add('base_link')
+    tf.silent.add('trolley')
     _step_until(env, lambda: _field(env, 'where').status is not FieldStatus.FRESH)
     where = _field(env, 'where')
     assert where.status is FieldStatus.STALE
     assert where.age is not None
     assert where.age > _MAX_AGE
-    last = tf.sent['base_link'][-1]
+    last = tf.sent['trolley'][-1]
     assert _captured(env, 'where') == last
     assert where.values == pytest.approx(_camera(last), abs=1e-9)
     for name in ('board', 'mount'):
@@ -272,7 +262,7 @@ def test_a_static_transform_is_as_new_as_its_look_up_in_every_episode(
 ) -> None:
     for _ in range(2):
         _reset(env)
-        assert _captured(env, 'mount') > tf.sent['base_link'][0]
+        assert _captured(env, 'mount') > tf.sent['trolley'][0]
         for _ in range(5):
             before = _captured(env, 'mount')
             env.step(_STILL)
@@ -299,8 +289,8 @@ def test_what_was_known_before_the_reset_does_not_begin_an_episode(
     env: BoundaryEnv, tf: Broadcasts
 ) -> None:
     _reset(env)
-    tf.silent.add('base_link')
-    with pytest.raises(ResetFailed, match=r'missing: where \(tf:camera in hall\)$'):
+    tf.silent.add('trolley')
+    with pytest.raises(ResetFailed, match=r'missing: where \(tf:eye in room: never heard\)\)$'):
         _reset(env)
 
 
@@ -309,9 +299,6 @@ def test_a_cleanup_lets_go_of_tf_and_another_configuration_begins_anew(
 ) -> None:
     node = world.probe.node
 
-    def services() -> set[str]:
-        return {name for name, _ in node.get_service_names_and_types()}
-
     for _ in range(2):
         _change(world, Lifecycle.TRANSITION_DEACTIVATE, Lifecycle.TRANSITION_CLEANUP)
         world.probe.until(
@@ -319,7 +306,6 @@ def test_a_cleanup_lets_go_of_tf_and_another_configuration_begins_anew(
             _SOON,
             'no listener to tf',
         )
-        world.probe.until(lambda: '/tf2_frames' not in services(), _SOON, 'no service of tf')
         _change(world, Lifecycle.TRANSITION_CONFIGURE, Lifecycle.TRANSITION_ACTIVATE)
         world.probe.until(
             lambda: node.count_subscribers('/tf') == node.count_subscribers('/tf_static') == 1,
@@ -334,7 +320,7 @@ def test_a_cleanup_lets_go_of_tf_and_another_configuration_begins_anew(
 
 
 def test_a_transform_that_its_publisher_does_not_stamp_is_not_taken_for_a_static_one(
-    tf2_ros: Any, world: World, env: BoundaryEnv
+    world: World, env: BoundaryEnv
 ) -> None:
     # What tf knows of earlier stamps goes with the buffer.
     _change(
@@ -344,31 +330,12 @@ def test_a_transform_that_its_publisher_does_not_stamp_is_not_taken_for_a_static
         Lifecycle.TRANSITION_CONFIGURE,
         Lifecycle.TRANSITION_ACTIVATE,
     )
-    unstamped = Broadcasts(tf2_ros, world.probe, clock=lambda: 0)
+    unstamped = Broadcasts(world.probe, clock=lambda: 0)
     try:
-        with pytest.raises(ResetFailed, match=r'missing: .*board \(tf:board in hall\)'):
+        with pytest.raises(ResetFailed, match=r'missing: .*board \(tf:board in room: Unknown'):
             _reset(env)
-        reason = 'board (board in hall): Lookup would require extrapolation'
+        reason = '(expected a stamp, got 0). It is not used.'
         log = world.folder / 'logs' / 'environment.log'
         world.probe.until(lambda: reason in log.read_text(), _SOON, f'in the log: {reason}')
     finally:
         unstamped.close()
-
-
-# Without tf2 ------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(find_spec('tf2_ros') is not None, reason='tf2 is installed')
-def test_without_tf2_the_environment_refuses_and_names_the_fields_and_the_way_out(
-    make_world: MakeWorld,
-) -> None:
-    with pytest.raises(LinkError, match='node environment refused to be configured') as refusal:
-        make_world(changes=_CHANGES)
-    message = str(refusal.value)
-    assert '(where, board, mount)' in message
-    assert "No module named 'tf2_ros'" in message
-    assert 'ros-$ROS_DISTRO-tf2-ros-py' in message
-    assert 'take the pose from a topic' in message
-    # The refusal ends with what the node said last.
-    assert message.count('[ERROR]') == 1
-    assert 'Traceback' not in message

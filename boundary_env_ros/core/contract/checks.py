@@ -303,10 +303,10 @@ def _fields(contract: Contract) -> Iterator[Fault]:
         yield ('clock',), 'sim, with `pacing: lockstep`', 'ros', hint
     for where, field in _sections(contract):
         by_tf, stale = isinstance(field.source, Lookup), (where, field.name, 'on_stale')
-        if lockstep and by_tf:
+        if by_tf and len(contract.agents) > 1:
             path = (where, field.name, 'transform')
-            hint = 'In lockstep it is unknown whether all transforms have come.'
-            yield path, 'a topic, with `pacing: lockstep`', said('a tf look-up'), hint
+            hint = 'The frames of tf are the same for all agents.'
+            yield path, 'a topic, with several agents', said('a tf look-up'), hint
         if where == 'privileged' and field.on_stale is not OnStale.MARK:
             expected = 'mark, since a privileged field must not act'
             yield stale, expected, field.on_stale.value

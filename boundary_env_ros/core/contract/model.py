@@ -34,7 +34,6 @@ from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import (
     Derived,
     JOINTS,
-    Lookup,
     OF_ADAPTER,
     OF_VALUE,
     Paths,
@@ -47,7 +46,6 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.paths import split_call
-from boundary_env_ros.errors import ContractError, Problem
 
 Units: TypeAlias = Annotated[
     tuple[str, ...],
@@ -1197,22 +1195,7 @@ class Contract:
 
         The digest changes with it, since results under the two are not the same results.
 
-        Raises
-        ------
-        ContractError
-            If a field is looked up by tf, which lockstep could not wait for.
-
         """
         if pacing is self.pacing:
             return self
-        looked_up = [field.name for field in self.fields if isinstance(field.source, Lookup)]
-        if pacing is Pacing.LOCKSTEP and looked_up:
-            problem = Problem(
-                path=('pacing',),
-                line=None,
-                expected='realtime, with fields that tf looks up',
-                actual=f'lockstep, with {", ".join(looked_up)}',
-                hint='In lockstep it is unknown whether all transforms have come.',
-            )
-            raise ContractError([problem], self.name)
         return replace(self, pacing=pacing, sim_time=pacing is Pacing.LOCKSTEP)

@@ -277,8 +277,8 @@ class Lookup:
     paths
         Field paths into a ``geometry_msgs/msg/Transform``.
     transform
-        Instead of ``topic`` and ``type``: the field is looked up in tf, in realtime, where
-        ``tf2_ros`` is installed. ``fields`` or ``parts`` are those of a
+        Instead of ``topic`` and ``type``: the field is looked up in the frames that ``/tf`` and
+        ``/tf_static`` tell. ``fields`` or ``parts`` are those of a
         ``geometry_msgs/msg/Transform``. It is as old as the oldest of its moving links; a chain of
         static links alone never ages.
     target

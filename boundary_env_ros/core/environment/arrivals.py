@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.lockstep import Advanced, awaited
-from boundary_env_ros.core.sources.inputs import acknowledgement_inputs
+from boundary_env_ros.core.sources.inputs import acknowledgement_inputs, TF, TF_STATIC
 from boundary_env_ros.core.timebase import Stamp
 
 
@@ -33,6 +33,7 @@ class Arrivals:
             *((f'field {spec.name}', spec.topic) for spec in contract.fields if spec.topic),
             *((f'feedback {group.name}', group.feedback.topic) for group in contract.action),
             *((item.name, item.topic) for item in acknowledgement_inputs(contract)),
+            *((topic, topic) for topic in (TF, TF_STATIC) if topic in topics),
         )
         self._uses = {use: topics[topic] for use, topic in uses}
         self._of_topic: dict[str, list[str]] = {}

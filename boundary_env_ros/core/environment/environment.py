@@ -55,7 +55,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import seed_of
-from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
+from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, TF, TF_STATIC
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -370,7 +370,8 @@ class Environment:
             When it arrived, ns.
 
         """
-        self._heard.robot = steady
+        if topic not in (TF, TF_STATIC):
+            self._heard.robot = steady  # transforms come from others than its drivers, too
         self._arrivals.note_all(topic, captured)
         return self.state is EpisodeState.RESETTING or (
             self._advanced is not None and not self._arrivals.awaited(self._advanced)

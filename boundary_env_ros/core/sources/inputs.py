@@ -29,6 +29,9 @@ from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG
 #: Before the name of a group: what its driver says that it applied.
 ACKNOWLEDGEMENT = 'acknowledgement'
 
+#: Where transforms are told, and in what; a static one once and for all.
+TF, TF_STATIC, TF_TYPE = '/tf', '/tf_static', 'tf2_msgs/msg/TFMessage'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Input:
@@ -169,11 +172,6 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     return tuple(inputs)
 
 
-def looked_up_fields(contract: Contract) -> tuple[FieldSpec, ...]:
-    """Return the fields that tf is asked for."""
-    return tuple(spec for spec in contract.fields if isinstance(spec.source, Lookup))
-
-
 def image_fields(contract: Contract) -> tuple[FieldSpec, ...]:
     """Return the fields that a client has to resolve to images itself."""
     return tuple(spec for spec in contract.observation if spec.is_image)
@@ -188,6 +186,8 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
     found = {s.topic: s.type for s in contract.fields if s.topic}
     found.update({i.topic: i.type for i in gate_inputs(contract) if i.name != EMERGENCY_STOP})
     found.update({i.topic: i.type for i in acknowledgement_inputs(contract)})
+    if any(isinstance(spec.source, Lookup) for spec in contract.fields):
+        found.update({TF: TF_TYPE, TF_STATIC: TF_TYPE})
     return found
 
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.sources.inputs import looked_up_fields, sensor_topics
+from boundary_env_ros.core.contract.sources import Lookup
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
@@ -156,6 +157,7 @@ def _lacking(contract: Contract, missing: Mapping[str, Sequence[Use]]) -> list[s
     ]
     told += [
         f'field {spec.name}: tf is not replayed, so it is MISSING in every step'
-        for spec in looked_up_fields(contract)
+        for spec in contract.fields
+        if isinstance(spec.source, Lookup)
     ]
     return told

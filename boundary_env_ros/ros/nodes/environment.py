@@ -20,7 +20,6 @@ from boundary_env_ros.core.contract.model import Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
-from boundary_env_ros.core.sources.inputs import looked_up_fields
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.ros import names
@@ -82,13 +81,6 @@ class EnvironmentNode(ContractNode):
         """Refuse what each of several agents would do, or find, as if it were alone."""
         if len(self.contract.agents) == 1:
             return
-        looked_up = looked_up_fields(self.contract)
-        if looked_up:
-            raise BoundaryError(
-                'Several agents need fields from topics (got '
-                f'{", ".join(field.name for field in looked_up)} from tf, whose frames are the '
-                'same for all). Take the pose from a topic.'
-            )
         for index, step in enumerate(self.contract.episode.reset.steps):
             if isinstance(step, WorldStep) or (
                 isinstance(step, WaitStep) and self.contract.pacing is Pacing.REALTIME

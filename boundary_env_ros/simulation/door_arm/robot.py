@@ -10,12 +10,14 @@ from dataclasses import replace
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from boundary_env_ros.simulation.door_arm.messages import message_fields, WIRE
+from boundary_env_ros.simulation.door_arm.messages import FRAMES, message_fields, WIRE
 from boundary_env_ros.simulation.door_arm.state import DoorReset
+from boundary_env_ros.simulation.messages import transforms
 from boundary_env_ros.simulation.robot import Emission
 
 ARM_TOPIC = 'arm_controller/joint_trajectory'
@@ -60,7 +62,6 @@ class DoorArmRobot:
             'Images a second of each camera; 0 switches the cameras off.',
         ),
     }
-    topics: Mapping[str, str] = dict(WIRE.values())
 
     def __init__(
         self,
@@ -74,6 +75,9 @@ class DoorArmRobot:
             self._arm = DoorArm(_configured(config, options or {}, contract), start)
         except ValueError as error:
             raise BoundaryError(str(error)) from error
+        read = sensor_topics(contract)
+        told = {TF: TF_TYPE} if TF in read else {}
+        self.topics: Mapping[str, str] = {**dict(WIRE.values()), **told}
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """
@@ -126,15 +130,19 @@ class DoorArmRobot:
 
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Let the arm run until then."""
-        return tuple(
-            Emission(
-                topic=WIRE[reading.sensor][0],
-                type=WIRE[reading.sensor][1],
-                stamp=0 if reading.sensor == 'contact' else reading.captured_ns,
-                fields=None if reading.dropped else message_fields(reading),
-            )
-            for reading in self._arm.advance(until)
-        )
+        emissions = []
+        for reading in self._arm.advance(until):
+            topic, kind = WIRE[reading.sensor]
+            stamp = 0 if reading.sensor == 'contact' else reading.captured_ns
+            fields = None if reading.dropped else message_fields(reading)
+            emissions.append(Emission(topic=topic, type=kind, stamp=stamp, fields=fields))
+            if reading.sensor == 'tool_pose' and TF in self.topics:
+                if fields is not None:
+                    pose = fields['pose']
+                    link = (FRAMES['tool_pose'], 'tool0', pose['position'], pose['orientation'])
+                    fields = transforms(stamp, link)
+                emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
+        return tuple(emissions)
 
 
 def _configured(config: ArmConfig, options: Mapping[str, float], contract: Contract) -> ArmConfig:

@@ -28,7 +28,6 @@ from boundary_env_ros.core.contract.safety import (
     Workspace,
 )
 from boundary_env_ros.core.contract.sources import Paths
-from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, Path_, put, rich, rich_data, shipped, shipped_data, TASKS
 
@@ -63,12 +62,6 @@ def test_lockstep_brings_simulated_time_with_it_and_realtime_takes_it_away() -> 
     assert lockstep.sim_time
     assert not lockstep.paced(Pacing.REALTIME).sim_time
     assert CONTRACT.paced(Pacing.REALTIME) is CONTRACT
-
-
-def test_a_field_that_tf_looks_up_knows_no_lockstep_however_it_is_asked_for() -> None:
-    with pytest.raises(ContractError, match='lockstep, with gripper'):
-        RICH.paced(Pacing.LOCKSTEP)
-    assert replace(RICH, state=()).paced(Pacing.LOCKSTEP).sim_time
 
 
 # Digest ------------------------------------------------------------------------------------------

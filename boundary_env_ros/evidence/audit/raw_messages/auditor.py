@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 import math
+from operator import attrgetter
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
@@ -20,7 +21,6 @@ from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.sources.inputs import looked_up_fields
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks, END
@@ -141,6 +141,9 @@ class RawAuditor:
             for each in contract.documents:
                 use = wiring.uses[f'document {each.name}']
                 self._take(use, partial(self._documents.sent, (agent, each.name)))
+            for item in self.history.transforms.inputs:
+                # In the order in which they came, whoever asks for them later.
+                self._take(wiring.uses[f'environment {item.name}'], attrgetter('readings'))
             if STOP in wiring.uses:
                 self._take(wiring.uses[STOP], partial(self._decisions.pressed, agent))
 
@@ -293,9 +296,9 @@ class RawAuditor:
                 'long its messages took to the recorder'
             )
             found += [NotChecked(rule=rule.id, why=why) for rule in _OF_CLOCKS]
-        for spec in looked_up_fields(self.history.contract):
-            why = f'field {spec.name}: looked up in tf, which is not computed again'
-            found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF['field']]
+        for item in self.history.transforms.inputs[:1]:
+            why = f'fields that are looked up in {item.name}: whether a newer transform was there'
+            found.append(NotChecked(rule=catalogue.VALUES_NEWEST.id, why=why))
         return tuple(found)
 
 

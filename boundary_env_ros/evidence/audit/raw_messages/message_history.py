@@ -12,8 +12,9 @@ from typing import TypeAlias
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
-from boundary_env_ros.evidence.audit.raw_messages.window import Heard, Window
+from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, Window
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired, Wiring
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, Rule
 from boundary_env_ros.storage.records import Message as Recorded
@@ -97,8 +98,10 @@ class MessageHistory:
         self.topics = topics
         self.find = find
         self._holes = holes
+        # A record is looked at when it is older than tf keeps anything.
+        self.transforms = TransformFields(contract, keep=KEEP)
         self.wiring: dict[str, Wiring] = {
-            agent: wired(contract, agent, topics) for agent in contract.agents
+            agent: wired(contract, agent, topics, self.transforms) for agent in contract.agents
         }
         self.checked: Counter[str] = Counter()
         self.asked: Counter[str] = Counter()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import Lookup
 from boundary_env_ros.core.environment.endings import TIME_LIMIT
 from boundary_env_ros.core.environment.observation import (
     bring_inside,
@@ -16,10 +17,12 @@ from boundary_env_ros.core.environment.observation import (
     ObservationField,
 )
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.inputs import TF
+from boundary_env_ros.core.sources.readers import reader, Reading
+from boundary_env_ros.core.sources.transforms import as_message
 from boundary_env_ros.core.timebase import ClockReading, to_nanoseconds
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import WRONG_INPUT
+from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.support import (
     Claim,
@@ -197,11 +200,37 @@ class ObservationChecks:
         if [field.name for field in fields] != [spec.name for spec in specs]:
             return  # named by the rule about fields
         for spec, field in zip(specs, fields, strict=True):
+            if isinstance(spec.source, Lookup):
+                self._look_up(spec, spec.source, field, frozen)
+                continue
             use = self._tape.use(frozen.id.agent, f'field {spec.name}')
             heard = None if use is None else self._support(spec, field, use, frozen)
             if use is not None and heard is not None:
                 self._compare(spec, field, heard.readings[use.name], frozen)
                 self._newest(field, use, heard, frozen)
+
+    def _look_up(
+        self, spec: FieldSpec, source: Lookup, field: ObservationField, frozen: _Frozen
+    ) -> None:
+        """Look a field up again, at the instant that it is of."""
+        history, captured = self._tape, field.captured
+        use = history.use(frozen.id.agent, f'environment {TF}')
+        if use is None or captured is None or field.status is FieldStatus.MISSING:
+            return
+        stamp = captured.nanoseconds
+        try:
+            link = history.transforms.buffer.look_up(source.target, source.source, stamp)
+        except RecordError as error:
+            expected = str(error)
+        else:
+            values = bring_inside(reader(source)(as_message(link, stamp)), spec)[0]
+            if same(values, field.values):
+                history.took('fields', use.name)
+                return
+            expected = f'{vector(values)}, as /tf and /tf_static say'
+        if not history.missing(use, stamp, frozen.log_time):
+            actual = vector(field.values)
+            self._find(catalogue.VALUES_FROM_SENSORS, frozen, f'.{field.name}', expected, actual)
 
     def _support(
         self, spec: FieldSpec, field: ObservationField, use: Use, frozen: _Frozen

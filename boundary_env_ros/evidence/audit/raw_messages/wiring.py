@@ -20,6 +20,7 @@ from boundary_env_ros.core.sources.inputs import (
     Input,
 )
 from boundary_env_ros.core.sources.readers import reader, Reading, stamp_of
+from boundary_env_ros.core.sources.transforms import TransformFields
 
 Message = Any  # anything with the attributes of the message
 
@@ -80,7 +81,12 @@ class Wiring:
         return tuple(use for use in self.uses.values() if not use.topic)
 
 
-def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
+def wired(
+    contract: Contract,
+    agent: str,
+    topics: Mapping[str, str],
+    transforms: TransformFields | None = None,
+) -> Wiring:
     """
     Find the topics of one agent in a record.
 
@@ -90,6 +96,8 @@ def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
         The contract, and one of its agents.
     topics
         Type of each topic of the record.
+    transforms
+        Takes the transforms of the record, as its messages are read; None: they are not used.
 
     """
     named = _Named(contract, agent, topics)
@@ -97,6 +105,8 @@ def wired(contract: Contract, agent: str, topics: Mapping[str, str]) -> Wiring:
     inputs += [('field', item) for item in field_inputs(contract, named)]
     inputs += [('feedback', item) for item in feedback_inputs(contract)]
     inputs += [('environment', item) for item in acknowledgement_inputs(contract)]
+    if transforms is not None:
+        inputs += [('environment', item) for item in transforms.inputs]
     uses = [_use(kind, item, named) for kind, item in inputs]
     for group in contract.action:
         uses.append(

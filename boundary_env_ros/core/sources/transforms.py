@@ -1,0 +1,357 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""Transforms between frames, as ``/tf`` and ``/tf_static`` tell them, and fields made of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+import math
+from operator import attrgetter
+from types import SimpleNamespace
+
+from boundary_env_ros.core.contract.model import Contract, Qos
+from boundary_env_ros.core.contract.sources import Lookup, Vector
+from boundary_env_ros.core.sources.inputs import Input, TF, TF_STATIC, TF_TYPE
+from boundary_env_ros.core.sources.paths import Message
+from boundary_env_ros.core.sources.readers import adapter, Reading
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import RecordError
+
+#: Nanoseconds for which tf2 keeps transforms.
+KEEP = 10 * NANOSECONDS
+
+# By how much the square of the length of a quaternion may be off.
+_NORM_TOLERANCE = 1e-2
+
+_STAMP = attrgetter('stamp')
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """
+    The pose of one frame in its parent.
+
+    Attributes
+    ----------
+    stamp
+        When, ns; that of a static one does not matter.
+    parent
+        The frame that the pose is in.
+    translation, rotation
+        x, y, z in m, and quaternion x, y, z, w.
+
+    """
+
+    stamp: int
+    parent: str
+    translation: Vector
+    rotation: Vector
+
+
+class TransformBuffer:
+    """
+    The tree of frames, with its recent past.
+
+    Frames are looked up as tf2 does it: at the newest instant that all moving links of the chain
+    have in common; between two samples translations are linear, and rotations turn evenly.
+
+    Parameters
+    ----------
+    keep
+        How long transforms are kept, ns.
+
+    """
+
+    def __init__(self, keep: int = KEEP) -> None:
+        self._keep = keep
+        self._static: dict[str, Link] = {}
+        self._moving: dict[str, list[Link]] = {}
+
+    def take(self, message: Message, *, static: bool) -> None:
+        """
+        Take a ``tf2_msgs/msg/TFMessage``.
+
+        Raises
+        ------
+        RecordError
+            If one of its transforms cannot be used; the others are taken.
+
+        """
+        refused = ''
+        for each in message.transforms:
+            child = each.child_frame_id.lstrip('/')
+            stamp = each.header.stamp.sec * NANOSECONDS + each.header.stamp.nanosec
+            moved, turned = each.transform.translation, each.transform.rotation
+            link = Link(
+                stamp,
+                each.header.frame_id.lstrip('/'),
+                (float(moved.x), float(moved.y), float(moved.z)),
+                (float(turned.x), float(turned.y), float(turned.z), float(turned.w)),
+            )
+            fault = _fault(link, child)
+            if not fault and not static and not stamp:
+                fault = 'a stamp, got 0'
+            if fault:
+                refused = f'Wrong transform of {child!r} (expected {fault}). It is not used.'
+            elif static:
+                self._moving.pop(child, None)
+                self._static[child] = link
+            else:
+                self._static.pop(child, None)
+                self._insert(self._moving.setdefault(child, []), link)
+        if refused:
+            raise RecordError(refused)
+
+    def _insert(self, links: list[Link], link: Link) -> None:
+        if links and link.stamp < links[-1].stamp - self._keep:
+            links.clear()  # the clock was set back
+        place = bisect_left(links, link.stamp, key=_STAMP)
+        links[place : place + (place < len(links) and links[place].stamp == link.stamp)] = [link]
+        # What is deleted is deleted seldom, and then all at once.
+        if links[-1].stamp - links[0].stamp > 2 * self._keep:
+            del links[: bisect_left(links, links[-1].stamp - self._keep, key=_STAMP)]
+
+    def look_up(self, target: str, source: str, stamp: int | None = None) -> Link:
+        """
+        Return the pose of a frame in another.
+
+        Parameters
+        ----------
+        target, source
+            The frame that the pose is in, and the one whose pose it is.
+        stamp
+            When, ns; None: at the newest instant that is known of all links between them. Then the
+            stamp of the answer is 0 if all of them are static.
+
+        Raises
+        ------
+        RecordError
+            If a frame is unknown, the two are not of one tree, the tree has a loop, or nothing is
+            known of that instant.
+
+        """
+        target, source = target.lstrip('/'), source.lstrip('/')
+        if stamp is None:
+            ups, downs = self._between(target, source, None)
+            moving = [link.stamp for child, link in (*ups, *downs) if child not in self._static]
+            if not moving:
+                return _joined(ups, downs, target, 0)
+            stamp = min(moving)
+        return _joined(*self._between(target, source, stamp), target, stamp)
+
+    def _between(
+        self, target: str, source: str, stamp: int | None
+    ) -> tuple[list[tuple[str, Link]], list[tuple[str, Link]]]:
+        """Return the links from both frames to the first that both are in."""
+        ups, why = self._to_root(source, stamp)
+        downs, why_down = self._to_root(target, stamp)
+        over_source = [source, *(link.parent for _, link in ups)]
+        over_target = [target, *(link.parent for _, link in downs)]
+        common = next((frame for frame in over_source if frame in over_target), None)
+        if common is None:
+            known = {link.parent for link in self._static.values()} | set(self._static)
+            known |= set(self._moving) | {each[-1].parent for each in self._moving.values()}
+            unknown = [frame for frame in (target, source) if frame not in known]
+            raise RecordError(
+                f'Unknown frame (expected one that /tf or /tf_static names, got {unknown[0]!r}).'
+                if unknown
+                else why
+                or why_down
+                or f'{target!r} and {source!r} are not connected (expected frames of one tree, '
+                f'got the roots {over_target[-1]!r} and {over_source[-1]!r}).'
+            )
+        return ups[: over_source.index(common)], downs[: over_target.index(common)]
+
+    def _to_root(self, frame: str, stamp: int | None) -> tuple[list[tuple[str, Link]], str]:
+        """Return the links from a frame upwards as far as they are known, and why no further."""
+        links: list[tuple[str, Link]] = []
+        over = {frame}
+        while True:
+            try:
+                link = self._link(frame, stamp)
+            except RecordError as error:
+                return links, str(error)
+            if link is None:
+                return links, ''
+            if link.parent in over:
+                raise RecordError(
+                    f'The frames have a loop (expected a tree, got {link.parent!r} above itself).'
+                )
+            links.append((frame, link))
+            frame = link.parent
+            over.add(frame)
+
+    def _link(self, child: str, stamp: int | None) -> Link | None:
+        """Return the pose of a frame in its parent at an instant; None for a root."""
+        links = self._moving.get(child)
+        if links is None:
+            return self._static.get(child)
+        if stamp is None:
+            return links[-1]
+        if not links[0].stamp <= stamp <= links[-1].stamp:
+            raise RecordError(
+                f'Nothing is known of {child!r} at that instant (expected one from '
+                f'{links[0].stamp} to {links[-1].stamp} ns, got {stamp} ns). Nothing is '
+                'extrapolated.'
+            )
+        place = bisect_left(links, stamp, key=_STAMP)
+        newer = links[place]
+        older = newer if newer.stamp == stamp else links[place - 1]
+        if older is newer or older.parent != newer.parent:
+            return older
+        return _interpolated(older, newer, stamp)
+
+
+class TransformFields:
+    """
+    The fields of a contract that are looked up, from the messages that tell them.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    keep
+        As of the buffer.
+
+    Attributes
+    ----------
+    buffer
+        Where they are looked up.
+    inputs
+        What has to be read, message by message; empty if the contract looks nothing up.
+
+    """
+
+    def __init__(self, contract: Contract, keep: int = KEEP) -> None:
+        self.buffer = TransformBuffer(keep)
+        self._lookups = [
+            (spec.name, spec.source, adapter(spec, ''))
+            for spec in contract.fields
+            if isinstance(spec.source, Lookup)
+        ]
+        self._last: dict[str, int] = {}
+        self.inputs = tuple(
+            Input(
+                name=topic,
+                topic=topic,
+                type=TF_TYPE,
+                read=partial(self._read, static=topic == TF_STATIC),
+                qos=Qos(depth=100, reliable=True, transient_local=topic == TF_STATIC),
+                publishers=100,
+            )
+            for topic in ((TF, TF_STATIC) if self._lookups else ())
+        )
+
+    def _read(self, message: Message, *, static: bool) -> Reading:
+        self.buffer.take(message, static=static)
+        return Reading(values=(), stamp=None)
+
+    def new(self, now: int, unusable: dict[str, str]) -> Iterator[tuple[str, Reading]]:
+        """
+        Yield the newest reading of each field, if its stamp is another than that before.
+
+        Parameters
+        ----------
+        now
+            What a chain of static links is stamped with, ns: it holds at any time.
+        unusable
+            Takes why a field cannot be looked up; it stays what it was, and ages.
+
+        """
+        for name, source, read in self._lookups:
+            try:
+                link = self.buffer.look_up(source.target, source.source)
+            except RecordError as error:
+                unusable[name] = str(error)
+                continue
+            unusable.pop(name, None)
+            stamp = link.stamp or now
+            if stamp != self._last.get(name):
+                self._last[name] = stamp
+                yield name, read(as_message(link, stamp))
+
+
+def as_message(link: Link, stamp: int) -> Message:
+    """Return what reads like a ``geometry_msgs/msg/TransformStamped``."""
+    seconds, nanoseconds = divmod(stamp, NANOSECONDS)
+    return SimpleNamespace(
+        header=SimpleNamespace(stamp=SimpleNamespace(sec=seconds, nanosec=nanoseconds)),
+        transform=SimpleNamespace(
+            translation=SimpleNamespace(**dict(zip('xyz', link.translation, strict=True))),
+            rotation=SimpleNamespace(**dict(zip('xyzw', link.rotation, strict=True))),
+        ),
+    )
+
+
+def _fault(link: Link, child: str) -> str:
+    """Return what was expected of a transform that cannot be used; empty: it can."""
+    if not child or not link.parent or child == link.parent:
+        return f'two frames, got {link.parent!r} and {child!r}'
+    if not all(map(math.isfinite, (*link.translation, *link.rotation))):
+        return f'finite numbers, got {[*link.translation, *link.rotation]}'
+    if abs(sum(value * value for value in link.rotation) - 1.0) >= _NORM_TOLERANCE:
+        return f'a quaternion of length 1, got {list(link.rotation)}'
+    return ''
+
+
+def _joined(
+    ups: list[tuple[str, Link]], downs: list[tuple[str, Link]], target: str, stamp: int
+) -> Link:
+    """Return the pose at the end of a chain: up from the source, and down to the target."""
+    above = _product([link for _, link in reversed(ups)])
+    below = _product([link for _, link in reversed(downs)])
+    back = _conjugate(below.rotation)
+    offset = tuple(a - b for a, b in zip(above.translation, below.translation, strict=True))
+    return Link(stamp, target, _turned(back, offset), _times(back, above.rotation))
+
+
+def _product(links: list[Link]) -> Link:
+    result = Link(0, '', (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0))
+    for link in links:
+        moved = _turned(result.rotation, link.translation)
+        where = tuple(a + b for a, b in zip(result.translation, moved, strict=True))
+        result = Link(0, '', where, _times(result.rotation, link.rotation))
+    return result
+
+
+def _interpolated(older: Link, newer: Link, stamp: int) -> Link:
+    """Return a pose between two: linear in the translation, an even turn the shorter way round."""
+    share = (stamp - older.stamp) / (newer.stamp - older.stamp)
+    where = tuple(
+        a + share * (b - a) for a, b in zip(older.translation, newer.translation, strict=True)
+    )
+    cosine = sum(a * b for a, b in zip(older.rotation, newer.rotation, strict=True))
+    angle = math.acos(min(abs(cosine), 1.0))
+    if angle < 1e-9:
+        first, second = 1.0 - share, share
+    else:
+        first = math.sin((1.0 - share) * angle) / math.sin(angle)
+        second = math.sin(share * angle) / math.sin(angle)
+    second = math.copysign(second, cosine)
+    turned = tuple(
+        first * a + second * b for a, b in zip(older.rotation, newer.rotation, strict=True)
+    )
+    return Link(stamp, older.parent, where, turned)
+
+
+def _times(first: Vector, second: Vector) -> Vector:
+    ax, ay, az, aw = first
+    bx, by, bz, bw = second
+    return (
+        aw * bx + ax * bw + ay * bz - az * by,
+        aw * by - ax * bz + ay * bw + az * bx,
+        aw * bz + ax * by - ay * bx + az * bw,
+        aw * bw - ax * bx - ay * by - az * bz,
+    )
+
+
+def _conjugate(rotation: Vector) -> Vector:
+    x, y, z, w = rotation
+    return (-x, -y, -z, w)
+
+
+def _turned(rotation: Vector, point: Vector) -> Vector:
+    return _times(_times(rotation, (*point, 0.0)), _conjugate(rotation))[:3]

@@ -251,6 +251,6 @@ def _without_unread(config: CartConfig, contract: Contract) -> CartConfig:
     read = sensor_topics(contract)
     for name, (topic, _) in WIRE.items():
         if topic not in read and not (name == 'odometry' and TF in read):
-            off: Any = replace(config.sensor(name), rate=0.0)
+            off: Any = replace(config.sensors[name], rate=0.0)
             config = replace(config, **{name: off})
     return config

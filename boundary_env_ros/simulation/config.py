@@ -4,28 +4,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 import math
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-SENSOR_NAMES = (
-    'odometry',
-    'joint_states',
-    'imu',
-    'scan',
-    'camera',
-    'pose_detections',
-    'ground_truth',
-    'contact',
+#: What a number must be at least, if not 0, at most, and more than 0, by its name.
+_LEAST = {'beams': 1, 'height': 1, 'width': 1}
+_MOST = {'dropout': 1.0, 'field_of_view': math.nextafter(math.pi, 0.0)}
+_ABOVE_ZERO = frozenset(
+    (
+        'braking_deceleration',
+        'field_of_view',
+        'max_gripper_speed',
+        'max_joint_speed',
+        'max_wheel_accel',
+        'max_wheel_speed',
+    )
 )
-"""Every sensor of the cart, in the order in which readings of one instant are returned."""
+
+
+class Declaration:
+    """Numbers that are declared, and refused where they are impossible."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Refuse a number that is not finite, or out of its range."""
+        for name, value in self._numbers():
+            least, most = _LEAST.get(name, 0), _MOST.get(name, math.inf)
+            positive = value > 0 or name not in _ABOVE_ZERO
+            if not (math.isfinite(value) and least <= value <= most and positive):
+                low = 'more than 0' if name in _ABOVE_ZERO else f'{least} or more'
+                high = '' if most == math.inf else f', {most:g} at most'
+                raise ValueError(
+                    f'{type(self).__name__}.{name}: expected a finite number, {low}{high}, got '
+                    f'{value}.'
+                )
+
+    def _numbers(self) -> Iterator[tuple[str, float]]:
+        for item in fields(self):  # type: ignore[arg-type]  # what is derived from it is one
+            value = getattr(self, item.name)
+            if not isinstance(value, Declaration):
+                yield item.name, value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SensorConfig:
+class SensorConfig(Declaration):
     """
     When a sensor measures and how its readings travel.
 
@@ -43,11 +68,6 @@ class SensorConfig:
     rate: float
     delay: float = 0.0
     dropout: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        if self.dropout > 1.0:
-            raise ValueError(f'Wrong dropout (expected dropout of 0 to 1, got {self.dropout}).')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +159,7 @@ class ScanConfig(SensorConfig):
 
     def __post_init__(self) -> None:
         # By name, because zero-argument super() does not survive slots=True.
-        SensorConfig.__post_init__(self)
-        if self.beams < 1:
-            raise ValueError(f'Too few beams (expected at least 1 beam, got {self.beams}).')
+        Declaration.__post_init__(self)
         if not self.range_min < self.range_max:
             raise ValueError(
                 f'Wrong ranges (expected range_min below range_max, got {self.range_min} m and '
@@ -172,19 +190,6 @@ class CameraConfig(SensorConfig):
     width: int = 64
     field_of_view: float = 1.4
     intensity_noise: float = 2.0
-
-    def __post_init__(self) -> None:
-        SensorConfig.__post_init__(self)
-        if self.height < 1 or self.width < 1:
-            raise ValueError(
-                'Wrong size of the camera (expected at least 1 x 1 pixel, got '
-                f'{self.height} x {self.width}).'
-            )
-        if not 0.0 < self.field_of_view < math.pi:
-            raise ValueError(
-                'Wrong field of view (expected field_of_view between 0 and pi rad, got '
-                f'{self.field_of_view}).'
-            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,8 +241,42 @@ class ContactConfig(SensorConfig):
     hold: float = 0.0
 
 
+class RobotConfig(Declaration):
+    """Everything that is declared about a simulated robot: its drivers, and its sensors."""
+
+    __slots__ = ()
+
+    #: Names of the drivers' timeouts, and of the sensor that is the truth.
+    TIMEOUTS: ClassVar[tuple[str, ...]]
+    TRUTH: ClassVar[str]
+    actuator_delay: float
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be."""
+        Declaration.__post_init__(self)
+        for name in self.TIMEOUTS:
+            if not self.actuator_delay < getattr(self, name):
+                raise ValueError(
+                    f'{name} is too short (expected {name} above actuator_delay '
+                    f'({self.actuator_delay} s), got {getattr(self, name)} s). The driver would '
+                    'stop before a command takes effect.'
+                )
+        truth = self.sensors[self.TRUTH]
+        if truth.delay != 0.0 or truth.dropout != 0.0:
+            raise ValueError(
+                f'{self.TRUTH} must be exact (expected {self.TRUTH} without delay and dropout, '
+                f'got {truth}).'
+            )
+
+    @property
+    def sensors(self) -> dict[str, SensorConfig]:
+        """Every sensor by name, in the order in which readings of one instant are returned."""
+        found = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]
+        return {name: value for name, value in found if isinstance(value, SensorConfig)}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CartConfig:
+class CartConfig(RobotConfig):
     """
     Everything that is declared about the simulated cart.
 
@@ -262,6 +301,9 @@ class CartConfig:
 
     """
 
+    TIMEOUTS: ClassVar[tuple[str, ...]] = ('driver_timeout',)
+    TRUTH: ClassVar[str] = 'ground_truth'
+
     max_wheel_accel: float = 15.0
     max_wheel_speed: float = 15.0
     actuator_delay: float = 0.03
@@ -278,32 +320,6 @@ class CartConfig:
     ground_truth: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
     contact: ContactConfig = field(default_factory=ContactConfig)
 
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        for name in ('max_wheel_accel', 'max_wheel_speed', 'braking_deceleration'):
-            if getattr(self, name) == 0.0:
-                raise ValueError(f'{name} is 0 (expected {name} above 0, got 0).')
-        if not self.actuator_delay < self.driver_timeout:
-            raise ValueError(
-                'driver_timeout is too short (expected driver_timeout above actuator_delay '
-                f'({self.actuator_delay} s), got {self.driver_timeout} s). The cart would brake '
-                'before a command takes effect.'
-            )
-        if self.ground_truth.delay != 0.0 or self.ground_truth.dropout != 0.0:
-            raise ValueError(
-                'ground_truth must be exact (expected ground_truth without delay and dropout, '
-                f'got {self.ground_truth}).'
-            )
-
-    def sensor(self, name: str) -> SensorConfig:
-        """Return the configuration of the sensor with this name, one of ``SENSOR_NAMES``."""
-        if name not in SENSOR_NAMES:
-            raise ValueError(
-                f'Unknown sensor (expected a sensor of {SENSOR_NAMES}, got {name!r}).'
-            )
-        config: SensorConfig = getattr(self, name)
-        return config
-
     def stop_bound(self, rim_speed: float) -> float:
         """
         Return the longest time from the last command's arrival to stand-still, s.
@@ -318,27 +334,6 @@ class CartConfig:
 
         """
         return self.driver_timeout + abs(rim_speed) / self.braking_deceleration + 0.1
-
-
-def check_numbers(config: DataclassInstance) -> None:
-    """
-    Refuse what is not finite or is negative: no number of a configuration may be either.
-
-    Parameters
-    ----------
-    config
-        Of numbers and of sensors, which have checked themselves.
-
-    """
-    for item in fields(config):
-        value = getattr(config, item.name)
-        if isinstance(value, SensorConfig):
-            continue
-        if not math.isfinite(value) or value < 0:
-            raise ValueError(
-                f'{type(config).__name__}.{item.name}: expected a finite number, 0 or more, '
-                f'got {value}.'
-            )
 
 
 #: The cart as it might be built, where :class:`CartConfig` is how it was thought of: a comparison

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Fields = dict[str, Any]  # values are numbers, texts, arrays, again such mappings, or lists of them
 
-#: Relative topic and ROS type of each sensor, in the order of ``config.SENSOR_NAMES``.
+#: Relative topic and ROS type of each sensor, in the order of ``CartConfig``.
 WIRE: Mapping[str, tuple[str, str]] = {
     'odometry': ('odom', 'nav_msgs/msg/Odometry'),
     'joint_states': ('joint_states', 'sensor_msgs/msg/JointState'),

@@ -289,7 +289,7 @@ class Reading:
     Attributes
     ----------
     sensor
-        Name of the sensor, one of ``config.SENSOR_NAMES``.
+        Name of the sensor, as the configuration of the robot has it.
     captured_ns
         When it was measured, ns, in the clock of the caller.
     published_ns

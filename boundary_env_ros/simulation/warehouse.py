@@ -21,7 +21,7 @@ import math
 
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.config import CartConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.free_space import FreeSpace
 from boundary_env_ros.simulation.light_sensors import Camera, Scan
 from boundary_env_ros.simulation.motion_sensors import (
@@ -150,11 +150,11 @@ class Warehouse:
         sensors = _sensors(self.config, self._physics, cart)
         return SensorPipeline(
             [
-                Channel(name=name, config=self.config.sensor(name), sensor=sensors[name])
-                for name in SENSOR_NAMES
+                Channel(name=name, config=declared, sensor=sensors[name])
+                for name, declared in self.config.sensors.items()
             ],
             self._physics.step_ns,
-            first_stream=cart * len(SENSOR_NAMES),
+            first_stream=cart * len(sensors),
         )
 
     @property

@@ -160,7 +160,7 @@ def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
         (carts, CartConfig(), messages.WIRE),
         (arm, ArmConfig(), of_arm.WIRE),
     ):
-        sensors = {name: config.sensor(name) for name in wire}
+        sensors = {name: config.sensors[name] for name in wire}
         assert _sensors(listed) == {
             topic: (kind, sensors[name].rate, sensors[name].delay, sensors[name].dropout)
             for name, (topic, kind) in wire.items()

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.simulation.config import CartConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.readings import Payload, Reading
 from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
 
@@ -33,8 +33,8 @@ def only() -> Callable[..., CartConfig]:
 
     def make(*names: str, base: CartConfig | None = None) -> CartConfig:
         config = CartConfig() if base is None else base
-        off = {name: replace(config.sensor(name), rate=0.0) for name in SENSOR_NAMES}
-        return replace(config, **{name: off[name] for name in SENSOR_NAMES if name not in names})
+        off = {name: replace(config.sensors[name], rate=0.0) for name in config.sensors}
+        return replace(config, **{name: off[name] for name in config.sensors if name not in names})
 
     return make
 

@@ -12,7 +12,6 @@ from boundary_env_ros.simulation.config import (
     CameraConfig,
     CartConfig,
     ScanConfig,
-    SENSOR_NAMES,
     SensorConfig,
 )
 
@@ -25,30 +24,43 @@ from boundary_env_ros.simulation.config import (
             'SensorConfig.rate: expected a finite number, 0 or more',
         ),
         (lambda: SensorConfig(rate=1.0, delay=math.nan), 'SensorConfig.delay'),
-        (lambda: SensorConfig(rate=1.0, dropout=1.1), 'dropout of 0 to 1, got 1.1'),
+        (
+            lambda: SensorConfig(rate=1.0, dropout=1.1),
+            'dropout: .* 0 or more, 1 at most, got 1.1',
+        ),
         (lambda: ScanConfig(range_noise=-0.1), 'ScanConfig.range_noise'),
-        (lambda: ScanConfig(beams=0), 'at least 1 beam'),
+        (
+            lambda: ScanConfig(beams=0),
+            'ScanConfig.beams: .* 1 or more, got 0',
+        ),
         (lambda: ScanConfig(range_min=9.0), 'range_min below range_max'),
-        (lambda: ScanConfig(dropout=2.0), 'dropout of 0 to 1'),
-        (lambda: CameraConfig(width=0), '1 x 1 pixel'),
-        (lambda: CameraConfig(field_of_view=math.pi), 'field_of_view between 0 and pi'),
-        (lambda: CartConfig(max_wheel_accel=0.0), 'max_wheel_accel above 0'),
-        (lambda: CartConfig(braking_deceleration=0.0), 'braking_deceleration above 0'),
+        (lambda: ScanConfig(dropout=2.0), 'ScanConfig.dropout: .* 1 at most, got 2.0'),
+        (
+            lambda: CameraConfig(width=0),
+            'CameraConfig.width: .* 1 or more, got 0',
+        ),
+        (
+            lambda: CameraConfig(field_of_view=math.pi),
+            'field_of_view: .* more than 0, 3.14159 at',
+        ),
+        (
+            lambda: CartConfig(max_wheel_accel=0.0),
+            'max_wheel_accel: .* more than 0, got 0',
+        ),
+        (
+            lambda: CartConfig(braking_deceleration=0.0),
+            'braking_deceleration: .* more than 0, g',
+        ),
         (lambda: CartConfig(driver_timeout=0.03), 'driver_timeout above actuator_delay'),
         (
             lambda: CartConfig(ground_truth=SensorConfig(rate=50.0, delay=0.1)),
             'ground_truth without delay',
         ),
-        (lambda: CartConfig().sensor('radar'), "got 'radar'"),
     ],
 )
 def test_impossible_declaration_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def test_every_sensor_has_its_declaration():
-    assert all(isinstance(CartConfig().sensor(name), SensorConfig) for name in SENSOR_NAMES)
 
 
 def test_stop_bound_is_timeout_and_braking_and_lag():

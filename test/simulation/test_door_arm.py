@@ -14,7 +14,7 @@ import pytest
 
 from boundary_env_ros.errors import InvalidAction, InvalidState, ResetFailed, SimulationFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
-from boundary_env_ros.simulation.door_arm.config import SENSOR_NAMES
+from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from support.door_hand import grasp, lead, MS, only, payloads
 
 HOME = DoorArm.home
@@ -55,7 +55,7 @@ def test_same_seed_and_commands_give_the_same_bits_whatever_came_before(fingerpr
     second.reset(START, seed=5, at_ns=later)
     ran = [run_commands(first, 0, 600 * MS), run_commands(second, later, 600 * MS)]
     assert fingerprint(ran[0], 0) == fingerprint(ran[1], later)
-    assert {reading.sensor for reading in ran[0]} == set(SENSOR_NAMES)
+    assert {reading.sensor for reading in ran[0]} == set(ArmConfig().sensors)
 
 
 def test_another_seed_gives_other_noise_but_the_same_motion():

@@ -84,7 +84,7 @@ def test_the_two_cameras_go_together_within_one_image_period() -> None:
     for camera in cameras:
         # Exposed together: one is behind the other only when an image was lost.
         assert camera.skew is not None
-        assert camera.skew < 1.0 / DoorArm().config.sensor(f'{camera.name}_camera').rate
+        assert camera.skew < 1.0 / DoorArm().config.sensors[f'{camera.name}_camera'].rate
 
 
 def test_joints_limits_and_rates_of_the_contract_are_those_of_the_arm() -> None:

@@ -12,9 +12,9 @@ import yaml
 
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.resources import share_file
-from boundary_env_ros.simulation.config import SENSOR_NAMES
+from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.partition import partition
-from boundary_env_ros.simulation.gazebo.world import COMMAND, WORLD
+from boundary_env_ros.simulation.gazebo.transport import COMMAND
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.storage.contract_file import load
 
@@ -58,7 +58,7 @@ def bridged() -> dict[str, dict[str, Any]]:
 def test_every_sensor_of_the_cart_is_bridged_with_its_type_or_made_by_the_node(
     bridged: dict[str, dict[str, Any]],
 ) -> None:
-    for name in SENSOR_NAMES:
+    for name in CartConfig().sensors:
         topic, kind = WIRE[name]
         if topic in MADE:
             assert topic not in bridged
@@ -83,7 +83,7 @@ def test_the_bridge_converts_each_pair_of_types(bridged: dict[str, dict[str, Any
 
 def test_pausing_stepping_and_placing_go_to_the_services_of_the_world() -> None:
     served = {e['service_name']: e for e in _entries() if 'service_name' in e}
-    assert served.keys() == {f'/world/{WORLD}/control', f'/world/{WORLD}/set_pose'}
+    assert served.keys() == {'/world/warehouse/control', '/world/warehouse/set_pose'}
     for entry in served.values():
         pair = (entry['gz_req_type_name'], entry['gz_rep_type_name'])
         assert SERVED[entry['ros_type_name']] == pair

@@ -17,13 +17,13 @@ import pytest
 
 from boundary_env_ros.errors import MissingDependency, SimulationFailed
 from boundary_env_ros.simulation.gazebo.transport import (
+    COMMAND,
     FIELDS,
     Relay,
     time_ns,
     Transport,
     WorldServices,
 )
-from boundary_env_ros.simulation.gazebo.world import COMMAND
 from boundary_env_ros.simulation.messages import WIRE
 
 SAID: dict[str, Any] = json.loads(

@@ -16,7 +16,6 @@ from boundary_env_ros.simulation.config import (
     ContactConfig,
     PoseDetectionsConfig,
     ScanConfig,
-    SENSOR_NAMES,
 )
 from boundary_env_ros.simulation.physics import WarehousePhysics
 from boundary_env_ros.simulation.warehouse_cart import ResetTarget, WarehouseCart
@@ -34,11 +33,11 @@ def payloads(readings, sensor):
     return [r.payload for r in readings if r.sensor == sensor and not r.dropped]
 
 
-@pytest.mark.parametrize('name', SENSOR_NAMES)
+@pytest.mark.parametrize('name', CartConfig().sensors)
 def test_declared_rate_and_delay_are_those_of_the_readings(only, name):
     config = only(name)
     readings = WarehouseCart(config).advance(2_000 * MS)
-    declared = config.sensor(name)
+    declared = config.sensors[name]
     period_ns = round(1e9 / declared.rate)
     delay_ns = round(declared.delay * 1e9)
     count = (2_000 * MS - delay_ns) // period_ns + 1

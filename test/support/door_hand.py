@@ -16,7 +16,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.facade.policies.open_door import joint_angles
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
-from boundary_env_ros.simulation.door_arm.config import ArmConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.readings import Reading
 
 MS = 1_000_000
@@ -29,7 +29,9 @@ def only(*names: str, base: ArmConfig | None = None) -> ArmConfig:
     """Return a configuration in which all sensors but the named ones are off."""
     config = ArmConfig() if base is None else base
     off: dict[str, Any] = {
-        name: replace(config.sensor(name), rate=0.0) for name in SENSOR_NAMES if name not in names
+        name: replace(config.sensors[name], rate=0.0)
+        for name in config.sensors
+        if name not in names
     }
     return replace(config, **off)
 

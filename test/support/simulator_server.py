@@ -47,7 +47,7 @@ class SimulatorServer(Node):
         config = CartConfig()
         # As in Gazebo, what is measured is published at once.
         at_once = {
-            name: replace(config.sensor(name), delay=0.0, dropout=0.0)
+            name: replace(config.sensors[name], delay=0.0, dropout=0.0)
             for name in ('odometry', 'joint_states', 'imu', 'scan', 'camera')
         }
         self.cart = WarehouseCart(replace(config, actuator_delay=0.0, **at_once))

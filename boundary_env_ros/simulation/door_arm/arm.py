@@ -18,7 +18,7 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import ResetFailed
-from boundary_env_ros.simulation.door_arm.config import ArmConfig, SENSOR_NAMES
+from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.driver import AppliedTargets, OnSilence, PositionDriver
 from boundary_env_ros.simulation.door_arm.physics import DoorGeometry, DoorPhysics
 from boundary_env_ros.simulation.door_arm.sensors import (
@@ -81,8 +81,8 @@ class DoorArm:
         sensors = _sensors(config, self._physics)
         pipeline = SensorPipeline(
             [
-                Channel(name=name, config=config.sensor(name), sensor=sensors[name])
-                for name in SENSOR_NAMES
+                Channel(name=name, config=declared, sensor=sensors[name])
+                for name, declared in config.sensors.items()
             ],
             self._physics.step_ns,
         )

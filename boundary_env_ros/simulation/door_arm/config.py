@@ -5,26 +5,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from boundary_env_ros.simulation.config import (
     CameraConfig,
-    check_numbers,
     ContactConfig,
     JointStateConfig,
+    RobotConfig,
     SensorConfig,
 )
-
-SENSOR_NAMES = (
-    'joint_states',
-    'wrench',
-    'tool_pose',
-    'handle_pose',
-    'wrist_camera',
-    'scene_camera',
-    'hinge',
-    'contact',
-)
-"""Every sensor of the arm, in the order in which readings of one instant are returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +61,7 @@ class HandlePoseConfig(SensorConfig):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ArmConfig:
+class ArmConfig(RobotConfig):
     """
     Everything that is declared about the simulated arm.
 
@@ -97,6 +86,9 @@ class ArmConfig:
 
     """
 
+    TIMEOUTS: ClassVar[tuple[str, ...]] = ('arm_timeout', 'gripper_timeout')
+    TRUTH: ClassVar[str] = 'hinge'
+
     actuator_delay: float = 0.02
     arm_timeout: float = 0.25
     gripper_timeout: float = 0.25
@@ -113,31 +105,3 @@ class ArmConfig:
     scene_camera: CameraConfig = field(default_factory=lambda: CameraConfig(field_of_view=1.0))
     hinge: SensorConfig = field(default_factory=lambda: SensorConfig(rate=50.0))
     contact: ContactConfig = field(default_factory=ContactConfig)
-
-    def __post_init__(self) -> None:
-        check_numbers(self)
-        for name in ('max_joint_speed', 'max_gripper_speed'):
-            if getattr(self, name) == 0.0:
-                raise ValueError(f'{name} is 0 (expected {name} above 0, got 0).')
-        for name in ('arm_timeout', 'gripper_timeout'):
-            timeout = getattr(self, name)
-            if not self.actuator_delay < timeout:
-                raise ValueError(
-                    f'{name} is too short (expected {name} above actuator_delay '
-                    f'({self.actuator_delay} s), got {timeout} s). The driver would hold before a '
-                    'command takes effect.'
-                )
-        if self.hinge.delay != 0.0 or self.hinge.dropout != 0.0:
-            raise ValueError(
-                'hinge must be exact (expected hinge without delay and dropout, got '
-                f'{self.hinge}).'
-            )
-
-    def sensor(self, name: str) -> SensorConfig:
-        """Return the configuration of the sensor with this name, one of ``SENSOR_NAMES``."""
-        if name not in SENSOR_NAMES:
-            raise ValueError(
-                f'Unknown sensor (expected a sensor of {SENSOR_NAMES}, got {name!r}).'
-            )
-        config: SensorConfig = getattr(self, name)
-        return config

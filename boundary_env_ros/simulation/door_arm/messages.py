@@ -16,7 +16,7 @@ from boundary_env_ros.simulation.readings import (
     WrenchReading,
 )
 
-#: Relative topic and ROS type of each sensor, in the order of ``config.SENSOR_NAMES``.
+#: Relative topic and ROS type of each sensor, in the order of ``ArmConfig``.
 WIRE: Mapping[str, tuple[str, str]] = {
     'joint_states': ('joint_states', 'sensor_msgs/msg/JointState'),
     'wrench': ('wrench', 'geometry_msgs/msg/WrenchStamped'),

@@ -252,7 +252,7 @@ class Heard:
 
     def __init__(self, config: CartConfig, topics: Sequence[str]) -> None:
         wanted = {topic: name for name, (topic, _) in WIRE.items() if name not in MADE}
-        rates = {topic: config.sensor(wanted[topic]).rate for topic in topics if topic in wanted}
+        rates = {topic: config.sensors[wanted[topic]].rate for topic in topics if topic in wanted}
         self._period = {
             topic: round(NANOSECONDS / rate) for topic, rate in rates.items() if rate > 0.0
         }

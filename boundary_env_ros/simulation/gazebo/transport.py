@@ -18,8 +18,10 @@ from time import monotonic
 from typing import Any
 
 from boundary_env_ros.errors import MissingDependency, SimulationFailed
-from boundary_env_ros.simulation.gazebo.world import COMMAND
 from boundary_env_ros.simulation.messages import Fields, vector
+
+#: Topic of Gazebo that its drive of the cart listens to, as `config/gazebo/warehouse.sdf` says.
+COMMAND = '/model/warehouse_cart/cmd_vel'
 
 # Bindings and messages of Jetty, Ionic and Harmonic.
 _RELEASES = (

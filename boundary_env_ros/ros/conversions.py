@@ -21,8 +21,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from boundary_env_ros.core.contract.model import ActionSpec
 from boundary_env_ros.core.contract.sources import Array, Paths
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
-from boundary_env_ros.core.serialization import element_of, from_message, hints_of, to_message
-from boundary_env_ros.core.serialization import set_time as set_time
+from boundary_env_ros.core.gate.decision import KeyValue
+from boundary_env_ros.core.serialization import element_of, hints_of
 from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, FIRST_TIME, LAST_TIME, NANOSECONDS
@@ -53,21 +53,32 @@ def to_msg(record: object, now: ClockReading | None = None) -> Message:
         What the header is stamped with, if the message has one.
 
     """
-    message = to_message(record, _new)
-    if now is not None and hasattr(message, 'header'):
-        set_time(message.header.stamp, now.ros.nanoseconds)
-    return message
+    data = to_bytes(record, 0 if now is None else now.ros.nanoseconds)
+    return deserialize_message(data, message_class(_type_of(type(record))))
 
 
-def _new(cls: type) -> Message:
-    if cls.__name__ == 'KeyValue':
-        return message_class('diagnostic_msgs/msg/KeyValue')()
-    if cls.__name__ == 'RosTime':
-        return message_class('builtin_interfaces/msg/Time')()
-    return getattr(msg, cls.__name__)()
+def from_msg(cls: type[T], message: Message) -> T:
+    """
+    Return the record that a message holds.
+
+    Raises
+    ------
+    RecordError
+        If it has not the fields of the record, or an unknown constant.
+
+    """
+    return from_bytes(cls, serialize_message(message))
 
 
-from_msg = from_message
+def set_time(time: Message, nanoseconds: int) -> None:
+    """Write nanoseconds to a ``builtin_interfaces/Time``, or what it can hold next to it."""
+    nanoseconds = min(max(nanoseconds, FIRST_TIME), LAST_TIME)
+    time.sec, time.nanosec = divmod(nanoseconds, NANOSECONDS)
+
+
+def _type_of(cls: type) -> str:
+    package = 'diagnostic_msgs' if cls is KeyValue else 'boundary_env_ros'
+    return f'{package}/msg/{cls.__name__}'
 
 
 def to_bytes(record: object, stamp: int = 0) -> bytes:
@@ -76,7 +87,7 @@ def to_bytes(record: object, stamp: int = 0) -> bytes:
 
     ``stamp`` is that of the header, if the message has one, ns.
     """
-    return _encoder(_any(type(record)))(record, min(max(stamp, FIRST_TIME), LAST_TIME))
+    return _encoder(_any(type(record)))(record, stamp)
 
 
 def from_bytes(cls: type[T], data: bytes) -> T:
@@ -99,13 +110,13 @@ def _any(cls: type) -> Any:
 
 @cache
 def _encoder(cls: type) -> RecordEncoder:
-    kind = f'boundary_env_ros/msg/{cls.__name__}'
+    kind = _type_of(cls)
     return RecordEncoder(cls, kind, known_definition(kind)[0])
 
 
 @cache
 def _decoder(cls: type) -> Decoder[Any]:
-    kind = f'boundary_env_ros/msg/{cls.__name__}'
+    kind = _type_of(cls)
     return record_decoder(cls, kind, known_definition(kind)[0])
 
 

@@ -17,7 +17,14 @@ import typing
 from typing import Any, Final
 
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.timebase import (
+    ClockReading,
+    FIRST_TIME,
+    LAST_TIME,
+    NANOSECONDS,
+    RosTime,
+    Stamp,
+)
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import CODES
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
@@ -146,8 +153,7 @@ class _Body:
     def message(self, type_name: str, cls: Any, value: str | None, stamp: str = '0') -> None:
         """Write a message of a record; of None what stands for unknown."""
         if cls is RosTime:
-            time = self._kept(f'{value} or 0' if value else '0')
-            self._time(time)
+            self._time(f'({value} or 0)' if value else '0')
             return
         fields = self._source.fields(type_name, cls)
         for field, hint in fields:
@@ -242,10 +248,8 @@ class _Body:
         self.lines += [f'for i in {items}:', *(f'    {line}' for line in one.lines)]
 
     def _time(self, nanoseconds: str) -> None:
-        self._run += [
-            ('i', f'{nanoseconds} // {NANOSECONDS}'),
-            ('I', f'{nanoseconds} % {NANOSECONDS}'),
-        ]
+        time = self._kept(f'min(max({nanoseconds}, {FIRST_TIME}), {LAST_TIME})')
+        self._run += [('i', f'{time} // {NANOSECONDS}'), ('I', f'{time} % {NANOSECONDS}')]
 
     def _kept(self, value: str) -> str:
         """Return a variable with a value."""

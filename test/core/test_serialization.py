@@ -49,7 +49,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
-from boundary_env_ros.core.serialization import from_json, from_message, to_json, to_message
+from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -62,6 +62,7 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import RecordError
 from support.core_world import Message, MESSAGES
+from support.record_messages import from_message, to_message
 
 #: Every record that has a message of its own in msg/.
 RECORDS: tuple[type, ...] = (

@@ -15,12 +15,12 @@ import pytest
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.serialization import from_message
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Message, record_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.records import ContractDescription, RECORDS
+from support.record_messages import from_message
 from support.storage_wire import cdr, definition, EXCHANGED, records, transition, type_of
 
 STEP_ID = 'boundary_env_ros/msg/StepId'

@@ -11,11 +11,11 @@ import sys
 from hypothesis import given, settings
 import pytest
 
-from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.storage.definitions import definition_of
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import RECORDS
+from support.record_messages import to_message
 from support.storage_wire import definition, records
 
 pytestmark = pytest.mark.ros

@@ -16,13 +16,13 @@ from typing import Any
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.events import ClearEmergencyStop
-from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.records import ContractDescription
 from support.record_maker import Bench, chosen_start, MS, seek_goal, Sent
+from support.record_messages import to_message
 from support.storage_wire import _empty as empty
 from support.storage_wire import _typed_arrays as typed_arrays
 from support.storage_wire import definition, type_of, typestore

@@ -37,9 +37,9 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.serialization import to_message
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import Kind, RewardTerm, Transition
+from support.record_messages import to_message
 
 #: What nodes send each other, besides what a bag is read for.
 EXCHANGED = (ActionRequest, GateStatus, Observation, SimStepRequest, SimStepResponse)

@@ -227,7 +227,7 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     from boundary_env_ros.core.gate.decision import StepId
     from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
-    from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+    from boundary_env_ros.storage.episode_store import EpisodeStore
 
     if not user.strip():
         raise BoundaryError(
@@ -241,7 +241,7 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     rows = [found.row for found in named(episodes_in(indexes[0]), episode, agent)]
     now = time.time_ns()
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=now, host=socket.gethostname())
-    with SQLiteEpisodeStore.open(indexes[0], to_label=True) as store:
+    with EpisodeStore.open(indexes[0], to_label=True) as store:
         for row in rows:
             record = EpisodeLabel(
                 id=StepId(

@@ -29,7 +29,7 @@ from boundary_env_ros.storage.contract_file import (
     loads,
     make_task,
 )
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import LINES
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import (
@@ -284,7 +284,7 @@ def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:
     if run is None:
         return ()
     try:
-        with SQLiteEpisodeStore.open(run.episodes) as store:
+        with EpisodeStore.open(run.episodes) as store:
             return tuple(label for row in store.episodes() for label in row.labels)
     except RecordError:
         return ()

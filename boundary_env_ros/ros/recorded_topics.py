@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.duration import Duration
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -17,10 +18,11 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_STATIC
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
-from boundary_env_ros.storage.bag_metadata import OfferedQos
+from boundary_env_ros.storage.bag_metadata import Qos
 
 # What a queue holds between two looks at it; of messages that may have a megabyte each, what a
 # camera sends in three seconds.
@@ -247,20 +249,28 @@ def _never_called(_: bytes) -> None:
     """Be the callback that a subscription must have."""
 
 
-def offered_qos(node: Node, topic: str) -> tuple[OfferedQos, ...]:
+def offered_qos(node: Node, topic: str) -> Sequence[Qos]:
     """Return what the publishers of a topic offer that are known now, each profile once."""
     infos = node.get_publishers_info_by_topic(topic)
-    return tuple(dict.fromkeys(_offered(info.qos_profile) for info in infos))
+    profiles = [_offered(info.qos_profile) for info in infos]
+    return [each for i, each in enumerate(profiles) if each not in profiles[:i]]
 
 
-def _offered(profile: QoSProfile) -> OfferedQos:
-    return OfferedQos(
-        history=profile.history.name.lower(),
-        depth=profile.depth,
-        reliability=profile.reliability.name.lower(),
-        durability=profile.durability.name.lower(),
-        deadline=profile.deadline.nanoseconds,
-        lifespan=profile.lifespan.nanoseconds,
-        liveliness=profile.liveliness.name.lower(),
-        liveliness_lease_duration=profile.liveliness_lease_duration.nanoseconds,
-    )
+def _offered(profile: QoSProfile) -> Qos:
+    """Return a profile in the words and the order of rosbag2."""
+    return {
+        'history': profile.history.name.lower(),
+        'depth': profile.depth,
+        'reliability': profile.reliability.name.lower(),
+        'durability': profile.durability.name.lower(),
+        'deadline': _time(profile.deadline),
+        'lifespan': _time(profile.lifespan),
+        'liveliness': profile.liveliness.name.lower(),
+        'liveliness_lease_duration': _time(profile.liveliness_lease_duration),
+        'avoid_ros_namespace_conventions': False,
+    }
+
+
+def _time(duration: Duration) -> dict[str, int]:
+    seconds, rest = divmod(duration.nanoseconds, NANOSECONDS)
+    return {'sec': seconds, 'nsec': rest}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import yaml
 
@@ -24,55 +24,22 @@ _TOP: Final = 'rosbag2_bagfile_information'
 #: ``starting_time`` of a bag without messages, as rosbag2 writes it.
 NEVER: Final = 2**63 - 1
 
-#: A QoS duration without end: what ``rmw_time_t`` makes of it.
-INFINITE: Final = 2**63 - 1
-
-_NANOSECONDS: Final = 1_000_000_000
+#: What a recorded publisher offered, key by key as rosbag2 writes it.
+Qos: TypeAlias = Mapping[str, object]
 
 # The C implementation is much faster; without libyaml there is only the other one.
 _Dumper: type[yaml.SafeDumper] = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfferedQos:
-    """
-    Quality of service that a recorded publisher offered, in the words of rosbag2.
-
-    Attributes
-    ----------
-    history, depth
-        ``keep_last``, ``keep_all``, ``system_default`` or ``unknown`` (which a publisher of
-        another process always is), and its depth.
-    reliability
-        ``reliable``, ``best_effort``, ``system_default``, ``best_available`` or ``unknown``.
-    durability
-        ``volatile``, ``transient_local``, ``system_default``, ``best_available`` or ``unknown``.
-    deadline, lifespan, liveliness_lease_duration
-        Nanoseconds.
-    liveliness
-        ``automatic``, ``manual_by_topic``, ``system_default``, ``best_available`` or ``unknown``.
-
-    """
-
-    history: str = 'unknown'
-    depth: int = 0
-    reliability: str = 'reliable'
-    durability: str = 'volatile'
-    deadline: int = INFINITE
-    lifespan: int = INFINITE
-    liveliness: str = 'automatic'
-    liveliness_lease_duration: int = INFINITE
-    avoid_ros_namespace_conventions: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BagTopic:
-    """One topic: name, type, RIHS01 hash of the type, offers of its publishers, messages."""
+    """One topic: name, type, its RIHS01 hash and definition, offers of publishers, messages."""
 
     name: str
     type: str
     type_hash: str
-    qos: tuple[OfferedQos, ...]
+    qos: Sequence[Qos] = ()
+    definition: str = ''
     messages: int = 0
 
 
@@ -86,18 +53,21 @@ class BagFile:
     end: int = 0
 
 
-def qos_text(profiles: Sequence[OfferedQos]) -> str:
+def qos_text(profiles: Sequence[Qos]) -> str:
     """Return QoS profiles as they stand in the ``offered_qos_profiles`` of an MCAP channel."""
-    return _dump([_qos(profile) for profile in profiles]) if profiles else ''
+    return _dump(list(profiles)) if profiles else ''
 
 
-def qos_of_text(text: str) -> tuple[OfferedQos, ...]:
-    """Return the QoS profiles of an MCAP channel; none for what :func:`qos_text` has not made."""
+def qos_of_text(text: str) -> Sequence[Qos]:
+    """Return the QoS profiles of an MCAP channel; none if they are not those of this version."""
     try:
         loaded = limits.load_yaml(text, 'offered_qos_profiles')
-        return tuple(_profile(item) for item in loaded) if isinstance(loaded, list) else ()
-    except (RecordError, ValueError, TypeError, KeyError, AttributeError):
+    except RecordError:
         return ()
+    if not isinstance(loaded, list):
+        return ()
+    # Up to Iron rosbag2 wrote numbers.
+    return [p for p in loaded if isinstance(p, dict) and isinstance(p.get('history'), str)]
 
 
 def metadata_text(
@@ -135,7 +105,7 @@ def metadata_text(
                         'name': topic.name,
                         'type': topic.type,
                         'serialization_format': 'cdr',
-                        'offered_qos_profiles': [_qos(profile) for profile in topic.qos],
+                        'offered_qos_profiles': list(topic.qos),
                         'type_description_hash': topic.type_hash,
                     },
                     'message_count': topic.messages,
@@ -236,44 +206,6 @@ def _period(files: Sequence[BagFile]) -> dict[str, object]:
         'starting_time': {'nanoseconds_since_epoch': start},
         'message_count': sum(file.messages for file in full),
     }
-
-
-def _qos(profile: OfferedQos) -> dict[str, object]:
-    return {
-        'history': profile.history,
-        'depth': profile.depth,
-        'reliability': profile.reliability,
-        'durability': profile.durability,
-        'deadline': _time(profile.deadline),
-        'lifespan': _time(profile.lifespan),
-        'liveliness': profile.liveliness,
-        'liveliness_lease_duration': _time(profile.liveliness_lease_duration),
-        'avoid_ros_namespace_conventions': profile.avoid_ros_namespace_conventions,
-    }
-
-
-def _profile(data: Any) -> OfferedQos:
-    values = dict(data)
-    for name in ('history', 'reliability', 'durability', 'liveliness'):
-        if not isinstance(values[name], str):
-            raise TypeError(name)  # Up to Iron rosbag2 wrote numbers.
-    values['depth'] = _count(values['depth'])
-    for name in ('deadline', 'lifespan', 'liveliness_lease_duration'):
-        time = values[name]
-        values[name] = _count(time['sec']) * _NANOSECONDS + _count(time['nsec'])
-    return OfferedQos(**values)
-
-
-def _count(value: object) -> int:
-    """Return a number as it is; a text or a list would be repeated, a billion times."""
-    if not isinstance(value, int) or not 0 <= value < 2**64:
-        raise TypeError(value)
-    return value
-
-
-def _time(nanoseconds: int) -> dict[str, int]:
-    seconds, rest = divmod(nanoseconds, _NANOSECONDS)
-    return {'sec': seconds, 'nsec': rest}
 
 
 def _dump(data: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 
 #: In place of an id: the episode that was begun last.
@@ -67,7 +67,7 @@ def episodes_in(index: Path) -> tuple[FoundEpisode, ...]:
         If it cannot be read.
 
     """
-    with SQLiteEpisodeStore.open(index) as store:
+    with EpisodeStore.open(index) as store:
         return tuple(FoundEpisode(index, row) for row in store.episodes())
 
 

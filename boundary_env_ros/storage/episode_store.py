@@ -7,14 +7,13 @@ People's labels on episodes are in a table of their own.
 
 The file is in WAL mode while it is written: readers never wait for the writer, nor it for them.
 After ``kill -9`` each row is as the last flush left it; a power loss may take the flushes since
-the last sync of :meth:`SQLiteEpisodeStore.descriptor`, never the file.
+the last sync of :meth:`EpisodeStore.descriptor`, never the file.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 import json
 import os
 from pathlib import Path
@@ -36,7 +35,7 @@ from boundary_env_ros.storage.episode_index import EpisodeFilter, EpisodeIndex, 
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.sqlite_bag import bounded
 
-__all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore', 'SQLiteEpisodeStore']
+__all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
 
 T = TypeVar('T')
 
@@ -132,53 +131,7 @@ class AnotherDatabase(RecordError):
     """Raised when a file is a sound database, but no index that this version reads."""
 
 
-class EpisodeStore(ABC):
-    """
-    What is kept of episodes; :class:`SQLiteEpisodeStore` keeps it in a file.
-
-    Attributes
-    ----------
-    index
-        What its writer knows of the episodes; :meth:`flush` writes down what is new of it.
-
-    """
-
-    index: EpisodeIndex
-
-    @abstractmethod
-    def flush(self) -> None:
-        """Write what is new of the index."""
-
-    @abstractmethod
-    def label(self, label: EpisodeLabel, *, now: int) -> bool:
-        """Add what a person says of an episode; return whether it is new."""
-
-    @abstractmethod
-    def keep_state(self, saved: SavedState, *, now: int) -> None:
-        """Add the state of a world, which a reset can go on from."""
-
-    @abstractmethod
-    def states(self, episode_id: str) -> tuple[SavedState, ...]:
-        """Return the states that were kept of an episode, the oldest first."""
-
-    @abstractmethod
-    def episodes(self) -> tuple[EpisodeRow, ...]:
-        """Return all episodes with their labels, the oldest first."""
-
-    @abstractmethod
-    def steps(self, episode_id: str, agent: str = '') -> Iterator[Transition]:
-        """Yield the steps of an episode, the reset first; of one agent, or of all."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Write what is new, and close it."""
-
-    def find(self, wanted: EpisodeFilter) -> tuple[EpisodeRow, ...]:
-        """Return the episodes that a filter takes, the oldest first."""
-        return tuple(filter(wanted.takes, self.episodes()))
-
-
-class SQLiteEpisodeStore(EpisodeStore):
+class EpisodeStore:
     """
     The index of the episodes of a run. Made by :meth:`create`, read through :meth:`open`.
 
@@ -188,6 +141,8 @@ class SQLiteEpisodeStore(EpisodeStore):
     ----------
     path
         The file.
+    index
+        What its writer knows of the episodes; :meth:`flush` writes down what is new of it.
 
     """
 
@@ -200,7 +155,7 @@ class SQLiteEpisodeStore(EpisodeStore):
         self.index = EpisodeIndex()
 
     @classmethod
-    def create(cls, path: Path, rows: Iterable[EpisodeRow] = ()) -> SQLiteEpisodeStore:
+    def create(cls, path: Path, rows: Iterable[EpisodeRow] = ()) -> EpisodeStore:
         """
         Make a new index.
 
@@ -237,7 +192,7 @@ class SQLiteEpisodeStore(EpisodeStore):
         return store
 
     @classmethod
-    def open(cls, path: Path, *, to_label: bool = False) -> SQLiteEpisodeStore:
+    def open(cls, path: Path, *, to_label: bool = False) -> EpisodeStore:
         """
         Open an index to read it, while it is being written or afterwards.
 
@@ -361,6 +316,10 @@ class SQLiteEpisodeStore(EpisodeStore):
             for row in rows
         )
 
+    def find(self, wanted: EpisodeFilter) -> tuple[EpisodeRow, ...]:
+        """Return the episodes that a filter takes, the oldest first."""
+        return tuple(filter(wanted.takes, self.episodes()))
+
     def keep_state(self, saved: SavedState, *, now: int) -> None:
         """
         Add the state of a world.
@@ -434,26 +393,21 @@ class SQLiteEpisodeStore(EpisodeStore):
 
     def close(self) -> None:
         """Close the index; a writer leaves one plain file, readable from a read-only place too."""
+        if self._closed:
+            return
         try:
-            if self._writable and not self._closed:
+            if self._writable:
                 self.flush()
         finally:
-            self._close()
-
-    def _close(self) -> None:
-        with self._lock:
-            if self._closed:
-                return
-            self._closed = True
-            try:
-                if self._writable:
-                    self._connection.execute('PRAGMA journal_mode = DELETE')
-            except sqlite3.OperationalError:
-                pass  # It is being read just now; it stays in WAL mode, which is as good.
-            finally:
+            with self._lock:
+                self._closed = True
+                # One that is being read just now stays in WAL mode, which is as good.
+                with suppress(sqlite3.OperationalError):
+                    if self._writable:
+                        self._connection.execute('PRAGMA journal_mode = DELETE')
                 self._connection.close()
 
-    def __enter__(self) -> SQLiteEpisodeStore:
+    def __enter__(self) -> EpisodeStore:
         """Return the index."""
         return self
 

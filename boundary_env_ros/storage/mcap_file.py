@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 import fcntl
 import io
 import os
@@ -14,28 +13,7 @@ from typing import cast, IO
 
 from mcap.writer import CompressionType, Writer
 
-from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, OfferedQos, qos_text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenTopic:
-    """A topic: name, type, definition and hash of the type, what its publishers offer."""
-
-    name: str
-    type: str
-    definition: str
-    type_hash: str
-    qos: tuple[OfferedQos, ...]
-
-    def described(self, messages: int) -> BagTopic:
-        """Return what the metadata says of it."""
-        return BagTopic(
-            name=self.name,
-            type=self.type,
-            type_hash=self.type_hash,
-            qos=self.qos,
-            messages=messages,
-        )
+from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, qos_text
 
 
 class UnbufferedFile(io.BufferedIOBase):
@@ -138,7 +116,7 @@ class McapFile:
         """Return how many messages of a topic are in it."""
         return self._counts[topic]
 
-    def add_topic(self, topic: WrittenTopic) -> None:
+    def add_topic(self, topic: BagTopic) -> None:
         """Write the definition of a topic."""
         key = (topic.type, topic.definition)
         schema = self._schemas.get(key)

@@ -28,6 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 import os
 from pathlib import Path
 import time
@@ -38,16 +39,15 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     BagFile,
+    BagTopic,
     folder_text,
     METADATA,
     metadata_text,
-    OfferedQos,
+    Qos,
 )
 from boundary_env_ros.storage.disk_errors import reason, way_out
-from boundary_env_ros.storage.mcap_file import McapFile, WrittenTopic
+from boundary_env_ros.storage.mcap_file import McapFile
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, CHAIN_TYPE, INTERVAL, RecordChain
-
-__all__ = ['McapLog', 'OfferedQos']
 
 _NANOSECONDS = 1_000_000_000
 # Complete files that are held open until the disk has them.
@@ -108,7 +108,7 @@ class McapLog:
         self._split_duration = round(split_duration * _NANOSECONDS)
         self._ros_distro = ros_distro
         self._custom_data = dict(custom_data or {})
-        self._topics: dict[str, WrittenTopic] = {}
+        self._topics: dict[str, BagTopic] = {}
         self._kept: dict[tuple[str, str], tuple[bytes, int]] = {}
         # Of the files that are complete.
         self._complete: list[BagFile] = []
@@ -177,7 +177,7 @@ class McapLog:
         type_name: str,
         definition_text: str,
         type_hash: str,
-        qos: Sequence[OfferedQos] = (),
+        qos: Sequence[Qos] = (),
     ) -> None:
         """
         Declare a topic; to be done once, before the first message of it.
@@ -205,12 +205,12 @@ class McapLog:
                 f'Expected a topic to be added once, got {name} ({self._topics[name].type}) '
                 f'is in {self.path}.'
             )
-        topic = WrittenTopic(
+        topic = BagTopic(
             name=name,
             type=type_name,
             definition=definition_text,
             type_hash=type_hash,
-            qos=tuple(qos),
+            qos=qos,
         )
         try:
             self._file.add_topic(topic)
@@ -446,7 +446,7 @@ class McapLog:
         """Return what is said of some files, given the number of messages of a topic in them."""
         return metadata_text(
             files=files,
-            topics=[topic.described(count(topic.name)) for topic in self._topics.values()],
+            topics=[replace(topic, messages=count(topic.name)) for topic in self._topics.values()],
             custom_data=self._custom_data,
             ros_distro=self._ros_distro,
         )

@@ -31,7 +31,7 @@ from boundary_env_ros.storage.bag_metadata import (
     METADATA,
 )
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
-from boundary_env_ros.storage.episode_store import AnotherDatabase, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
 from boundary_env_ros.storage.mcap_repair import described, Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.reader import open_records
@@ -227,7 +227,7 @@ class _Work:
         known: tuple[EpisodeRow, ...] = ()
         states: list[SavedState] = []
         try:
-            with SQLiteEpisodeStore.open(place) as store:
+            with EpisodeStore.open(place) as store:
                 known = store.episodes()
                 ids = dict.fromkeys(row.episode_id for row in known)
                 states = [state for episode in ids for state in store.states(episode)]
@@ -239,7 +239,7 @@ class _Work:
         if was_closed and not (damage or self._done):
             return
         rows, labels = _indexed(run, known)
-        with SQLiteEpisodeStore.create(draft, rows) as store:
+        with EpisodeStore.create(draft, rows) as store:
             labelled = 0
             for label in labels:
                 stamp = 0 if label.stamp is None else label.stamp.ros.nanoseconds

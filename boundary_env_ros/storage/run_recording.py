@@ -28,12 +28,13 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
+from boundary_env_ros.storage.bag_metadata import Qos
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
-from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
@@ -157,7 +158,7 @@ class RunRecording:
         )
         self._transitions = 0
         self._first_kept = False
-        self._episodes = SQLiteEpisodeStore.create(run.episodes)
+        self._episodes = EpisodeStore.create(run.episodes)
 
     @property
     def messages(self) -> int:
@@ -201,7 +202,7 @@ class RunRecording:
             notices.append(self._notices.popleft())
         return notices
 
-    def add_topic(self, name: str, type_name: str, qos: Sequence[OfferedQos] = ()) -> None:
+    def add_topic(self, name: str, type_name: str, qos: Sequence[Qos] = ()) -> None:
         """
         Declare a topic; to be done once, before its first message.
 

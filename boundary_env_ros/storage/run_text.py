@@ -11,7 +11,7 @@ from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -40,7 +40,7 @@ class RunText:
         self._transitions = TransitionJsonl(run.transitions)
         self._first_kept = False
         self._contract = contract.contract
-        self._episodes = SQLiteEpisodeStore.create(run.episodes)
+        self._episodes = EpisodeStore.create(run.episodes)
 
     def __call__(self, record: object) -> None:
         """

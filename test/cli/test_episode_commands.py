@@ -17,7 +17,7 @@ from boundary_env_ros.cli.episodes import since
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from support.storage_wire import instant, step_id, transition
 
 Output = pytest.CaptureFixture[str]
@@ -33,7 +33,7 @@ OTHER = '2d000000-7d0c-4a55-8e42-0d0f3c1f9c11'
 
 
 def add(
-    store: SQLiteEpisodeStore,
+    store: EpisodeStore,
     episode: str,
     begun: int,
     steps: int,
@@ -62,13 +62,13 @@ def runs(tmp_path: Path) -> Path:
     """Return a folder of two runs, one of them still being written."""
     for name in ('monday', 'tuesday'):
         (tmp_path / name).mkdir()
-    with SQLiteEpisodeStore.create(tmp_path / 'monday' / 'episodes.sqlite') as store:
+    with EpisodeStore.create(tmp_path / 'monday' / 'episodes.sqlite') as store:
         add(store, WON, NOON, 12, state=EpisodeState.TERMINATED, ending='success',
             declared_by='environment', message='The goal is reached.')  # fmt: skip
         add(store, LATE, NOON + MINUTE, 40, client='no_op', state=EpisodeState.TRUNCATED,
             ending='time_limit', declared_by='environment')  # fmt: skip
         add(store, RUNS, NOON + 2 * MINUTE, 3)
-    with SQLiteEpisodeStore.create(tmp_path / 'tuesday' / 'episodes.sqlite') as store:
+    with EpisodeStore.create(tmp_path / 'tuesday' / 'episodes.sqlite') as store:
         add(store, OTHER, NOON + 24 * 60 * MINUTE, 2, environment='door_arm',
             agent='arm', state=EpisodeState.TRUNCATED, ending='safety_stop',
             declared_by='environment')  # fmt: skip
@@ -234,7 +234,7 @@ def test_last_is_the_episode_that_was_begun_last(runs: Path, capsys: Output) -> 
 def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
     tmp_path: Path, capsys: Output
 ) -> None:
-    with SQLiteEpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
         for agent in ('left', 'right'):
             add(store, WON, NOON, 1, agent=agent)
     assert main(['episodes', 'label', str(tmp_path), '0a', 'success', '--user', 'ada']) == 0
@@ -254,7 +254,7 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
         )
         == 0
     )
-    with SQLiteEpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
         assert [[m.user for m in row.labels] for row in store.episodes()] == [
             ['ada', 'bob'],
             ['ada'],
@@ -302,7 +302,7 @@ def test_one_index_that_cannot_be_read_hides_no_other(runs: Path, capsys: Output
 
 
 def test_index_is_listed_while_it_is_written(tmp_path: Path, capsys: Output) -> None:
-    with SQLiteEpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
         add(store, WON, NOON, 3)
         store.flush()
         assert listed(capsys, tmp_path) == ['0a000000']

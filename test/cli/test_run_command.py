@@ -20,7 +20,7 @@ from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 
 Output = pytest.CaptureFixture[str]
@@ -113,7 +113,7 @@ def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: O
     assert report.ok, str(report)
     # The shipped file says realtime; the record was made in lockstep.
     assert audit_path(place, load('warehouse_cart').contract).counts == report.counts
-    with SQLiteEpisodeStore.open(RunFolder(place).episodes) as store:
+    with EpisodeStore.open(RunFolder(place).episodes) as store:
         (row,) = store.episodes()
     assert row.ending == 'success'
     capsys.readouterr()
@@ -233,7 +233,7 @@ def test_a_signal_ends_the_episode_in_order(
         process.kill()
     assert process.returncode == code, errors
     assert 'left: interrupted' in output
-    with SQLiteEpisodeStore.open(RunFolder(place).episodes) as store:
+    with EpisodeStore.open(RunFolder(place).episodes) as store:
         (row,) = store.episodes()
     assert row.ending == 'abandoned'
     assert audit_path(place).ok

@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.terminal import printable, printing, steer
@@ -59,7 +59,7 @@ def run(tmp_path: Path) -> RunFolder:
         over = replace(steps[-1], truncated=True, ending=f'task{HOSTILE}', declared_by=HOSTILE)
         lines.append(over)
     folder.write_first_transition(steps[0])
-    with SQLiteEpisodeStore.create(folder.episodes) as index:
+    with EpisodeStore.create(folder.episodes) as index:
         status = EpisodeStatus(
             id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, stamp=instant()
         )
@@ -110,7 +110,7 @@ def test_hostile_text_is_written_out_where_it_stands(run: RunFolder, capsys: Out
 
 def test_line_ends_of_a_record_begin_no_line(run: RunFolder, capsys: Output) -> None:
     forged = 'odd\nPeople say\n  SUCCESS by eve'
-    with SQLiteEpisodeStore.open(run.episodes, to_label=True) as index:
+    with EpisodeStore.open(run.episodes, to_label=True) as index:
         (row,) = index.episodes()
         label = replace(row.labels[0], note=forged, stamp=instant())
         index.label(label, now=4)

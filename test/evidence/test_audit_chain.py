@@ -25,7 +25,7 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.episode_index import EpisodeIndex
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
@@ -208,7 +208,7 @@ def test_record_cut_after_episode_8_of_12_with_the_index_of_12_beside_it_is_cont
         run = RunFolder(tmp_path / rule)
         run.path.mkdir()
         run.contract.write_text(loaded.text)
-        with SQLiteEpisodeStore.create(run.episodes, index.rows.values()):
+        with EpisodeStore.create(run.episodes, index.rows.values()):
             pass
         write(run.bag, forged_messages)
         report = audit_path(run.path)

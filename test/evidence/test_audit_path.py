@@ -27,7 +27,7 @@ from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_index import status_of
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
@@ -85,7 +85,7 @@ def lines(record: list[Piece], tmp_path: Path) -> Path:
 
 
 def write_index(path: Path, record: Iterable[Piece]) -> None:
-    with SQLiteEpisodeStore.create(path) as index:
+    with EpisodeStore.create(path) as index:
         for now, piece in enumerate(record):
             if isinstance(piece, EpisodeStatus):
                 index.index.update(piece, environment='warehouse_cart', now=now)
@@ -398,7 +398,7 @@ def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(
         stamp=step.closed,
     )
     run.episodes.unlink()
-    with SQLiteEpisodeStore.create(run.episodes) as index:
+    with EpisodeStore.create(run.episodes) as index:
         for now, piece in enumerate([*record[:place], forged, *record[place:]]):
             # As the recorder: the first ending stands.
             with suppress(RecordError):

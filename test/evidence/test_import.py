@@ -36,7 +36,7 @@ from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag
 from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -399,7 +399,7 @@ def test_run_is_read_like_a_recorded_one(
     assert main(['export', path, '--format', 'jsonl', '-o', str(tmp_path / 'data')]) == 0
     assert main(['audit', str(tmp_path / 'data')]) == 3
     assert 'Audit of an import' in capsys.readouterr().out
-    with SQLiteEpisodeStore.open(run.episodes) as store:
+    with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
         assert (row.step_count, row.ending) == (len(steps_of(run)) - 1, 'success')
 
@@ -636,7 +636,7 @@ def test_command_says_what_became_of_it(
     # What was sent after the success, until the robot stood, is in none.
     assert 0 < used < commands
     assert 'topics of boundary_env_ros in the bag are left out' in said.err
-    with SQLiteEpisodeStore.open(RunFolder(tmp_path / 'run').episodes) as store:
+    with EpisodeStore.open(RunFolder(tmp_path / 'run').episodes) as store:
         assert {row.state.client for row in store.episodes()} == {'teleop'}
     information = yaml.safe_load((tmp_path / 'run/bag/metadata.yaml').read_text())
     about = information['rosbag2_bagfile_information']

@@ -15,7 +15,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.summary.summary import summarise, summarise_path
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.record_maker import Piece
@@ -89,12 +89,12 @@ def test_mark_that_was_made_when_the_bag_was_closed_counts(
     steps = [p for p in record if isinstance(p, Transition)]
     with (
         TransitionJsonl(run.transitions) as lines,
-        SQLiteEpisodeStore.create(run.episodes) as store,
+        EpisodeStore.create(run.episodes) as store,
     ):
         for step in steps:
             lines.append(step)
             store.index.add_step(step, now=1)
-    with SQLiteEpisodeStore.open(run.episodes, to_label=True) as store:
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
         store.label(label(endings['success'], 'ada', Label.FAILURE), now=2)
     assert 'success: failure by ada' in str(summarise_path(run.path))
 

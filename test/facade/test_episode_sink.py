@@ -14,7 +14,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_text import RunText
 
@@ -31,7 +31,7 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     assert main(['episodes', 'list', str(tmp_path), '--running']) == 0
     env.close()
     index.close()
-    with SQLiteEpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
         rows = store.episodes()
     # The step that ends an abandoned episode is the fourth.
     assert [(row.seed, row.step_count, row.ending) for row in rows] == [

@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.ros.demo import plan
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from support.ros_world import OWN_MARK, processes_of, reserved_domain
 
@@ -79,7 +79,7 @@ class Demo:
     def steps(self) -> int:
         """Return the number of steps of the first episode that are in the index."""
         try:
-            with SQLiteEpisodeStore.open(self.run / 'episodes.sqlite') as store:
+            with EpisodeStore.open(self.run / 'episodes.sqlite') as store:
                 return max((row.step_count for row in store.episodes()), default=0)
         except RecordError:
             return 0

@@ -31,7 +31,7 @@ from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.operator_console import attend
 from boundary_env_ros.ros.processes import isolated_environment
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.ros_world import PATIENT, World
@@ -182,7 +182,7 @@ def test_person_confirms_marks_and_refuses_and_all_of_it_is_recorded(
         mark = from_msg(EpisodeLabel, world.probe.last(names.EPISODE_LABEL))
         assert (mark.user, mark.label, mark.note) == ('ada', Label.FAILURE, 'it leaned')
         assert mark.id.episode_id == step.id.episode_id
-        with SQLiteEpisodeStore.open(RunFolder(world.run).episodes) as store:
+        with EpisodeStore.open(RunFolder(world.run).episodes) as store:
             (row,) = (r for r in store.episodes() if r.episode_id == step.id.episode_id)
         assert (row.labels, row.ending, row.success) == ((mark,), 'abandoned', False)
 

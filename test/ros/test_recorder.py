@@ -43,9 +43,10 @@ from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.record_messages import from_message
 from support.ros_world import (
     ports_in_use,
     Probe,
@@ -226,7 +227,7 @@ class Bench:
 
     def row(self) -> EpisodeRow:
         """Return the one episode of the index."""
-        with SQLiteEpisodeStore.open(self.run.episodes) as store:
+        with EpisodeStore.open(self.run.episodes) as store:
             (row,) = store.episodes()
         return row
 
@@ -352,7 +353,7 @@ def test_rosbags_reads_the_bag_with_the_definitions_in_it(bench: Bench) -> None:
             c.topic: [q.reliability.name for q in c.ext.offered_qos_profiles]
             for c in bag.connections
         }
-    found = [from_msg(Transition, m) for t, m in messages if t == '/boundary/transition']
+    found = [from_message(Transition, m) for t, m in messages if t == '/boundary/transition']
     assert [t.id for t in found] == [bench.id(step) for step in range(3)]
     assert numbers([m for t, m in messages if t == '/odom' and not _greets(m)]) == [0, 1, 2]
     assert offered['/odom'] == ['BEST_EFFORT']

@@ -22,7 +22,7 @@ from boundary_env_ros.facade.episodes import Episodes, Snapshot
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_index import EpisodeFilter
-from boundary_env_ros.storage.episode_store import EpisodeStore, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_text import RunText
 from support import odd_plugins
@@ -124,8 +124,7 @@ def test_the_store_has_the_steps_the_state_and_the_ending_of_each_episode(
     assert other.state == Place(1.3), 'it goes on from the saved state'
     episodes.close()
 
-    with SQLiteEpisodeStore.open(run.episodes) as opened:
-        store: EpisodeStore = opened
+    with EpisodeStore.open(run.episodes) as store:
 
         def find(**wanted: Any) -> list[str]:
             return [row.episode_id for row in store.find(EpisodeFilter(**wanted))]

@@ -26,7 +26,7 @@ from boundary_env_ros.core.environment.episode_label import (
 )
 from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from support.storage_wire import decision, DIGEST, EPISODE, instant, step_id, transition
 
 
@@ -42,16 +42,16 @@ SUCCESS = {'ending': 'success', 'declared_by': 'environment'}
 
 @pytest.fixture
 def store(tmp_path: Path):
-    with SQLiteEpisodeStore.create(tmp_path / 'episodes.sqlite') as made:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as made:
         yield made
 
 
-def only(store: SQLiteEpisodeStore) -> EpisodeRow:
+def only(store: EpisodeStore) -> EpisodeRow:
     (row,) = store.episodes()
     return row
 
 
-def test_row_follows_the_episode(store: SQLiteEpisodeStore) -> None:
+def test_row_follows_the_episode(store: EpisodeStore) -> None:
     running = status(EpisodeState.RUNNING)
     store.index.update(running, environment='warehouse_cart', now=10)
     for step in range(3):
@@ -91,14 +91,14 @@ def test_row_follows_the_episode(store: SQLiteEpisodeStore) -> None:
     assert (row.state, row.created_at, row.updated_at) == (ended, 10, 20)
 
 
-def test_truncation_is_no_success(store: SQLiteEpisodeStore) -> None:
+def test_truncation_is_no_success(store: EpisodeStore) -> None:
     ended = status(EpisodeState.TRUNCATED, ending='time_limit', declared_by='environment')
     store.index.update(ended, environment='warehouse_cart', now=1)
     assert only(store).success is False
     assert only(store).ending_kind == 'TRUNCATED'
 
 
-def test_first_ending_stands(store: SQLiteEpisodeStore) -> None:
+def test_first_ending_stands(store: EpisodeStore) -> None:
     ended = status(EpisodeState.TERMINATED, **SUCCESS)
     store.index.update(ended, environment='warehouse_cart', now=1)
     store.index.update(ended, environment='warehouse_cart', now=2)
@@ -112,7 +112,7 @@ def test_first_ending_stands(store: SQLiteEpisodeStore) -> None:
     assert only(store).updated_at == 1
 
 
-def test_transition_before_any_status_begins_the_row(store: SQLiteEpisodeStore) -> None:
+def test_transition_before_any_status_begins_the_row(store: EpisodeStore) -> None:
     assert store.index.add_step(transition(0), now=5)
     row = only(store)
     assert row.environment == 'warehouse_cart'
@@ -120,7 +120,7 @@ def test_transition_before_any_status_begins_the_row(store: SQLiteEpisodeStore) 
     assert row.seed == 7
 
 
-def test_transition_that_ends_the_episode_ends_the_row(store: SQLiteEpisodeStore) -> None:
+def test_transition_that_ends_the_episode_ends_the_row(store: EpisodeStore) -> None:
     store.index.update(status(EpisodeState.RUNNING), environment='warehouse_cart', now=1)
     last = replace(transition(4), terminated=True, ending='success', declared_by='environment')
     store.index.add_step(last, now=2)
@@ -134,28 +134,28 @@ def test_transition_that_ends_the_episode_ends_the_row(store: SQLiteEpisodeStore
         store.index.update(lost, environment='warehouse_cart', now=4)
 
 
-def test_reward_of_a_step_counts_once(store: SQLiteEpisodeStore) -> None:
+def test_reward_of_a_step_counts_once(store: EpisodeStore) -> None:
     for step in (0, 1, 1, 0, 2):
         store.index.add_step(transition(step), now=1)
     assert not store.index.add_step(transition(2), now=9)
     assert only(store).episode_return == 1.5
 
 
-def test_reward_that_is_no_number_makes_the_return_unknown(store: SQLiteEpisodeStore) -> None:
+def test_reward_that_is_no_number_makes_the_return_unknown(store: EpisodeStore) -> None:
     store.index.add_step(replace(transition(0), reward=float('nan')), now=1)
     store.index.add_step(transition(1), now=2)
     assert only(store).episode_return is None
     assert only(store).step_count == 1
 
 
-def test_status_without_an_episode_is_passed_over(store: SQLiteEpisodeStore) -> None:
+def test_status_without_an_episode_is_passed_over(store: EpisodeStore) -> None:
     store.index.update(
         status(EpisodeState.IDLE, id=replace(step_id(0), episode_id='')), environment='x', now=1
     )
     assert store.episodes() == ()
 
 
-def test_agents_share_an_episode_in_rows_of_their_own(store: SQLiteEpisodeStore) -> None:
+def test_agents_share_an_episode_in_rows_of_their_own(store: EpisodeStore) -> None:
     for agent in ('left', 'right'):
         store.index.update(
             status(EpisodeState.RUNNING, id=replace(step_id(0), agent=agent)),
@@ -165,23 +165,23 @@ def test_agents_share_an_episode_in_rows_of_their_own(store: SQLiteEpisodeStore)
     assert [row.agent for row in store.episodes()] == ['left', 'right']
 
 
-def test_number_that_is_too_large_is_a_record_error(store: SQLiteEpisodeStore) -> None:
+def test_number_that_is_too_large_is_a_record_error(store: EpisodeStore) -> None:
     with pytest.raises(RecordError, match='too large'):
         store.index.update(status(EpisodeState.RUNNING, step=2**63), environment='x', now=1)
     store.index.update(status(EpisodeState.RUNNING), environment='x', now=1)
 
 
 def test_reader_sees_each_step_while_the_writer_goes_on(
-    store: SQLiteEpisodeStore, tmp_path: Path
+    store: EpisodeStore, tmp_path: Path
 ) -> None:
-    with SQLiteEpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
         for step in range(5):
             store.index.add_step(transition(step), now=step)
             store.flush()
             assert only(reader).step_count == step
 
 
-def test_writer_does_not_wait_for_a_reader_that_reads_on_and_on(store: SQLiteEpisodeStore) -> None:
+def test_writer_does_not_wait_for_a_reader_that_reads_on_and_on(store: EpisodeStore) -> None:
     store.index.add_step(transition(0), now=1)
     store.flush()
     reader = sqlite3.connect(store.path, isolation_level=None)
@@ -197,13 +197,13 @@ def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path)
     path = tmp_path / 'episodes.sqlite'
     seen: list[list[int]] = [[], []]
     errors: list[Exception] = []
-    with SQLiteEpisodeStore.create(path) as writer:
+    with EpisodeStore.create(path) as writer:
         writer.index.add_step(transition(0), now=0)
         writer.flush()
 
         def read(counts: list[int]) -> None:
             try:
-                with SQLiteEpisodeStore.open(path) as reader:
+                with EpisodeStore.open(path) as reader:
                     while not counts or counts[-1] < 300:
                         counts.append(only(reader).step_count)
             except Exception as error:  # noqa: BLE001 - shown by the assertion below
@@ -224,15 +224,15 @@ def test_concurrent_readers_never_fail_and_never_see_a_step_back(tmp_path: Path)
 
 
 def test_finished_index_is_one_plain_file(tmp_path: Path) -> None:
-    with SQLiteEpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
+    with EpisodeStore.create(tmp_path / 'episodes.sqlite') as store:
         store.index.add_step(transition(0), now=1)
     assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
-    with SQLiteEpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
+    with EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader:
         assert only(reader).step_count == 0
     assert [entry.name for entry in tmp_path.iterdir()] == ['episodes.sqlite']
 
 
-def test_every_takeover_by_a_person_is_counted_once(store: SQLiteEpisodeStore) -> None:
+def test_every_takeover_by_a_person_is_counted_once(store: EpisodeStore) -> None:
     taken = replace(decision(1), trigger=Trigger.OPERATOR)
     held = replace(decision(2), trigger=Trigger.TIMER)
     obeyed = replace(decision(3), trigger=Trigger.REQUEST, verdict=Verdict.ADMITTED)
@@ -253,7 +253,7 @@ def label(user: str, verdict: Label, note: str = '', at: int = 0) -> EpisodeLabe
     )
 
 
-def test_marks_stand_beside_the_verdict_of_the_environment(store: SQLiteEpisodeStore) -> None:
+def test_marks_stand_beside_the_verdict_of_the_environment(store: EpisodeStore) -> None:
     store.index.update(
         status(EpisodeState.TERMINATED, 3, **SUCCESS), environment='warehouse_cart', now=1
     )
@@ -269,7 +269,7 @@ def test_marks_stand_beside_the_verdict_of_the_environment(store: SQLiteEpisodeS
     assert agreed(row.labels) is Label.FAILURE
 
 
-def test_the_latest_word_of_each_person_counts(store: SQLiteEpisodeStore) -> None:
+def test_the_latest_word_of_each_person_counts(store: EpisodeStore) -> None:
     store.index.add_step(transition(0), now=1)
     words = [
         label('ada', Label.FAILURE, at=1),
@@ -292,14 +292,14 @@ def test_people_of_two_minds_agree_on_nothing() -> None:
     assert agreed(()) is None
 
 
-def test_the_same_mark_again_is_passed_over(store: SQLiteEpisodeStore) -> None:
+def test_the_same_mark_again_is_passed_over(store: EpisodeStore) -> None:
     store.index.add_step(transition(0), now=1)
     assert store.label(label('ada', Label.SUCCESS), now=2)
     assert not store.label(label('ada', Label.SUCCESS), now=3)
     assert len(only(store).labels) == 1
 
 
-def test_mark_on_an_episode_that_nobody_knows_is_refused(store: SQLiteEpisodeStore) -> None:
+def test_mark_on_an_episode_that_nobody_knows_is_refused(store: EpisodeStore) -> None:
     with pytest.raises(RecordError, match='is not in the index'):
         store.label(label('ada', Label.SUCCESS), now=1)
 
@@ -307,13 +307,13 @@ def test_mark_on_an_episode_that_nobody_knows_is_refused(store: SQLiteEpisodeSto
 def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
     errors: list[Exception] = []
-    with SQLiteEpisodeStore.create(path) as recorder:
+    with EpisodeStore.create(path) as recorder:
         recorder.index.add_step(transition(0), now=0)
         recorder.flush()
 
         def evaluate() -> None:
             try:
-                with SQLiteEpisodeStore.open(path, to_label=True) as evaluator:
+                with EpisodeStore.open(path, to_label=True) as evaluator:
                     for number in range(50):
                         evaluator.label(label('ada', Label.SUCCESS, at=number), now=number)
             except RecordError as error:
@@ -326,27 +326,25 @@ def test_two_who_write_one_index_at_a_time_lose_nothing(tmp_path: Path) -> None:
             recorder.flush()
         thread.join(30)
     assert errors == []
-    with SQLiteEpisodeStore.open(path) as reader:
+    with EpisodeStore.open(path) as reader:
         assert (only(reader).step_count, len(only(reader).labels)) == (100, 50)
 
 
-def test_index_opened_for_reading_cannot_be_changed(
-    store: SQLiteEpisodeStore, tmp_path: Path
-) -> None:
+def test_index_opened_for_reading_cannot_be_changed(store: EpisodeStore, tmp_path: Path) -> None:
     with (
-        SQLiteEpisodeStore.open(tmp_path / 'episodes.sqlite') as reader,
+        EpisodeStore.open(tmp_path / 'episodes.sqlite') as reader,
         pytest.raises(RecordError, match='readonly'),
     ):
         reader.index.add_step(transition(0), now=1)
         reader.flush()
 
 
-def test_existing_file_is_not_overwritten(store: SQLiteEpisodeStore) -> None:
+def test_existing_file_is_not_overwritten(store: EpisodeStore) -> None:
     with pytest.raises(RecordError, match='exists already, not overwritten'):
-        SQLiteEpisodeStore.create(store.path)
+        EpisodeStore.create(store.path)
 
 
-def test_closed_index_says_so(store: SQLiteEpisodeStore) -> None:
+def test_closed_index_says_so(store: EpisodeStore) -> None:
     store.close()
     store.close()
     with pytest.raises(RecordError, match='The index .* is closed'):
@@ -355,7 +353,7 @@ def test_closed_index_says_so(store: SQLiteEpisodeStore) -> None:
 
 def test_missing_index_is_named(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match='nothing.sqlite does not exist'):
-        SQLiteEpisodeStore.open(tmp_path / 'nothing.sqlite')
+        EpisodeStore.open(tmp_path / 'nothing.sqlite')
     assert list(tmp_path.iterdir()) == []
 
 
@@ -364,35 +362,35 @@ def test_database_of_something_else_is_refused(tmp_path: Path) -> None:
     connection.execute('CREATE TABLE episodes (x)')
     connection.close()
     with pytest.raises(RecordError, match=r'theirs\.sqlite is not an index of episodes'):
-        SQLiteEpisodeStore.open(tmp_path / 'theirs.sqlite')
+        EpisodeStore.open(tmp_path / 'theirs.sqlite')
 
 
 def test_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
     (tmp_path / 'text').write_text('not a database at all, but rather long ' * 50)
     with pytest.raises(RecordError, match='file is not a database'):
-        SQLiteEpisodeStore.open(tmp_path / 'text')
+        EpisodeStore.open(tmp_path / 'text')
 
 
 def test_index_of_another_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
-    SQLiteEpisodeStore.create(path).close()
+    EpisodeStore.create(path).close()
     connection = sqlite3.connect(path)
     connection.execute('PRAGMA user_version = 9')
     connection.close()
     with pytest.raises(RecordError, match='expected 3, got 9'):
-        SQLiteEpisodeStore.open(path)
+        EpisodeStore.open(path)
 
 
 def test_state_that_was_tampered_with_is_a_record_error(tmp_path: Path) -> None:
     path = tmp_path / 'episodes.sqlite'
-    with SQLiteEpisodeStore.create(path) as store:
+    with EpisodeStore.create(path) as store:
         store.index.add_step(transition(0), now=1)
     connection = sqlite3.connect(path)
     with connection:
         connection.execute("UPDATE episodes SET state = 'nonsense'")
     connection.close()
     with (
-        SQLiteEpisodeStore.open(path) as reader,
+        EpisodeStore.open(path) as reader,
         pytest.raises(RecordError, match='expected its state as JSON'),
     ):
         reader.episodes()
@@ -405,8 +403,8 @@ from dataclasses import replace
 from pathlib import Path
 sys.path[:0] = {path!r}
 from support.storage_wire import transition
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
-store = SQLiteEpisodeStore.create(Path({file!r}))
+from boundary_env_ros.storage.episode_store import EpisodeStore
+store = EpisodeStore.create(Path({file!r}))
 for step in itertools.count():
     store.index.add_step(transition(step), now=step)
     store.flush()
@@ -426,7 +424,7 @@ def test_kill_minus_nine_takes_no_step_that_was_flushed(tmp_path: Path) -> None:
         os.kill(child.pid, signal.SIGKILL)
         rest = [line for line in child.stdout.read().splitlines(keepends=True) if line[-1] == '\n']
         promised = int(rest[-1]) if rest else promised
-    with SQLiteEpisodeStore.open(path) as reader:
+    with EpisodeStore.open(path) as reader:
         row = only(reader)
     assert promised <= row.step_count <= promised + 1
     assert row.episode_return == 0.5 * (row.step_count + 1)
@@ -435,8 +433,8 @@ def test_kill_minus_nine_takes_no_step_that_was_flushed(tmp_path: Path) -> None:
 _READ_FOR_EVER = """
 import sys
 from pathlib import Path
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
-with SQLiteEpisodeStore.open(Path({file!r})) as reader:
+from boundary_env_ros.storage.episode_store import EpisodeStore
+with EpisodeStore.open(Path({file!r})) as reader:
     while True:
         (row,) = reader.episodes()
         print(row.step_count, flush=True)
@@ -467,7 +465,7 @@ def test_readers_in_other_processes_read_on_while_the_writer_writes_and_dies(
                 assert counts == sorted(counts)
             os.kill(writer.pid, signal.SIGKILL)
             writer.wait()
-            with SQLiteEpisodeStore.open(path) as own:
+            with EpisodeStore.open(path) as own:
                 last = only(own).step_count
             for reader in readers:
                 assert reader.stdout is not None
@@ -500,7 +498,7 @@ def test_column_that_holds_something_else_is_named(
     tmp_path: Path, table: str, column: str, value: object
 ) -> None:
     path = tmp_path / 'episodes.sqlite'
-    with SQLiteEpisodeStore.create(path) as store:
+    with EpisodeStore.create(path) as store:
         store.index.add_step(transition(1), now=1)
         label = EpisodeLabel(
             id=step_id(1), label=Label.UNCLEAR, user='ada', note='', stamp=instant()
@@ -509,7 +507,7 @@ def test_column_that_holds_something_else_is_named(
     with closing(sqlite3.connect(path)) as database, database:
         database.execute(f'UPDATE {table} SET "{column}" = ?', (value,))
     with (
-        SQLiteEpisodeStore.open(path) as store,
+        EpisodeStore.open(path) as store,
         pytest.raises(RecordError, match=r'episodes\.sqlite, '),
     ):
         store.episodes()

@@ -30,14 +30,28 @@ from rosbags.rosbag2 import Reader
 import yaml
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.mcap_log import McapLog, OfferedQos
+from boundary_env_ros.storage.mcap_log import McapLog
 from support.storage_wire import BEGIN, cdr, definition, message_cdr, PERIOD, transition, typestore
 
 TRANSITION = 'boundary_env_ros/msg/Transition'
 TWIST = 'geometry_msgs/msg/TwistStamped'
 
+_FOREVER = {'sec': 9223372036, 'nsec': 854775807}
+#: What a publisher of another process offers, as far as it is known.
+OFFER = {
+    'history': 'unknown',
+    'depth': 0,
+    'reliability': 'reliable',
+    'durability': 'volatile',
+    'deadline': {**_FOREVER},
+    'lifespan': {**_FOREVER},
+    'liveliness': 'automatic',
+    'liveliness_lease_duration': {**_FOREVER},
+    'avoid_ros_namespace_conventions': False,
+}
 
-def add(log: McapLog, name: str, type_name: str, qos: tuple[OfferedQos, ...] = ()) -> None:
+
+def add(log: McapLog, name: str, type_name: str, qos: tuple[dict[str, object], ...] = ()) -> None:
     log.add_topic(name, type_name, *definition(type_name), qos)
 
 
@@ -64,7 +78,7 @@ def chunks_on_disk(path: Path) -> list[Chunk]:
 def test_rosbags_reads_back_what_was_written(tmp_path: Path) -> None:
     written = [transition(step) for step in range(40)]
     with McapLog(tmp_path / 'bag', ros_distro='jazzy', custom_data={'digest': 'abc'}) as log:
-        add(log, '/cart/transition', TRANSITION, (OfferedQos(depth=7, history='keep_last'),))
+        add(log, '/cart/transition', TRANSITION, ({**OFFER, 'depth': 7, 'history': 'keep_last'},))
         add(log, '/cart/cmd_vel', TWIST)
         for step, record in enumerate(written):
             log.write('/cart/transition', cdr(record), BEGIN + step * PERIOD, BEGIN)
@@ -123,7 +137,7 @@ def test_mcap_reader_decodes_it_with_times_and_rosbag2_metadata(tmp_path: Path) 
 
 def test_metadata_has_the_form_of_jazzy(tmp_path: Path) -> None:
     with McapLog(tmp_path / 'bag', ros_distro='jazzy') as log:
-        log.add_topic('/imu', 'sensor_msgs/msg/Imu', 'int8 x', 'RIHS01_x', (OfferedQos(),))
+        log.add_topic('/imu', 'sensor_msgs/msg/Imu', 'int8 x', 'RIHS01_x', (OFFER,))
         log.write('/imu', b'\0\1\0\0\0', 3, 2)
         log.write('/imu', b'\0\1\0\0\0', 10, 2)
     assert (

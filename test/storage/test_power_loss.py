@@ -20,7 +20,7 @@ import pytest
 from rosbags.rosbag2 import Reader
 
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -88,7 +88,7 @@ def test_what_the_disk_was_waited_for_survives(tmp_path: Path, split_size: int) 
         run = RunFolder(tmp_path / 'after/run')
         recover(run.path)
         recorded = [t.id.step for t in open_records(run.path).transitions()]
-        with SQLiteEpisodeStore.open(run.episodes) as store:
+        with EpisodeStore.open(run.episodes) as store:
             (row,) = store.episodes()
         with Reader(run.bag) as bag:
             assert sum(1 for _ in bag.messages()) == bag.message_count >= 200

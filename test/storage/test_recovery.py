@@ -29,7 +29,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_scan import McapScan
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
@@ -129,7 +129,7 @@ def test_others_read_a_recovered_run_up_to_where_its_recorder_died(recording: Re
     assert source.tear.endswith('the rest was recovered')
     assert len(list(source.transitions())) == 30
     assert any('the ending of 1 episode' in sentence for sentence in recovery.lost)
-    with SQLiteEpisodeStore.open(run.episodes) as store:
+    with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
     assert row.step_count == 29
     assert {entry.name for entry in run.path.iterdir()} == {
@@ -296,12 +296,12 @@ def test_index_that_is_damaged_is_made_anew_from_the_records(recording: Recordin
     recording.hear('/transition', cdr(replace(transition(10), terminated=True, **end)))
     recording.made.flush()
     run = recording.crash()
-    with SQLiteEpisodeStore.open(run.episodes, to_label=True) as store:
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
         store.label(label, now=BEGIN)
         (expected,) = store.episodes()
     run.episodes.write_bytes(run.episodes.read_bytes()[:5000])
     recovery = recover(run.path)
-    with SQLiteEpisodeStore.open(run.episodes) as store:
+    with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()
     assert (row.ending, row.step_count, row.episode_return, row.environment) == (
         'success',
@@ -322,7 +322,7 @@ def test_index_that_is_not_there_is_made(recording: Recording, closed: bool) -> 
     for file in run.path.glob('episodes.sqlite*'):
         file.unlink()
     assert not any('labels' in sentence for sentence in recover(run.path).lost)
-    with SQLiteEpisodeStore.open(run.episodes) as store:
+    with EpisodeStore.open(run.episodes) as store:
         assert store.episodes()[0].step_count == 2
 
 
@@ -366,10 +366,10 @@ def test_marks_in_the_index_survive(recording: Recording) -> None:
     recording.made.flush()
     run = recording.crash()
     label = EpisodeLabel(id=step_id(2), label=Label.FAILURE, user='ada', note='', stamp=instant())
-    with SQLiteEpisodeStore.open(run.episodes, to_label=True) as store:
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
         store.label(label, now=BEGIN)
     recover(run.path)
-    with SQLiteEpisodeStore.open(run.episodes) as store:
+    with EpisodeStore.open(run.episodes) as store:
         assert store.episodes()[0].labels == (label,)
 
 
@@ -404,7 +404,7 @@ def test_killed_recorder_loses_nothing_that_it_had_flushed(tmp_path: Path) -> No
     assert steps == list(range(len(steps)))
     assert len(steps) >= promised
     assert len(by_rosbags(run.bag)) == open_records(run.path).overview().messages
-    with SQLiteEpisodeStore.open(run.episodes) as store:
+    with EpisodeStore.open(run.episodes) as store:
         assert store.episodes()[0].step_count >= promised - 1
 
 

@@ -23,7 +23,7 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
@@ -87,7 +87,7 @@ class Recording:
     def row(self) -> EpisodeRow:
         with suppress(RecordError):  # It was closed, and has written everything.
             self.made.flush()
-        with SQLiteEpisodeStore.open(self.run.episodes) as store:
+        with EpisodeStore.open(self.run.episodes) as store:
             (row,) = store.episodes()
         return row
 

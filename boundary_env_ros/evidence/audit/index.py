@@ -16,7 +16,7 @@ from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules.base import close, Mismatch, number
-from boundary_env_ros.storage.episode_store import EpisodeRow, SQLiteEpisodeStore
+from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.records import Record
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -94,7 +94,7 @@ class IndexCheck:
 
         """
         try:
-            with SQLiteEpisodeStore.open(self._path) as store:
+            with EpisodeStore.open(self._path) as store:
                 rows = {(row.episode_id, row.agent): row for row in store.episodes()}
         except (RecordError, ValueError, RecursionError) as error:
             yield self._differs('an index that can be read', str(error)), None

@@ -130,7 +130,7 @@ class Forgetful(BoundaryEnv):
     """Its reset goes on with the episode that runs."""
 
     def reset(self, **arguments: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        if self._running:
+        if not self._idle:
             observation, *_, info = super().step(np.zeros(2))
             return observation, {**info, 'step': 0}
         return super().reset(**arguments)

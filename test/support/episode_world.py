@@ -320,7 +320,9 @@ class EpisodeWorld:
             values=values[name], captured=captured, arrived=self.time.stamp(), image=image
         )
         now = self.now
-        self.carry(self.environment.sample(name, sample, now))
+        (spec,) = (spec for spec in self.contract.fields if spec.name == name)
+        self.environment.heard(spec.topic, captured.nanoseconds, now.steady)
+        self.environment.take(name, sample)
         if name == 'velocity':
             speed = self.robot.speed
             self.witness.feedback(speed, now, captured.nanoseconds)
@@ -329,7 +331,7 @@ class EpisodeWorld:
                     Measured(name='feedback.base', values=speed, captured=captured, now=now)
                 )
             )
-            self.carry(self.environment.feedback('base', speed, captured, now))
+            self.carry(self.environment.measured('base', speed, captured))
         if name == 'scan':
             measured = (ahead, math.inf, 1.0, 1.0)
             self.decided(
@@ -337,6 +339,7 @@ class EpisodeWorld:
                     Measured(name='obstacle', values=measured, captured=captured, now=now)
                 )
             )
+        self.carry(self.environment.go_on(now))
 
     def carry(self, effects: Iterable[Effect]) -> None:
         """Bring effects of the environment to whom they are for."""

@@ -224,6 +224,8 @@ class Bench(CartSensors):
             if f'/{item.topic}' != topic:
                 continue
             reading = item.read(message)
+            if kind != 'gate':
+                self.environment.heard(item.topic, reading.stamp, self.instant().steady)
             stamp = self.stamp()
             captured = None if reading.stamp is None else replace(stamp, nanoseconds=reading.stamp)
             if kind == 'gate':
@@ -238,9 +240,7 @@ class Bench(CartSensors):
                     )
                 )
             elif kind == 'feedback':
-                self._take(
-                    self.environment.feedback(item.name, reading.values, captured, self.instant())
-                )
+                self._take(self.environment.measured(item.name, reading.values, captured))
             else:
                 sample = Sample(
                     values=reading.values,
@@ -250,7 +250,8 @@ class Bench(CartSensors):
                     confidence=reading.confidence,
                     image=reading.image,
                 )
-                self._take(self.environment.sample(item.name, sample, self.instant()))
+                self.environment.take(item.name, sample)
+        self._take(self.environment.go_on(self.instant()))
 
     def press(self, *, pressed: bool) -> None:
         """Press or release the emergency stop."""

@@ -21,9 +21,8 @@ from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, Wor
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
-from boundary_env_ros.core.environment.arrivals import Arrivals
 from boundary_env_ros.core.environment.episode import Episode, EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest
+from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
 from boundary_env_ros.core.environment.observation import (
     missing,
     Observation,
@@ -338,22 +337,6 @@ class Environment:
 
     # Samples and peers ---------------------------------------------------------------------------
 
-    def sample(self, name: str, sample: Sample, now: ClockReading) -> Effects:
-        """
-        Take a sample of a field, of whatever section of the contract, as it arrives.
-
-        One with a NaN measured nothing: it is passed over, and the field ages.
-        """
-        self.take(name, sample)
-        return self._arrival(f'field {name}', sample.captured, now)
-
-    def feedback(
-        self, group: str, values: Vector, captured: Stamp | None, now: ClockReading
-    ) -> Effects:
-        """Take the measured state of one group of the command's dimensions, as it arrives."""
-        late = self.measured(group, values, captured)
-        return (*late, *self._arrival(f'feedback {group}', captured, now))
-
     def heard(self, topic: str, captured: int | None, steady: int) -> bool:
         """
         Take note of a message that is not decoded yet, and return whether it is time to.
@@ -372,7 +355,7 @@ class Environment:
         """
         if topic not in (TF, TF_STATIC):
             self._heard.robot = steady  # transforms come from others than its drivers, too
-        self._arrivals.note_all(topic, captured)
+        self._arrivals.note(topic, captured)
         return self.state is EpisodeState.RESETTING or (
             self._advanced is not None and not self._arrivals.awaited(self._advanced)
         )
@@ -411,13 +394,6 @@ class Environment:
     @property
     def _feedback_source(self) -> str:
         return ' '.join(dict.fromkeys(self._feedback_topics))
-
-    def _arrival(self, use: str, captured: Stamp | None, now: ClockReading) -> Effects:
-        if self._arrivals.note(use, captured):
-            self._heard.robot = now.steady
-        if self._advanced is not None or self.state is EpisodeState.RESETTING:
-            return self.go_on(now)
-        return ()
 
     def gate_status(self, status: GateStatus, now: ClockReading) -> Effects:
         """Take the gate's heartbeat."""

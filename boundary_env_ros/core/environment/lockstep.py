@@ -4,11 +4,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import freeze, StepId
+from boundary_env_ros.core.sources.inputs import (
+    acknowledgement_inputs,
+    feedback_inputs,
+    TF,
+    TF_STATIC,
+)
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
 from boundary_env_ros.errors import RecordError
 
@@ -104,3 +111,55 @@ def awaited(
         )
         if count and last and topic in interesting and seen.get(topic, -1) < last
     )
+
+
+class Arrivals:
+    """
+    What has come on the topics of one agent, and what lockstep still waits for.
+
+    Parameters
+    ----------
+    contract
+        The contract.
+    topics
+        Resolved topic of every topic that the contract names.
+
+    """
+
+    def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
+        # Those of the environment: the rules of the gate may read others.
+        names = {spec.topic for spec in contract.fields if spec.topic}
+        names |= {item.topic for item in feedback_inputs(contract)}
+        names |= {item.topic for item in acknowledgement_inputs(contract)}
+        names |= {TF, TF_STATIC} & set(topics)
+        self._topics = {name: topics[name] for name in names}
+        self._seen: dict[str, int] = {}
+        self._counts: Counter[str] = Counter()
+
+    def forget(self) -> None:
+        """Forget what was captured when: another episode begins."""
+        self._seen.clear()
+
+    def begin_to_count(self) -> None:
+        """Count again: the world is about to advance."""
+        self._counts.clear()
+
+    def note(self, topic: str, captured: int | None) -> None:
+        """Take note of a message, by the topic that the contract names and its stamp, ns."""
+        topic = self._topics[topic]
+        self._counts[topic] += 1
+        if captured is not None:
+            self._seen[topic] = max(self._seen.get(topic, -1), captured)
+
+    def awaited(self, advanced: Advanced) -> tuple[str, ...]:
+        """Return the topics whose last message of an advance has not come yet."""
+        report, topics = advanced.report, frozenset(self._topics.values())
+        # Messages that carry no stamp are told apart by how many there were.
+        uncounted = tuple(
+            topic
+            for topic, count, last in zip(
+                report.topics, report.published, report.last_stamp, strict=True
+            )
+            if not last and topic in topics and self._counts[topic] < count
+        )
+        return (*awaited(report, topics, self._seen), *uncounted)

@@ -167,6 +167,7 @@ class AnyWorld:
                 self.speak(spec, calm)
         for item in self.inputs:
             self.measure(item.name, calm)
+        self.carry(self.environment.go_on(self.time.now))
 
     def speak(self, spec: FieldSpec, calm: bool) -> None:
         captured = self.time.stamp(
@@ -179,7 +180,9 @@ class AnyWorld:
                 height=spec.shape[0], width=spec.shape[1], encoding='', sha256=bytes(32),
             )  # fmt: skip
         sample = Sample(values=self.values(spec, calm), captured=captured, image=image)
-        self.carry(self.environment.sample(spec.name, sample, self.time.now))
+        if spec.topic:
+            self.environment.heard(spec.topic, captured.nanoseconds, self.time.steady)
+        self.environment.take(spec.name, sample)
 
     def measure(self, name: str, calm: bool) -> None:
         now, captured = self.time.now, self.time.stamp()
@@ -198,7 +201,8 @@ class AnyWorld:
         self.decided(
             self.gate.apply(Measured(name=name, values=values, captured=captured, now=now))
         )
-        self.carry(self.environment.feedback(group.name, values, captured, now))
+        self.environment.heard(group.feedback.topic, captured.nanoseconds, now.steady)
+        self.carry(self.environment.measured(group.name, values, captured))
 
     def advance(self, asked: SimStepRequest) -> None:
         self.time.jump_ros(asked.duration / NANOSECONDS)

@@ -123,7 +123,7 @@ def test_equal_seeds_leave_equal_bytes_here_and_in_another_process(name: str) ->
 
 _ELSEWHERE = """
 import sys
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from test_embedded_record import serialised
 print(serialised(sys.argv[2], 7))
 """

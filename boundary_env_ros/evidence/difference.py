@@ -136,7 +136,8 @@ def _parts(old: object, new: object, path: str, part: Part) -> Iterator[Change]:
     elif _are_named(old) and _are_named(new):
         yield from _named(old, new, path, part)  # type: ignore[arg-type]
     elif _are_values(old) and _are_values(new):
-        yield from _steps(old, new, path, part)  # type: ignore[arg-type]
+        # Steps of a procedure, by their places.
+        yield from _parts(dict(enumerate(old)), dict(enumerate(new)), path, part)  # type: ignore[arg-type]
     else:
         yield _change(path, old, new, part)
 
@@ -172,17 +173,6 @@ def _order(old: tuple[str, ...], new: tuple[str, ...], path: str, part: Part) ->
     now = [name for name in new if name in old]
     if was != now:
         yield _change(path, was, now, part)
-
-
-def _steps(
-    old: Sequence[object], new: Sequence[object], path: str, part: Part
-) -> Iterator[Change]:
-    """Yield the changes between steps of a procedure, by their places."""
-    for index in range(max(len(old), len(new))):
-        was = old[index] if index < len(old) else _ABSENT
-        now = new[index] if index < len(new) else _ABSENT
-        if not _same(was, now):
-            yield from _parts(was, now, f'{path}.{index}', part)
 
 
 def _are_named(value: object) -> bool:

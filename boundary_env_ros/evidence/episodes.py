@@ -11,7 +11,7 @@ memory does not grow with the record.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -21,7 +21,9 @@ from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events
-from boundary_env_ros.core.gate.decision import StepId
+from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.gate.decision import StepId, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.latency import LatencyStage, measure
 from boundary_env_ros.core.transition import (
@@ -30,6 +32,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
+from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.storage.records import Entry, Unreadable
 
 #: Steps of an agent that are held back until what belongs to them has come.
@@ -45,6 +48,21 @@ LATE_STAGES = ('actuation', 'reaction')
 NAMED = 5
 
 Key = tuple[str, str]
+
+#: What :func:`facts_of` tells of a step.
+FACTS = ('overruns', 'clipped', 'stopped', 'intervened', 'by_hand', 'stale')
+
+_TOLD = (
+    'number',
+    'client',
+    'records',
+    'steps',
+    'last_step',
+    'total',
+    'ending',
+    'how',
+    'declared_by',
+)
 
 
 class Origin(NamedTuple):
@@ -90,8 +108,12 @@ class Episode:
         Its ending, as its last step has it or another node announced it; empty without one.
     judged
         Whether every step of it has a reward; an import may lack what its task needs.
-    steps, total
-        Its steps so far, without the reset, and the sum of their rewards.
+    records, steps, total
+        Its transitions so far, its steps without the reset, and the sum of their rewards.
+    counts
+        In how many of them was what :func:`facts_of` tells.
+    last, last_step
+        Its last transition, and the greatest number of a step: a record may go back.
     status
         The state that announced its ending; None if none did.
 
@@ -104,8 +126,12 @@ class Episode:
     truncated: bool = False
     declared_by: str = ''
     judged: bool = True
+    records: int = 0
     steps: int = 0
     total: float = 0.0
+    counts: Counter[str] = field(default_factory=Counter)
+    last: Transition
+    last_step: int = 0
     status: EpisodeStatus | None = None
 
     @property
@@ -132,6 +158,16 @@ class Episode:
         """Return how it ended: ``truncated``, ``terminated``, or nothing."""
         return ('truncated' if self.truncated else 'terminated') if self.ending else ''
 
+    def to_json(self) -> dict[str, object]:
+        """Return what is told of it as plain data; of a reward that is not known null."""
+        return {
+            'agent': self.key[0],
+            'episode_id': self.key[1],
+            'seed': self.first.seed,
+            **{name: plain(getattr(self, name)) for name in _TOLD},
+            **{name: self.counts[name] for name in FACTS},
+        }
+
     @property
     def is_success(self) -> bool:
         """Return whether it succeeded: a truncation never does."""
@@ -142,6 +178,9 @@ class Episode:
         for decision in now.decisions:
             if decision.request is not None and not self.client:
                 self.client = decision.request.client
+        self.last, self.last_step = now, max(self.last_step, now.id.step)
+        self.records += 1
+        self.counts.update(facts_of(now))
         self.steps += now.kind is Kind.STEP
         self.total += now.reward
         self.judged = self.judged and not is_unjudged(now)
@@ -305,7 +344,7 @@ class Episodes:
         if before is None:
             key = (now.id.agent, now.id.episode_id)
             number = self._numbers.setdefault(key, len(self._numbers) + 1)
-            episode = Episode(number=number, first=now)
+            episode = Episode(number=number, first=now, last=now)
             early = agent.announced
             if early is not None and early.id.episode_id == now.id.episode_id:
                 episode.status = early
@@ -356,6 +395,28 @@ class Episodes:
                 step.statuses.append(status)
         if agent.events is not None:
             _tell(agent, agent.events.status(status))
+
+
+def facts_of(now: Transition) -> Iterator[str]:
+    """
+    Yield what happened in a step.
+
+    ``overruns``: no action came in time. ``clipped``: it was limited by its bounds. ``stopped``:
+    the gate stopped the robot. ``intervened``: it did anything but admit. ``by_hand``: a command
+    of an operator went out. ``stale``: a field was too old or missing.
+    """
+    if now.overrun:
+        yield 'overruns'
+    if now.answer is not None and now.answer.clipped:
+        yield 'clipped'
+    if any(decision.verdict is Verdict.STOPPED for decision in now.decisions):
+        yield 'stopped'
+    if any(map(intervenes, now.decisions)):
+        yield 'intervened'
+    if any(d.trigger is Trigger.OPERATOR and d.published for d in now.decisions):
+        yield 'by_hand'
+    if any(found.status is not FieldStatus.FRESH for found in now.after):
+        yield 'stale'
 
 
 def is_unjudged(now: Transition) -> bool:

@@ -125,13 +125,15 @@ def bag(
 
 def test_facts_are_those_of_the_summary(whole: Path, report: Report) -> None:
     assert report.summary == summarise_path(whole)
-    assert [row.number for row in report.rows] == [1, 2, 3, 4, 5]
+    assert [row.episode.number for row in report.rows] == [1, 2, 3, 4, 5]
     by_ending: dict[str, int] = {}
     for row in report.rows:
-        by_ending[row.ending] = by_ending.get(row.ending, 0) + 1
+        by_ending[row.episode.ending] = by_ending.get(row.episode.ending, 0) + 1
     assert by_ending == {'success': 2, 'safety_stop': 1, 'time_limit': 2}
-    assert all(row.how == ('terminated' if row.ending == 'success' else 'truncated')
-               for row in report.rows)  # fmt: skip
+    assert all(
+        row.episode.how == ('terminated' if row.episode.ending == 'success' else 'truncated')
+        for row in report.rows
+    )
 
 
 @pytest.mark.parametrize('waiting', [False, True], ids=['as it was', 'waiting'])
@@ -152,8 +154,8 @@ def test_interventions_are_those_of_the_summary_and_waiting_for_a_turn_is_none(
     reading.finish({})
     told = sum(client.intervened.count for client in reading.summary.groups)
     assert (told == 0) == waiting
-    assert sum(row.intervened for row in reading.rows.values()) == told
-    assert sum(tape.rates['intervened'] for tape in tapes) == told
+    assert sum(row.episode.counts['intervened'] for row in reading.rows.values()) == told
+    assert sum(tape.episode.counts['intervened'] for tape in tapes) == told
 
 
 def test_time_line_holds_each_step_as_it_was(
@@ -188,7 +190,7 @@ def test_what_was_sent_without_an_action_stands_apart(
         for t in transitions
         if t.kind is Kind.STEP and not t.commanded_action and any(d.published for d in t.decisions)
     )
-    number = next(r.number for r in report.rows if r.episode_id == step.id.episode_id)
+    number = next(r.episode.number for r in report.rows if r.episode.key[1] == step.id.episode_id)
     facts: Facts = report.details[number]
     chart = next(c for c in facts['charts'] if c['name'] == 'base/linear.x')
     told = {line['name']: line['low'] for line in chart['lines']}
@@ -247,9 +249,9 @@ def test_step_in_which_the_gate_stopped_in_the_end_is_told_as_stopped(
 
 
 def test_time_limit_is_told_as_a_truncation_with_its_reason(report: Report, page: str) -> None:
-    row = next(row for row in report.rows if row.ending == 'time_limit')
+    row = next(row for row in report.rows if row.episode.ending == 'time_limit')
     assert row.message == '6 s are over'
-    events = [e for e in report.details[row.number]['events'] if 'time_limit' in e['text']]
+    events = [e for e in report.details[row.episode.number]['events'] if 'time_limit' in e['text']]
     assert [(e['kind'], e['text']) for e in events] == [
         ('truncation', 'time_limit, declared by environment: 6 s are over')
     ]
@@ -282,7 +284,7 @@ def test_what_the_evaluator_saw_stands_at_its_own_step(
     saw = {
         piece.id.step: piece.fields[0].values[0]
         for piece in record
-        if isinstance(piece, PrivilegedObservation) and piece.id.episode_id == row.episode_id
+        if isinstance(piece, PrivilegedObservation) and piece.id.episode_id == row.episode.key[1]
     }
     facts: Facts = report.details[1]
     chart = next(c for c in facts['charts'] if c['name'] == 'true_pose (m)')
@@ -297,7 +299,7 @@ def test_moments_come_from_the_episodes_and_the_stop_is_the_first(report: Report
     first = report.moments[0]
     row = report.rows[report.number_of(first) - 1]
     assert first.anomaly.kind in ('silence', 'stopped')
-    assert row.episode_id == first.episode_id
+    assert row.episode.key[1] == first.episode_id
     assert row.drawn
 
 
@@ -311,9 +313,12 @@ def test_marks_and_statements_of_people_are_told(
     write_records(tmp_path / 'set', [*record, label], loaded.text)
     found = gather(tmp_path / 'set')
     row = next(row for row in found.rows if row.labels)
-    assert (row.episode_id, row.labels) == (won.id.episode_id, ['failure by ada: it scratched'])
+    assert (row.episode.key[1], row.labels) == (
+        won.id.episode_id,
+        ['failure by ada: it scratched'],
+    )
     assert 'judged_otherwise' in [moment.anomaly.kind for moment in found.moments]
-    facts: Facts = found.details[row.number]
+    facts: Facts = found.details[row.episode.number]
     assert 'label' in [event['kind'] for event in facts['events']]
     assert 'People say: failure by ada: it scratched' in Elements(''.join(render(found))).texts
 
@@ -326,7 +331,7 @@ def test_record_without_its_contract_and_torn_is_told_as_far_as_it_goes(
     with lines.open('ab') as file:
         file.write(b'{"torn')
     found = gather(path)
-    assert found.rows[0].records == 20
+    assert found.rows[0].episode.records == 20
     assert any('torn' in note for note in found.notes)
     facts: Facts = found.details[1]
     assert 'action [0]' in [chart['name'] for chart in facts['charts']]
@@ -412,7 +417,7 @@ def test_of_many_episodes_the_most_suspicious_are_drawn_and_all_are_listed(
 ) -> None:
     found = gather(whole, Limits(episodes=2))
     assert len(found.rows) == 5
-    drawn = {row.number for row in found.rows if row.drawn}
+    drawn = {row.episode.number for row in found.rows if row.drawn}
     assert drawn == found.details.keys()
     assert len(drawn) == 2
     assert found.number_of(found.moments[0]) in drawn
@@ -558,10 +563,10 @@ def test_frames_are_the_images_that_the_steps_saw(bag: tuple[Path, Tape]) -> Non
         for sent in tape
         if sent.topic == '/camera/image_raw'
     }
-    shown = [(row, frame) for row in found.rows for frame in found.frames[row.number]]
+    shown = [(row, frame) for row in found.rows for frame in found.frames[row.episode.number]]
     assert len(shown) > 20
     for row, frame in shown:
-        reference = steps[row.episode_id, frame.step]
+        reference = steps[row.episode.key[1], frame.step]
         assert reference is not None
         kind, data = frame.data.split(';base64,')
         assert kind == 'data:image/png', 'a small image is kept without a loss'

@@ -9,11 +9,9 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.gate.decision import Trigger
-from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.latency import STAGES
-from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.episodes import Episode, Step
 from boundary_env_ros.evidence.response import Motion
 
@@ -77,7 +75,6 @@ class EpisodeRecord:
     fields: dict[str, FieldTrack] = field(default_factory=dict)
     truth: dict[str, FieldTrack] = field(default_factory=dict)
     stages: dict[str, list[float]] = field(default_factory=lambda: {s: [] for s in STAGES})
-    rates: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     terms: dict[str, float] = field(default_factory=dict)
 
@@ -100,16 +97,7 @@ class EpisodeRecord:
             duration = step.stage(name).duration
             if duration is not None:
                 self.stages[name].append(duration)
-        self._rate(now)
-
-    def _rate(self, now: Transition) -> None:
         answer = now.answer
         if answer is not None and answer.published:
             self.answers.append((now.id.step, answer.command))
-        self.rates['clipped'] += answer is not None and answer.clipped
-        self.rates['intervened'] += any(map(intervenes, now.decisions))
-        self.rates['by_hand'] += any(
-            d.trigger is Trigger.OPERATOR and d.published for d in now.decisions
-        )
-        self.rates['overruns'] += now.overrun
         self.reasons.update({r.reason.name.lower() for d in now.decisions for r in d.rules})

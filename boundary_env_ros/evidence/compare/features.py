@@ -236,7 +236,7 @@ def _rates(record: EpisodeRecord) -> Iterator[tuple[str, Mapping[str, float]]]:
     steps = record.episode.steps
     if steps and not record.imported:
         for name in ('clipped', 'intervened', 'by_hand', 'overruns'):
-            yield f'rates.{name}', {name: record.rates[name] / steps}
+            yield f'rates.{name}', {name: record.episode.counts[name] / steps}
         yield 'rates.reasons', {n: count / steps for n, count in record.reasons.items()}
 
 

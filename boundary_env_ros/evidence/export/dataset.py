@@ -13,37 +13,37 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 import json
 from pathlib import Path
-from typing import Protocol
 
 from boundary_env_ros import __version__
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.serialization import to_json
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.transition import (
+    ActuationEvidence,
+    PrivilegedObservation,
+    Transition,
+)
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.parquet_records import ParquetWriter
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.new_folder import new_folder
-from boundary_env_ros.storage.records import Entry, Record, RECORDS
+from boundary_env_ros.storage.records import ContractDescription, Entry, Record
 
 FORMATS = ('parquet', 'jsonl')
 MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'
 
 
 _VERSION = 1
-_FILES = {
-    'Transition': 'transitions',
-    'GateDecision': 'gate_decisions',
-    'PrivilegedObservation': 'privileged_observations',
-    'ActuationEvidence': 'actuation_evidence',
-    'EpisodeStatus': 'episode_statuses',
-    'EpisodeLabel': 'episode_labels',
-    'ContractDescription': 'contract_descriptions',
+_FILES: Mapping[type[Record], str] = {
+    Transition: 'transitions',
+    GateDecision: 'gate_decisions',
+    PrivilegedObservation: 'privileged_observations',
+    ActuationEvidence: 'actuation_evidence',
+    EpisodeStatus: 'episode_statuses',
+    EpisodeLabel: 'episode_labels',
+    ContractDescription: 'contract_descriptions',
 }
-_CLASSES: dict[str, type[Record]] = {cls.__name__: cls for cls in RECORDS.values()}
-
-
-class _Writer(Protocol):
-    def write(self, order: int, entry: Entry) -> None: ...
-    def close(self) -> None: ...
 
 
 def write_dataset(
@@ -97,38 +97,30 @@ def write_manifest(folder: Path, data: Mapping[str, object]) -> None:
 
 
 def _write_records(folder: Path, format_: str, entries: Iterator[Entry]) -> dict[str, int]:
+    make = ParquetWriter if format_ == 'parquet' else _LineWriter
+    writers: dict[type[Record], ParquetWriter | _LineWriter] = {}
     counts: dict[str, int] = {}
-    writers: dict[str, _Writer] = {}
     with ExitStack() as files:
 
-        def writer_of(kind: str) -> _Writer:
-            if kind not in writers:
-                file = folder / f'{_FILES[kind]}.{format_}'
-                writer: _Writer = (
-                    ParquetWriter(file, _CLASSES[kind])
-                    if format_ == 'parquet'
-                    else _LineWriter(file)
-                )
-                files.callback(writer.close)
-                writers[kind] = writer
-            return writers[kind]
+        def writer_of(cls: type[Record]) -> ParquetWriter | _LineWriter:
+            if cls not in writers:
+                writers[cls] = make(folder / f'{_FILES[cls]}.{format_}', cls)
+                files.callback(writers[cls].close)
+                counts[cls.__name__] = 0
+            return writers[cls]
 
-        writer_of(Transition.__name__)
-        counts[Transition.__name__] = 0
+        writer_of(Transition)
         for order, entry in enumerate(entries):
-            kind = type(entry.record).__name__
-            writer_of(kind).write(order, entry)
-            counts[kind] = counts.get(kind, 0) + 1
+            cls = type(entry.record)
+            writer_of(cls).write(order, entry)
+            counts[cls.__name__] += 1
     return counts
-
-
-# JSON lines --------------------------------------------------------------------------------------
 
 
 class _LineWriter:
     """A file of records, one line of strict JSON each."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, cls: type[Record]) -> None:
         self._file = path.open('xb')
 
     def write(self, order: int, entry: Entry) -> None:

@@ -9,7 +9,9 @@ ending of an environment that died, and evidence of an actuation may come late.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 import math
@@ -149,7 +151,7 @@ class Gaps:
 
     without_steps: int = 0
     lost_steps: int = 0
-    lost_images: dict[str, int] = field(default_factory=dict)
+    lost_images: Counter[str] = field(default_factory=Counter)
 
 
 class EpisodeStream:
@@ -185,23 +187,11 @@ class EpisodeStream:
         self._labels = labels
         self._command: Vector | None = None
 
-    def follow(
-        self, entries: Iterable[object], told: Callable[[], None] = lambda: None
-    ) -> Iterator[Head | Step]:
-        """
-        Yield the head of each episode with steps, and its steps.
-
-        Parameters
-        ----------
-        entries
-            All that was read of the run; what is no entry is passed over.
-        told
-            Is told of each of them.
-
-        """
+    def follow(self, entries: Iterable[object]) -> Iterator[Head | Step]:
+        """Yield the head of each episode with steps, and its steps, of all that was read."""
         seen: tuple[int, Sight] | None = None
         begun = False
-        for step in Episodes(_counted(entries, told)):
+        for step in Episodes(entries):
             now = step.transition
             if now.id.agent != self._agent:
                 continue
@@ -230,9 +220,11 @@ class EpisodeStream:
             yield self._step(step, before, after)
 
     def _step(self, step: read.Step, before: Sight, after: Sight) -> Step:
-        now = step.transition
+        now, episode = step.transition, step.episode
         applied, origin = self._applied(now)
-        terminated, truncated, ending, declared_by = _ending(step)
+        # A step that is the last has the ending that was announced, or none.
+        ended = episode if step.last else now
+        breaks_off = step.last and not episode.ending
         return Step(
             transition=now,
             before=before,
@@ -242,10 +234,10 @@ class EpisodeStream:
             intervened=intervention_in(now, self._contract) is not None,
             actuated=step.late.actuated if step.late else now.actuated,
             last=step.last,
-            terminated=terminated,
-            truncated=truncated,
-            ending=ending,
-            declared_by=declared_by,
+            terminated=bool(ended.ending) and not ended.truncated,
+            truncated=ended.truncated or breaks_off,
+            ending=ended.ending,
+            declared_by=EXPORT if breaks_off else ended.declared_by,
         )
 
     # Values --------------------------------------------------------------------------------------
@@ -260,14 +252,11 @@ class EpisodeStream:
             message = None
             if self._pictures is not None:
                 message = self._pictures.message(reference, log_time)
-            try:
+            with suppress(RecordError):
                 if message is not None:
                     images[spec.name] = pixels_of(spec, message)
-            except RecordError:
-                message = None
-            if message is None:
-                lost = self._gaps.lost_images
-                lost[spec.name] = lost.get(spec.name, 0) + 1
+            if spec.name not in images:
+                self._gaps.lost_images[spec.name] += 1
         return Sight(fields=fields, images=images)
 
     def _applied(self, transition: Transition) -> tuple[Vector, Origin]:
@@ -285,19 +274,3 @@ class EpisodeStream:
         if before is not None:
             return as_action(groups, before, before), Origin.HELD
         return (math.nan,) * self._contract.action_size, Origin.UNKNOWN
-
-
-def _ending(step: read.Step) -> tuple[bool, bool, str, str]:
-    """Return whether a step terminates or truncates its episode, why, and who says so."""
-    now, episode = step.transition, step.episode
-    if not step.last:
-        return now.terminated, now.truncated, now.ending, now.declared_by
-    if not episode.ending:
-        return False, True, '', EXPORT
-    return not episode.truncated, episode.truncated, episode.ending, episode.declared_by
-
-
-def _counted(entries: Iterable[object], told: Callable[[], None]) -> Iterator[object]:
-    for entry in entries:
-        told()
-        yield entry

@@ -4,30 +4,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.episodes import Key
+from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.evidence.export.dataset import (
     CONTRACT,
     FORMATS,
     write_dataset,
     write_manifest,
 )
-from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head, Step
+from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import labels_in_index, Run
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
-from boundary_env_ros.storage.records import Entry
+from boundary_env_ros.storage.records import Entry, Unreadable
 
 #: The layouts of other projects, and who writes them.
 LAYOUTS = {
@@ -41,22 +42,6 @@ ALL_FORMATS = (*FORMATS, *LAYOUTS)
 _NAMED = 20
 
 Told = Callable[[int, int | None], None]
-
-
-class LayoutWriter(Protocol):
-    """Writes the steps of a run in the layout of another project, into an empty folder."""
-
-    def begin(self, head: Head) -> None:
-        """Begin an episode."""
-
-    def step(self, step: Step) -> None:
-        """Write a step; the last one of its episode ends it."""
-
-    def finish(self) -> None:
-        """Write what stands beside the episodes."""
-
-    def release(self) -> None:
-        """Let go of the files, finished or not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,76 +111,63 @@ def export_run(
     run = Run(path, '' if contract is None else contract.text)
     if contract is not None:
         _check_contract(run, contract)
-    reading = _Reading(run, progress)
     if format in FORMATS:
+        unreadable: list[Unreadable] = []
+        entries = _readable(_Reading(run, progress), unreadable)
         counts = write_dataset(
-            out, format, reading.entries(), contract=run.contract_text(), tear=lambda: run.tear
+            out, format, entries, contract=run.contract_text(), tear=lambda: run.tear
         )
-        return Exported(counts=counts, unreadable=reading.unreadable)
-    return _export_layout(run, out, format, reading)
+        return Exported(counts=counts, unreadable=_named(unreadable))
+    return _export_layout(run, out, format, progress)
 
 
 class _Reading:
-    """Reads the records of a run, once or more, and says how far it is."""
+    """Reads the records of a run, some times, and tells how far it is."""
 
-    def __init__(self, run: Run, progress: Told) -> None:
-        self._run, self._progress = run, progress
-        self._done = 0
-        self._total = run.records
-        self._unreadable: list[str] = []
-        # An episode that was labelled later has its labels in the index of the run.
-        self.labels: dict[Key, list[EpisodeLabel]] = {}
-        for label in labels_in_index(run.path):
-            self._label(label)
+    def __init__(self, run: Run, progress: Told, times: int = 1) -> None:
+        self._run, self._progress, self._done = run, progress, 0
+        self._total = None if run.records is None else run.records * times
 
-    @property
-    def unreadable(self) -> tuple[str, ...]:
-        return tuple(self._unreadable)
-
-    def again(self, times: int) -> None:
-        """Say that all will be read so many times more."""
-        self._total = None if self._total is None else self._total * (1 + times)
-
-    def told(self) -> None:
-        self._done += 1
-        self._progress(self._done, self._total)
-
-    def _label(self, label: EpisodeLabel) -> None:
-        known = self.labels.setdefault((label.id.agent, label.id.episode_id), [])
-        if label not in known:
-            known.append(label)
-
-    def entries(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[Entry | Unreadable]:
         for piece in self._run.entries():
-            self.told()
-            if isinstance(piece, Entry):
-                if isinstance(piece.record, EpisodeLabel):
-                    self._label(piece.record)
-                yield piece
-            elif len(self._unreadable) < _NAMED:
-                self._unreadable.append(f'{piece.place}: {piece.why}')
+            self._done += 1
+            self._progress(self._done, self._total)
+            yield piece
 
 
-def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Exported:
+def _readable(
+    entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
+) -> Iterator[Entry]:
+    for piece in entries:
+        if isinstance(piece, Entry):
+            yield piece
+        elif len(unreadable) < _NAMED:
+            unreadable.append(piece)
+
+
+def _named(unreadable: Iterable[Unreadable]) -> tuple[str, ...]:
+    return tuple(f'{piece.place}: {piece.why}' for piece in unreadable)
+
+
+def _export_layout(run: Run, out: Path, format_: str, progress: Told) -> Exported:
     contract = _contract_of(run)
-    reading.again(len(contract.agents))
     images, left_out = _images_of(run, contract)
     episodes = steps = 0
+    reading = _Reading(run, progress, times=1 + len(contract.agents))
     with new_folder(out, 'a new data set') as draft:
         module, _, name = LAYOUTS[format_].partition(':')
         make: Any = getattr(import_module(module), name)
         # First of all: what is not installed is said before anything is read.
-        writer: LayoutWriter = make(draft, out.name, Layout(contract, images))
+        writer = make(draft, out.name, Layout(contract, images))
         gaps = Gaps()
         try:
-            # A label may stand far behind the episode that it is about.
-            for _ in reading.entries():
-                pass
+            # A label may stand far behind the episode that it is about, or in the index.
+            first = Episodes(chain(reading, labels_in_index(run.path)))
+            deque(first, maxlen=0)
             for agent in contract.agents:
-                stream = EpisodeStream(
-                    contract, agent, images, _pictures(run, images), gaps, reading.labels
-                )
-                for piece in stream.follow(run.entries(), reading.told):
+                pictures = RecordedImages(run.source, images) if images else None
+                stream = EpisodeStream(contract, agent, images, pictures, gaps, first.labels)
+                for piece in stream.follow(reading):
                     if isinstance(piece, Head):
                         writer.begin(piece)
                         episodes += 1
@@ -214,7 +186,7 @@ def _export_layout(run: Run, out: Path, format_: str, reading: _Reading) -> Expo
         write_manifest(draft, {'format': format_, **figures})
         write_atomically(draft / CONTRACT, run.contract_text().encode())
     return Exported(
-        unreadable=reading.unreadable,
+        unreadable=_named(first.unreadable),
         episodes=episodes,
         steps=steps,
         left_out=tuple(left_out),
@@ -255,10 +227,6 @@ def _images_of(run: Run, contract: Contract) -> tuple[tuple[FieldSpec, ...], lis
         for spec in absent
     ]
     return tuple(spec for spec in wanted if spec not in absent), said
-
-
-def _pictures(run: Run, images: tuple[FieldSpec, ...]) -> RecordedImages | None:
-    return RecordedImages(run.source, images) if images else None
 
 
 def _said(gaps: Gaps) -> list[str]:

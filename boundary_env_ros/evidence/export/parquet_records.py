@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
@@ -128,19 +127,6 @@ class ParquetWriter:
             self._write_group()
         finally:
             self._file.close()
-
-    def __enter__(self) -> ParquetWriter:
-        """Return the file."""
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
 
 
 def schema_of(cls: type[Record]) -> Any:

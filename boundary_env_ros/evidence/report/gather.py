@@ -66,10 +66,10 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     pictures: dict[int, list[Picture]] = {}
     again = run.episodes(contract, lambda count: told(f'drawing: {count} records'))
     for row, timeline in _timelines(again, first.rows, contract, places, limits.columns):
-        for label in steps.labels.get((row.agent, row.episode_id), ()):
+        for label in steps.labels.get(row.episode.key, ()):
             timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
-        details[row.number] = timeline.to_json()
-        pictures[row.number] = sorted(timeline.pictures, key=lambda picture: picture.step)
+        details[row.episode.number] = timeline.to_json()
+        pictures[row.episode.number] = sorted(timeline.pictures, key=lambda picture: picture.step)
     frames = _frames(run, contract, pictures, _steps(moments, first.rows), limits, notes)
     return Report(
         name=path.resolve().name,
@@ -102,7 +102,7 @@ def _timelines(
         if not row.drawn:
             continue
         if key not in running:
-            running[key] = Timeline(row.records, columns, labels, places, row.message)
+            running[key] = Timeline(row.episode.records, columns, labels, places, row.message)
         running[key].add(step)
         if step.last:
             yield row, running.pop(key)
@@ -115,7 +115,7 @@ def _drawn(
     keys = [(moment.agent, moment.episode_id) for moment in moments]
 
     def rank(row: EpisodeRow) -> tuple[bool, float]:
-        return ((row.agent, row.episode_id) not in keys, -row.suspicion)
+        return (row.episode.key not in keys, -row.suspicion)
 
     return tuple(sorted(rows, key=rank)[:count])
 
@@ -123,7 +123,8 @@ def _drawn(
 def _steps(moments: Iterable[Moment], rows: dict[Key, EpisodeRow]) -> dict[int, list[int]]:
     steps: dict[int, list[int]] = {}
     for moment in moments:
-        steps.setdefault(rows[moment.agent, moment.episode_id].number, []).append(moment.step)
+        row = rows[moment.agent, moment.episode_id]
+        steps.setdefault(row.episode.number, []).append(moment.step)
     return steps
 
 
@@ -192,7 +193,7 @@ def _left_out(rows: tuple[EpisodeRow, ...], limits: Limits) -> Iterator[str]:
             f'{drawn} of {len(rows)} episodes are drawn, the most suspicious; all are listed and '
             'counted.'
         )
-    long = sum(row.drawn and row.records > limits.columns for row in rows)
+    long = sum(row.drawn and row.episode.records > limits.columns for row in rows)
     if long:
         yield (
             f'{long} episodes have more than {limits.columns} steps: some share a column, of '

@@ -42,7 +42,7 @@ def render(report: Report) -> Iterator[str]:
         *(f'{name} {value}' for name, value in shared.items()),
         f'begun {report.begun}' if report.begun else '',
         _many(len(report.rows), 'episode'),
-        _many(sum(row.steps for row in report.rows), 'step'),
+        _many(sum(row.episode.steps for row in report.rows), 'step'),
     )
     return page(
         'report',
@@ -65,8 +65,8 @@ def render(report: Report) -> Iterator[str]:
         ],
         facts=[fact for fact in facts if fact],
         kinds=KINDS,
-        drawn={row.number for row in report.rows if row.drawn},
-        several=len({row.agent for row in report.rows}) > 1,
+        drawn={row.episode.number for row in report.rows if row.drawn},
+        several=len({row.episode.key[0] for row in report.rows}) > 1,
         blocks=_blocks(report),
     )
 

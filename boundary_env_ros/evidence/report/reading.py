@@ -9,11 +9,7 @@ from datetime import datetime, timezone
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
-from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.gate.rules.agent_order import intervenes
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.episodes import Episode, Key, Step
 from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.places import Places, point_in
@@ -58,69 +54,51 @@ class Reading:
         self._contract, self._places = contract, places
         self._summariser = Summariser(contract)
         self._suspects = Suspects(contract)
+        self._suspicion: dict[Key, float] = {}
 
     def add(self, step: Step) -> None:
         """Take the next step."""
         self._summariser.add(step)
         now, episode = step.transition, step.episode
-        row = self.rows.get(episode.key)
-        if row is None:
-            row = self._begin(episode)
-        row.records += 1
-        row.last_step = max(row.last_step, now.id.step)
-        row.seconds = self._seconds(now, row, episode)
-        row.overruns += now.overrun
-        row.stopped += any(d.verdict is Verdict.STOPPED for d in now.decisions)
-        row.intervened += any(map(intervenes, now.decisions))
-        row.stale += any(f.status is not FieldStatus.FRESH for f in now.after)
-        row.suspicion = max(row.suspicion, self._suspects.add(now))
+        if now is episode.first and episode.number == 1 and now.closed.ros.clock is Clock.SYSTEM:
+            moment = datetime.fromtimestamp(now.closed.ros.nanoseconds / NANOSECONDS, timezone.utc)
+            self.begun = moment.isoformat(sep=' ', timespec='seconds')
+        before = self._suspicion.get(episode.key, 0.0)
+        self._suspicion[episode.key] = max(before, self._suspects.add(now))
         if episode.number <= WAYS:
             self._go(self.ways.setdefault(episode.number, Way(number=episode.number)), step)
         if step.last:
-            self._end(row, episode)
+            self.rows[episode.key] = self._row(episode)
+            if episode.number in self.ways:
+                self.ways[episode.number].ending = episode.ending
 
     def finish(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> tuple[Moment, ...]:
         """Take what people said of the episodes, and return the moments to look at first."""
+        self.rows = dict(sorted(self.rows.items(), key=lambda item: item[1].episode.number))
         for key, row in self.rows.items():
             for label in labels.get(key, ()):
                 text = f'{label.label.name.lower()} by {label.user}'
                 row.labels.append(text + (f': {label.note}' if label.note else ''))
         self.summary = self._summariser.summary(labels)
-        by_id = {row.episode_id: row for row in self.rows.values()}
         for client in self.summary.groups:
             for one in client.disagreements:
-                row = by_id[one.episode_id]
+                key = next(key for key in self.rows if key[1] == one.episode_id)
                 why = f'ended: {one.ending}; people say: {"; ".join(one.labels)}'
-                self._suspects.disagreement(row.agent, row.episode_id, row.last_step, why)
+                self._suspects.disagreement(*key, self.rows[key].episode.last_step, why)
         return self._suspects.foremost(MOMENTS)
 
-    def _begin(self, episode: Episode) -> EpisodeRow:
-        first = episode.first
-        if not self.rows:
-            closed = first.closed.ros
-            if closed.clock is Clock.SYSTEM:
-                moment = datetime.fromtimestamp(closed.nanoseconds / NANOSECONDS, timezone.utc)
-                self.begun = moment.isoformat(sep=' ', timespec='seconds')
-        row = self.rows[episode.key] = EpisodeRow(
-            number=episode.number,
-            agent=first.id.agent,
-            episode_id=first.id.episode_id,
-            seed=first.seed,
-        )
-        return row
-
-    def _end(self, row: EpisodeRow, episode: Episode) -> None:
-        row.client, row.steps, row.total = episode.client, episode.steps, episode.total
-        row.ending, row.how, row.declared_by = episode.ending, episode.how, episode.declared_by
+    def _row(self, episode: Episode) -> EpisodeRow:
+        first, last = episode.first, episode.last
+        seconds = (last.closed.steady - first.closed.steady) / NANOSECONDS
+        if last.closed.ros.clock is Clock.ROS and self._contract is not None:
+            seconds = episode.last_step * self._contract.period
         announced = '' if episode.status is None else episode.status.message
-        row.message = over_time(episode.ending, self._contract) or announced
-        if row.number in self.ways:
-            self.ways[row.number].ending = episode.ending
-
-    def _seconds(self, now: Transition, row: EpisodeRow, episode: Episode) -> float:
-        if now.closed.ros.clock is Clock.ROS and self._contract is not None:
-            return round(row.last_step * self._contract.period, 3)
-        return round((now.closed.steady - episode.first.closed.steady) / NANOSECONDS, 3)
+        return EpisodeRow(
+            episode=episode,
+            seconds=round(seconds, 3),
+            suspicion=self._suspicion.pop(episode.key),
+            message=over_time(episode.ending, self._contract) or announced,
+        )
 
     def _go(self, way: Way, step: Step) -> None:
         after, truth = step.transition.after, step.truth.fields if step.truth else ()

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from boundary_env_ros.evidence.episodes import Episode
 from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.report.anomalies import Anomaly, KINDS
 from boundary_env_ros.evidence.report.columns import Json
@@ -50,45 +51,31 @@ class EpisodeRow:
 
     Attributes
     ----------
-    number
-        Its place in the record, from 1; what ``boundary-env inspect --episode`` takes.
-    records, steps
-        Transitions, that of the reset among them, and steps.
+    episode
+        The episode; its number is what ``boundary-env inspect --episode`` takes.
     seconds
-        From the first to the last of them.
-    how
-        ``terminated``, ``truncated``, or empty without an ending.
+        From the first to the last of its transitions.
     suspicion
         Greatest weight of an anomaly in one of its steps.
-    stopped, intervened, overruns, stale
-        Steps in which the gate stopped the robot, in which it did anything but admit, that came
-        without an action, and that saw a field too old or missing.
+    message
+        Why it ended, besides the name of its ending.
     labels
         What people say.
+    drawn
+        Whether the page draws it.
 
     """
 
-    number: int
-    agent: str
-    episode_id: str
-    client: str = ''
-    seed: int = 0
-    records: int = 0
-    steps: int = 0
-    last_step: int = 0
+    episode: Episode
     seconds: float = 0.0
-    total: float = 0.0
-    ending: str = ''
-    how: str = ''
-    declared_by: str = ''
-    message: str = ''
     suspicion: float = 0.0
-    stopped: int = 0
-    intervened: int = 0
-    overruns: int = 0
-    stale: int = 0
+    message: str = ''
     labels: list[str] = field(default_factory=list)
     drawn: bool = False
+
+    def to_json(self) -> dict[str, Json]:
+        """Return it as plain data."""
+        return {**self.episode.to_json(), **fields_of(self, without=('episode',))}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,7 +132,7 @@ class Report:
     def number_of(self, moment: Moment) -> int:
         """Return the number of the episode that a moment lies in; 0 if it is not listed."""
         key = (moment.agent, moment.episode_id)
-        return next((r.number for r in self.rows if (r.agent, r.episode_id) == key), 0)
+        return next((r.episode.number for r in self.rows if r.episode.key == key), 0)
 
     def to_json(self) -> dict[str, Json]:
         """Return all facts as plain data; ``doc/report.md`` explains them."""
@@ -168,9 +155,9 @@ class Report:
             ],
             'episodes': [
                 {
-                    **plain(row),
-                    'timeline': self.details.get(row.number),
-                    'frames': plain(self.frames.get(row.number, ())),
+                    **row.to_json(),
+                    'timeline': self.details.get(row.episode.number),
+                    'frames': plain(self.frames.get(row.episode.number, ())),
                 }
                 for row in self.rows
             ],

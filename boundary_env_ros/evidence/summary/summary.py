@@ -18,8 +18,7 @@ from boundary_env_ros.core.environment.episode_label import (
     latest,
 )
 from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.agent_order import intervenes
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.intervention import Intervention, InterventionTracker
 from boundary_env_ros.core.latency import STAGES
@@ -205,6 +204,12 @@ class Summariser:
         motion = self._motions.pop(episode.key, None)
         if motion is not None and self._contract is not None:
             motion.fit(self._fits.setdefault(episode.origin, {}), self._contract)
+        # Where no gate was, nothing is known of what it would have done.
+        gated = ('clipped', 'intervened') if not is_import(episode.first) else ()
+        for name in ('overruns', 'by_hand', *gated):
+            rate = getattr(client, name)
+            rate.count += episode.counts[name]
+            rate.of += episode.steps
         why = '' if episode.judged else NOT_JUDGED
         if not episode.ending:
             why = NO_ENDING
@@ -239,16 +244,9 @@ class Summariser:
             return
         client.steps += 1
         client.verdicts[now.verdict.name if now.verdict else NONE] += 1
-        client.overruns.add(now.overrun)
         imported = is_import(now)
         client.imported += imported
         client.unjudged += is_unjudged(now)
-        if not imported:
-            answer = now.answer
-            client.clipped.add(answer is not None and answer.clipped)
-            client.intervened.add(any(map(intervenes, now.decisions)))
-        by_hand = (d.trigger is Trigger.OPERATOR and d.published for d in now.decisions)
-        client.by_hand.add(any(by_hand))
         hands = self._hands.setdefault(now.id.agent, InterventionTracker(self._contract))
         for hand in hands.follow(now):
             client.taken_over += 1

@@ -15,7 +15,6 @@ import sys
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from boundary_env_ros.errors import BoundaryError, INSTALL_ROS, MissingDependency
 from boundary_env_ros.terminal import steer
@@ -84,18 +83,12 @@ class _Option(click.Option):
         self.group = group
 
 
-class PathType(click.ParamType):  # type: ignore[type-arg]
-    """A path, which a shell can complete."""
-
-    name = 'path'
+class PathType(click.Path):
+    """A path, which a shell can complete; click would look for it, and not take every text."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Path:
         """Return the path."""
         return Path(value)
-
-    def shell_complete(self, ctx: Any, param: Any, incomplete: str) -> list[CompletionItem]:
-        """Let the shell complete files and folders."""
-        return [CompletionItem(incomplete, type='file')]
 
 
 class Number(click.FloatRange):
@@ -214,6 +207,21 @@ def ros_options(function: _Function) -> _Function:
     """Add the options that say where the nodes are."""
     namespace = option('--namespace', default='', metavar='NS', help='namespace of the nodes')
     return namespace(domain_option()(function))
+
+
+def _user(text: str) -> str:
+    if not text.strip():
+        raise ValueError(f'expected the name of a person, got {text!r}')
+    return text.strip()
+
+
+user_option = option(
+    '--user',
+    required=True,
+    type=Parsed('name', _user),
+    metavar='NAME',
+    help='your name, for the record',
+)
 
 
 def ros_command(name: str) -> Callable[..., Any]:

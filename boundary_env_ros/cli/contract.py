@@ -31,7 +31,7 @@ from boundary_env_ros.cli.command import (
     ros_command,
     UNUSABLE,
 )
-from boundary_env_ros.errors import BoundaryError, ContractError, RecordError
+from boundary_env_ros.errors import BoundaryError, ContractError
 
 if TYPE_CHECKING:
     from boundary_env_ros.evidence.difference import Difference
@@ -86,12 +86,12 @@ def init(output: Path, bag: Path | None, seconds: float, domain_id: int | None) 
       1  the draft is written; fill in its blanks and fix its problems first
       2  wrong arguments, the file exists, or nothing can be drafted
     """
+    from boundary_env_ros.storage.atomic import check_new, write_new
     from boundary_env_ros.storage.contract_file import loads
 
-    # Before the work, and again when it is written.
-    _refuse_to_overwrite(output)
+    check_new(output)  # before the work, and again when it is written
     text = _of_robot(seconds, domain_id) if bag is None else _of_bag(bag)
-    _write(output, text)
+    write_new(output, text.encode())
     guesses, decisions = text.count('GUESS:'), text.count('DECIDE:')
     print(f'Draft: {output}, with {guesses} guesses (GUESS) and {decisions} decisions (DECIDE).')
     print('Go through it from top to bottom, then let it be checked:')
@@ -118,30 +118,11 @@ def _of_robot(seconds: float, domain_id: int | None) -> str:
         show(f'{elapsed:.1f} of {seconds:g} s: {messages} messages on {topics} topics')
 
     try:
-        text: str = ros_command('init')(seconds=seconds, domain_id=domain_id, progress=progress)
-        return text
+        return str(ros_command('init')(seconds=seconds, domain_id=domain_id, progress=progress))
     except BoundaryError as error:
         raise type(error)(f'{error} Or draft from a bag with --bag.') from error
     finally:
         show.done()
-
-
-def _refuse_to_overwrite(output: Path) -> None:
-    if output.exists() or output.is_symlink():
-        raise RecordError(f'{output} exists (nothing is overwritten). Choose another name.')
-
-
-def _write(output: Path, text: str) -> None:
-    try:
-        with output.open('x', encoding='utf-8') as file:
-            file.write(text)
-    except FileExistsError:
-        _refuse_to_overwrite(output)
-        raise
-    except OSError as error:
-        raise RecordError(
-            f'{output} cannot be written: {error.strerror or error}. Choose another place.'
-        ) from error
 
 
 # check -------------------------------------------------------------------------------------------
@@ -323,9 +304,8 @@ def _changes_json(found: Difference, *, same_text: bool) -> dict[str, object]:
 
 
 @contract.command()
-@option('--path', is_flag=True, help='print where its file is, not what is in it')
 @option('--transition', is_flag=True, help='print that of a recorded step instead')
-def schema(path: bool, transition: bool) -> int:
+def schema(transition: bool) -> int:
     """
     Print the JSON Schema of contracts, or of a recorded step.
 
@@ -345,16 +325,12 @@ def schema(path: bool, transition: bool) -> int:
       0  done
       2  wrong arguments, or the file is not installed
     """
-    if transition:
-        import json
-
-        from boundary_env_ros.core.serialization import json_schema
-        from boundary_env_ros.core.transition import Transition
-
-        print(json.dumps(json_schema(Transition), indent=2))
-        return DONE
+    from boundary_env_ros.core.serialization import json_schema
+    from boundary_env_ros.core.transition import Transition
     from boundary_env_ros.resources import share_file
 
-    file = share_file('config/contract.schema.json')
-    print(file if path else file.read_text(encoding='utf-8').rstrip('\n'))
+    if transition:
+        print_json(json_schema(Transition))
+    else:
+        print(share_file('config/contract.schema.json').read_text(encoding='utf-8').rstrip('\n'))
     return DONE

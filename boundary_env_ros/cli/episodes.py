@@ -24,8 +24,9 @@ from boundary_env_ros.cli.command import (
     Parsed,
     PathType,
     print_json,
+    user_option,
 )
-from boundary_env_ros.errors import BoundaryError, RecordError
+from boundary_env_ros.errors import RecordError
 
 if TYPE_CHECKING:
     from boundary_env_ros.storage.episode_search import FoundEpisode
@@ -69,24 +70,11 @@ def episodes() -> None:
 )  # fmt: skip
 @json_option
 @option('--ending', group=_WHICH, multiple=True, metavar='NAME', help='ended by it; repeatable')
-@option('--done/--running', group=_WHICH, default=None, help='have ended, or have not')
 @option(
     '--success/--failure',
     group=_WHICH,
     default=None,
     help='ended in success, or in anything else (a truncation counts), says the environment',
-)
-@option('--labelled', group=_WHICH, is_flag=True, help='have a label')
-@option('--environment', group=_WHICH, default='', metavar='NAME', help='of this contract')
-@option('--agent', group=_WHICH, default='', metavar='NAME', help='of this agent')
-@option('--client', group=_WHICH, default='', metavar='NAME', help='of this policy')
-@option(
-    '--contract-version',
-    'version',
-    group=_WHICH,
-    default='',
-    metavar='VERSION',
-    help='under this version of the contract',
 )
 @option(
     '--since',
@@ -95,26 +83,12 @@ def episodes() -> None:
     metavar='WHEN',
     help='begun since: 2026-11-22, 2026-11-22T14:30, or 30m, 2h, 3d ago',
 )
-@option(
-    '--until',
-    group=_WHICH,
-    type=Parsed('time', since),
-    metavar='WHEN',
-    help='begun until then, in the same words',
-)
 def list_(
     paths: tuple[Path, ...],
     as_json: bool,
     ending: tuple[str, ...],
-    done: bool | None,
     success: bool | None,
-    labelled: bool,
-    environment: str,
-    agent: str,
-    client: str,
-    version: str,
     since: int | None,
-    until: int | None,
 ) -> int:
     """
     List the episodes of runs.
@@ -124,7 +98,7 @@ def list_(
 
       boundary-env episodes list runs/demo-20261122-024000
       boundary-env episodes list runs/ --failure --since 2d
-      boundary-env episodes list runs/ --ending safety_stop --json
+      boundary-env episodes list runs/ --json | jq '.[] | select(.client == "no_op")'
 
     Exit codes:
       0  done, also if no episode matches
@@ -133,18 +107,7 @@ def list_(
     from boundary_env_ros.cli import episode_text
     from boundary_env_ros.storage.episode_index import EpisodeFilter
 
-    wanted = EpisodeFilter(
-        endings=ending,
-        done=done,
-        success=success,
-        environment=environment,
-        agent=agent,
-        client=client,
-        version=version,
-        since=since,
-        until=until,
-        labelled=labelled,
-    )
+    wanted = EpisodeFilter(endings=ending, success=success, since=since)
     found = [episode for episode in _all(paths) if wanted.takes(episode.row)]
     if as_json:
         print_json([episode_text.plain(episode) for episode in found])
@@ -204,7 +167,7 @@ def _all(paths: Iterable[Path]) -> list[FoundEpisode]:
     'success, failure or unclear',
     type=click.Choice(('success', 'failure', 'unclear')),
 )
-@option('--user', required=True, metavar='NAME', help='your name, for the record')
+@user_option
 @option('--note', default='', metavar='TEXT', help='why, or anything else')
 @option('--agent', default='', metavar='NAME', help='for one agent of several')
 def label(path: Path, episode: str, label: str, user: str, note: str, agent: str) -> int:
@@ -229,10 +192,6 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
     from boundary_env_ros.storage.episode_store import EpisodeStore
 
-    if not user.strip():
-        raise BoundaryError(
-            '--user is empty (expected the name of the person who labels). Name yourself.'
-        )
     indexes = indexes_at(path)
     if len(indexes) > 1:
         raise RecordError(
@@ -251,13 +210,13 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
                     step=row.step_count,
                 ),
                 label=Label[label.upper()],
-                user=user.strip(),
+                user=user,
                 note=note,
                 stamp=ClockReading(ros=stamp, steady=time.monotonic_ns()),
             )
             store.label(record, now=now)
             print(
                 f'{row.episode_id[:SHORT]} of {row.agent} ({row.ending or "no ending yet"}): '
-                f'{label} by {record.user}'
+                f'{label} by {user}'
             )
     return DONE

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,8 +18,9 @@ from boundary_env_ros.cli.command import (
     ros_command,
     ros_options,
     run_option,
+    SECONDS,
+    user_option,
 )
-from boundary_env_ros.errors import BoundaryError
 
 
 @click.command(cls=Command)
@@ -35,17 +36,7 @@ from boundary_env_ros.errors import BoundaryError
     help='measure the timeouts of the drivers first, by `driver_timeout_probe`: the robot moves',
 )
 @ros_options
-def up(
-    contract: str,
-    simulated: bool,
-    pacing: str | None,
-    run: Path | None,
-    no_record: bool,
-    services: bool,
-    probe: bool,
-    namespace: str,
-    domain_id: int | None,
-) -> int:
+def up(**options: Any) -> int:
     """
     Start the nodes of a contract; Ctrl-C stops robot and nodes.
 
@@ -61,23 +52,12 @@ def up(
       1  a node ended by itself; its last words are printed
       2  wrong arguments, an invalid contract, or a node that did not start
     """
-    code: int = ros_command('up')(
-        contract=contract,
-        pacing=pacing or '',
-        simulated=simulated,
-        record=not no_record,
-        run=run,
-        services=services,
-        probe=probe,
-        namespace=namespace,
-        domain_id=domain_id,
-    )
-    return code
+    return int(ros_command('up')(**options))
 
 
 @click.command(cls=Command)
 @ros_options
-def watch(namespace: str, domain_id: int | None) -> int:
+def watch(**options: Any) -> int:
     """
     Show how a boundary does while it runs; takes no part in it.
 
@@ -92,8 +72,7 @@ def watch(namespace: str, domain_id: int | None) -> int:
       0  ended by Ctrl-C
       2  wrong arguments, no ROS, or no nodes found
     """
-    code: int = ros_command('watch')(namespace=namespace, domain_id=domain_id)
-    return code
+    return int(ros_command('watch')(**options))
 
 
 @click.command(cls=Command)
@@ -101,23 +80,16 @@ def watch(namespace: str, domain_id: int | None) -> int:
 @option(
     '--port', type=click.IntRange(0, 65535), default=8480, metavar='N', help='port; 0: a free one'
 )
-@option('--origin', multiple=True, metavar='URL', help='a web page of this origin may call it')
 @option(
-    '--timeout',
-    type=click.FloatRange(0.0, 3600.0, min_open=True),
-    default=30.0,
-    metavar='S',
-    help='seconds that a call waits for its answer',
+    '--origin',
+    'origins',
+    multiple=True,
+    metavar='URL',
+    help='a web page of this origin may call it',
 )
+@option('--timeout', type=SECONDS, default=30.0, metavar='S', help='longest wait for an answer')
 @ros_options
-def serve(
-    host: str,
-    port: int,
-    origin: tuple[str, ...],
-    timeout: float,
-    namespace: str,
-    domain_id: int | None,
-) -> int:
+def serve(**options: Any) -> int:
     """
     Offer the services to clients without ROS, over HTTP.
 
@@ -133,16 +105,7 @@ def serve(
       0  ended by Ctrl-C or SIGTERM
       2  wrong arguments, no ROS, or the port is taken
     """
-    code: int = ros_command('serve')(
-        host=host,
-        port=port,
-        origins=origin,
-        timeout=timeout,
-        namespace=namespace,
-        domain_id=domain_id,
-        say=lambda line: print(line, flush=True),
-    )
-    return code
+    return int(ros_command('serve')(**options))
 
 
 @click.command(cls=Command)
@@ -163,9 +126,7 @@ def serve(
 @option('--seed', type=COUNT, default=1, metavar='N', help='seed of the first episode')
 @run_option
 @domain_option('one that nothing else uses')
-def demo(
-    episodes: int, baseline: int, pacing: str, seed: int, run: Path | None, domain_id: int | None
-) -> int:
+def demo(**options: Any) -> int:
     """
     Drive a simulated cart through the whole boundary, over ROS 2.
 
@@ -182,23 +143,15 @@ def demo(
       1  something did not work; the last lines say what
       2  wrong arguments, or ROS is missing
     """
-    code: int = ros_command('demo')(
-        run=run,
-        episodes=episodes,
-        baseline=baseline,
-        pacing=pacing,
-        seed=seed,
-        domain_id=domain_id,
-    )
-    return code
+    return int(ros_command('demo')(**options))
 
 
 @click.command(cls=Command)
-@option('--user', required=True, metavar='NAME', help='your name, for the record')
+@user_option
 @option('--label', is_flag=True, help='ask for a label after each episode, too')
 @option('--yes', is_flag=True, help='confirm every reset without asking (for scripts)')
 @ros_options
-def operator(user: str, label: bool, yes: bool, namespace: str, domain_id: int | None) -> int:
+def operator(**options: Any) -> int:
     """
     Confirm resets and label episodes, at the robot.
 
@@ -214,16 +167,4 @@ def operator(user: str, label: bool, yes: bool, namespace: str, domain_id: int |
       0  ended by Ctrl-C
       2  wrong arguments, no ROS, no terminal, or no nodes found
     """
-    if not user.strip():
-        raise BoundaryError(
-            '--user is empty (expected the name of the person who answers). Name yourself.'
-        )
-    code: int = ros_command('operator')(
-        user=user.strip(),
-        yes=yes,
-        label=label,
-        namespace=namespace,
-        domain_id=domain_id,
-        say=lambda line: print(line, flush=True),
-    )
-    return code
+    return int(ros_command('operator')(**options))

@@ -57,16 +57,20 @@ _PUBLISH = 'When it is published'
     help='begin so many seconds after the beginning of the record',
 )
 @option('--paused', group=_PUBLISH, is_flag=True, help='wait for /replay/resume first')
-@option('--topic', group=_PUBLISH, multiple=True, metavar='TOPIC', help='only this; repeatable')
+@option(
+    '--topic',
+    'topics',
+    group=_PUBLISH,
+    multiple=True,
+    metavar='TOPIC',
+    help='only this; repeatable',
+)
 @option('--exclude', group=_PUBLISH, multiple=True, metavar='TOPIC', help='not this; repeatable')
 @option(
     '--commands',
     group=_PUBLISH,
     is_flag=True,
     help="publish what can move a robot, too: command topics and the operator's",
-)
-@option(
-    '--namespace', group=_PUBLISH, default='', metavar='NS', help='put this before every topic'
 )
 @option(
     '--domain-id',
@@ -105,51 +109,22 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
     other = _PUBLISH if check else _CHECK
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or '')
-        if getattr(parameter, 'group', '') == other and source is not ParameterSource.DEFAULT:
+        if _is_of(parameter, other) and source is not ParameterSource.DEFAULT:
             state = 'has no meaning with' if check else 'needs'
             raise click.UsageError(f'{parameter.opts[0]} {state} --check')
-    return _recompute(path, **options) if check else _publish(path, **options)
-
-
-def _publish(
-    path: Path,
-    *,
-    contract: str | None,
-    rate: float,
-    start: float,
-    paused: bool,
-    topic: tuple[str, ...],
-    exclude: tuple[str, ...],
-    commands: bool,
-    namespace: str,
-    domain_id: int | None,
-    **_: object,
-) -> int:
-    publish = ros_command('replay')
+    if check:
+        return _recompute(path, **options)
+    chosen = {p.name: options[p.name] for p in context.command.params if _is_of(p, _PUBLISH)}
     show = Progress()
-
-    def say(text: str) -> None:
-        show.done()
-        print(text, flush=True)
-
     try:
-        code: int = publish(
-            path,
-            topics=topic,
-            exclude=exclude,
-            commands=commands,
-            namespace=namespace,
-            rate=rate,
-            start=start,
-            paused=paused,
-            contract=contract or '',
-            domain_id=domain_id,
-            say=say,
-            show=show,
-        )
-        return code
+        code = ros_command('replay')(path, contract=options['contract'], show=show, **chosen)
+        return int(code)
     finally:
         show.done()
+
+
+def _is_of(parameter: click.Parameter, group: str) -> bool:
+    return bool(getattr(parameter, 'group', '') == group)
 
 
 def _recompute(

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, ExitStack, suppress
 import dataclasses
 import os
@@ -28,16 +28,15 @@ from boundary_env_ros.cli.command import (
     look_here,
     option,
     pacing_option,
-    PathType,
     print_json,
     Progress,
+    run_option,
     SECONDS,
     settings_option,
 )
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 
 if TYPE_CHECKING:
-    from boundary_env_ros.facade.run_plan import Plan
     from boundary_env_ros.facade.run_result import EpisodeResult
     from boundary_env_ros.facade.runner import Runner
     from boundary_env_ros.facade.world import World
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 _SIGNALLED = 128
 _EPISODES = 'Episodes'
 _CHUNKS = 'Chunks of actions'
-_TIME = 'Time'
 
 
 @click.command(cls=Command)
@@ -73,13 +71,7 @@ _TIME = 'Time'
 )
 @pacing_option
 @option('--client', metavar='NAME', help='name in the record (default: the policy)')
-@option(
-    '--run',
-    type=PathType(),
-    metavar='FOLDER',
-    help='leave the record of an embedded world there; must not exist (default: '
-    'runs/POLICY-DATE-TIME; over ROS the recorder leaves it: boundary-env up --run)',
-)
+@run_option
 @json_option
 @option('--episodes', group=_EPISODES, type=COUNT, default=1, metavar='N', help='how many')
 @option(
@@ -115,29 +107,11 @@ _TIME = 'Time'
     help='infer the next chunk in a thread while this one is executed',
 )
 @option(
-    '--prefetch-steps',
-    group=_CHUNKS,
-    type=COUNT,
-    default=0,
-    metavar='N',
-    show_default=False,
-    help='begin the next inference so many steps before the end of a chunk (default: as long as '
-    'the last inferences took; in lockstep 1)',
-)
-@option(
     '--inference-deadline',
-    group=_TIME,
+    group=_CHUNKS,
     type=SECONDS,
     metavar='SECONDS',
     help='count a longer inference as late; the gate holds or stops by its own times',
-)
-@option(
-    '--policy-timeout',
-    group=_TIME,
-    type=SECONDS,
-    default=60.0,
-    metavar='SECONDS',
-    help='give up on a policy that does not answer for so long',
 )
 def run(**values: Any) -> int:
     """
@@ -166,11 +140,18 @@ def run(**values: Any) -> int:
 
 
 def _run(options: SimpleNamespace) -> int:
+    from boundary_env_ros.cli.run_report import as_json, line_of, table
     from boundary_env_ros.facade.policies import make_policy
+    from boundary_env_ros.facade.run_plan import Plan
     from boundary_env_ros.facade.runner import Runner
     from boundary_env_ros.facade.world import load_for
 
-    plan = _plan(options)
+    plan = Plan(
+        execute=options.n_action_steps,
+        asynchronous=options.asynchronous,
+        deadline=options.inference_deadline,
+        warm_up=options.warm_up,
+    )
     loaded = load_for(options.contract, pacing=options.pacing, world=options.world)
     plan.check(loaded.contract)
     _try_options(options, loaded)
@@ -183,8 +164,7 @@ def _run(options: SimpleNamespace) -> int:
     def told(result: EpisodeResult) -> None:
         progress(
             f'episode {len(results) + 1}/{options.episodes}  seed {result.seed}  step '
-            f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}  '
-            f'late inferences {result.late_inferences}  late chunks {result.chunks_late}'
+            f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}'
         )
 
     failure = ''
@@ -203,17 +183,32 @@ def _run(options: SimpleNamespace) -> int:
         closing.callback(close, runner)
         with _signals(stop, runner) as caught:
             try:
-                for result in _episodes(runner, options, stop):
+                runner.warm_up()
+                for seed in range(options.seed, options.seed + options.episodes):
+                    if stop.is_set():
+                        break
+                    result = runner.episode(seed, dict(options.option))
                     results.append(result)
                     progress.done()
                     if not options.as_json:
-                        print(_of(result), flush=True)
+                        print(line_of(result), flush=True)
             except BoundaryError as error:
                 failure = str(error)
             except KeyboardInterrupt:
                 caught.append(signal.SIGINT)  # behind the one that was heard, if one was
         progress.done()
-    _report(options, loaded, plan, results, failure)
+    if options.as_json:
+        print_json(
+            {
+                'policy': options.policy,
+                'world': options.world,
+                'plan': dataclasses.asdict(plan),
+                'failure': failure,
+                **as_json(loaded.contract, results),
+            }
+        )
+    else:
+        print(f'\n{table(loaded.contract, results)}')
     if failure:
         complain(failure)
         return FOUND
@@ -233,19 +228,6 @@ def _try_options(options: SimpleNamespace, loaded: LoadedContract) -> None:
             task = make_task(loaded.contract)
             rng = np.random.default_rng(options.seed)
             sample(task, loaded.contract, rng, dict(options.option))
-
-
-def _plan(options: SimpleNamespace) -> Plan:
-    from boundary_env_ros.facade.run_plan import Plan
-
-    return Plan(
-        execute=options.n_action_steps,
-        asynchronous=options.asynchronous,
-        lead=options.prefetch_steps,
-        deadline=options.inference_deadline,
-        warm_up=options.warm_up,
-        patience=options.policy_timeout,
-    )
 
 
 def _world(
@@ -278,16 +260,6 @@ def _world(
     return world
 
 
-def _episodes(
-    runner: Runner, options: SimpleNamespace, stop: threading.Event
-) -> Iterator[EpisodeResult]:
-    runner.warm_up()
-    for number in range(options.episodes):
-        if stop.is_set():
-            return
-        yield runner.episode(options.seed + number, dict(options.option))
-
-
 @contextmanager
 def _signals(stop: threading.Event, runner: Runner) -> Iterator[list[int]]:
     """
@@ -313,34 +285,3 @@ def _signals(stop: threading.Event, runner: Runner) -> Iterator[list[int]]:
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-
-def _of(result: EpisodeResult) -> str:
-    from boundary_env_ros.cli.run_report import line_of
-
-    return line_of(result)
-
-
-def _report(
-    options: SimpleNamespace,
-    loaded: LoadedContract,
-    plan: Plan,
-    results: Sequence[EpisodeResult],
-    failure: str,
-) -> None:
-    from boundary_env_ros.cli.run_report import as_json, inference_of, summary_of, table
-
-    if not options.as_json:
-        print(f'\n{table(loaded.contract, results)}')
-        return
-    print_json(
-        {
-            'policy': options.policy,
-            'world': options.world,
-            'plan': dataclasses.asdict(plan),
-            'failure': failure,
-            'summary': summary_of(loaded.contract, results).to_json(),
-            'inference': inference_of(results),
-            'episodes': as_json(results),
-        }
-    )

@@ -91,39 +91,34 @@ def _other_actions(results: Sequence[EpisodeResult]) -> Proportion:
     )
 
 
-def as_json(results: Sequence[EpisodeResult]) -> list[dict[str, Any]]:
-    """Return the episodes, for JSON."""
-    return [
-        {
-            field.name: getattr(result, field.name)
-            for field in dataclasses.fields(result)
-            if field.name != 'transitions'  # that is what the record is for
-        }
-        | {'success': result.success}
-        for result in results
-    ]
+def as_json(contract: Contract, results: Sequence[EpisodeResult]) -> dict[str, Any]:
+    """Return the figures of a run and its episodes, for JSON."""
+    return {
+        'summary': summary_of(contract, results).to_json(),
+        'inference': inference_of(results),
+        'episodes': [
+            {
+                field.name: getattr(result, field.name)
+                for field in dataclasses.fields(result)
+                if field.name != 'transitions'  # that is what the record is for
+            }
+            | {'success': result.success}
+            for result in results
+        ],
+    }
 
 
 def table(contract: Contract, results: Sequence[EpisodeResult]) -> str:
     """Return the figures of a run as a table."""
     found = inference_of(results)
-    seconds = found['inference_seconds']
-    rows = [
-        ('inferences', str(found['inferences'])),
-        ('inference p50, p99, greatest', ', '.join(map(_milliseconds, seconds.values()))),
-        ('inferences later than the deadline', str(found['late_inferences'])),
-        ('chunks not ready in time', str(found['chunks_late'])),
-        ('chunks dropped', str(found['chunks_dropped'])),
-        ('actions skipped', str(found['actions_skipped'])),
-    ]
-    others = _other_actions(results)
+    times, others = found.pop('inference_seconds'), _other_actions(results)
+    del found['other_actions_than_recorded'], found['requests']
+    rows = [(name.replace('_', ' '), str(count)) for name, count in found.items()]
+    told = ('none' if t is None else f'{1e3 * t:.3g} ms' for t in times.values())
+    rows.insert(1, ('inference p50, p99, greatest', ', '.join(told)))
     if others.of:
         rows += [
             ('other actions than recorded', str(others)),
             ('  all else is what was recorded', 'the record does not react'),
         ]
     return '\n'.join([str(summary_of(contract, results)), '', *aligned(rows)])
-
-
-def _milliseconds(seconds: float | None) -> str:
-    return 'none' if seconds is None else f'{1e3 * seconds:.3g} ms'

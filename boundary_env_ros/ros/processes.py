@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from types import FrameType
 from typing import Any
@@ -402,8 +403,12 @@ def one_interrupt() -> Iterator[None]:
     """
     Make SIGTERM and SIGHUP an interrupt as well, and let only the first one through.
 
-    What comes after it is cleaning up, which nothing may cut short.
+    What comes after it is cleaning up, which nothing may cut short. Beside the main thread, which
+    alone signals reach, nothing changes.
     """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         for other in numbers:

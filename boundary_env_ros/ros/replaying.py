@@ -11,11 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 import math
 from pathlib import Path
-import signal
 import threading
 import time
 from typing import Any
@@ -31,6 +29,7 @@ from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.processes import one_interrupt
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.definitions import definition_of, parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
@@ -43,11 +42,10 @@ _TRANSITION = 'boundary_env_ros/msg/Transition'
 _GATE_STATUS = 'boundary_env_ros/msg/GateStatus'
 # Every node writes these.
 _OF_EVERY_NODE = ('/rosout', '/parameter_events')
-_DEPTH = 1000
-# Several nodes latch a message of such a type on one topic.
-_LATCHED_BY_MANY = {'boundary_env_ros/msg/ContractDescription': 50, 'tf2_msgs/msg/TFMessage': 50}
+# What a late subscriber gets of a latched topic: several nodes may latch a message on one.
+_LATCHED = 50
 # Latched where the bag does not say what its publishers offered.
-_LATCHED = frozenset(
+_LATCHED_TYPES = frozenset(
     f'boundary_env_ros/msg/{name}'
     for name in ('ContractDescription', 'EpisodeStatus', 'GateStatus', 'RecorderStatus')
 )
@@ -70,11 +68,10 @@ def replay(
     topics: Collection[str] = (),
     exclude: Collection[str] = (),
     commands: bool = False,
-    namespace: str = '',
     rate: float = 1.0,
     start: float = 0.0,
     paused: bool = False,
-    contract: str = '',
+    contract: str | None = None,
     domain_id: int | None = None,
     say: Callable[[str], None] = print,
     show: Callable[[str], None] = lambda text: None,
@@ -87,11 +84,9 @@ def replay(
     path
         Run folder, bag, ``.mcap`` or ``.db3`` file.
     topics, exclude
-        Recorded names: only these (empty: all), and none of those.
+        Only these (empty: all), and none of those.
     commands
         Publish what can move a robot, too.
-    namespace
-        Stands before every name.
     rate
         Seconds of the record in one second.
     start
@@ -122,19 +117,19 @@ def replay(
     """
     bag = open_bag(path)
     terms = load(contract).contract if contract else _own_contract(path)
-    chosen, left_out = _choose(bag, terms, topics, exclude, commands, namespace)
+    chosen, left_out = _choose(bag, terms, topics, exclude, commands)
     begin, end = _span(bag, start)
-    ending = threading.Event()
-    with (
-        _stopped_by_signals(ending),
-        IsolatedNode(NAME, domain_id=domain_id, namespace=namespace, unique=False) as own,
-    ):
-        moving = any(topic.commands for topic in chosen)
-        ending.wait(_DISCOVERY_OF_COMMANDS if moving else _DISCOVERY)
-        _check_neighbours(own.node, chosen, own=0)
-        say(_format(path, terms, chosen, left_out, (end - begin) / NANOSECONDS))
-        player = _Player(own, chosen, (begin, end), rate, paused, ending, show)
-        player.play(bag.messages(lambda c: any(c.topic == t.recorded for t in chosen)))
+    own = IsolatedNode(NAME, domain_id=domain_id, unique=False)
+    try:
+        with own, one_interrupt():
+            moving = any(topic.commands for topic in chosen)
+            time.sleep(_DISCOVERY_OF_COMMANDS if moving else _DISCOVERY)
+            _check_neighbours(own.node, chosen, own=0)
+            say(_format(path, terms, chosen, left_out, (end - begin) / NANOSECONDS))
+            player = _Player(own, chosen, (begin, end), rate, paused, show)
+            player.play(bag.messages(lambda c: any(c.topic == t.name for t in chosen)))
+    except KeyboardInterrupt:
+        pass
     return 0
 
 
@@ -174,22 +169,19 @@ class _Topic:
 
     Attributes
     ----------
-    recorded, name, type
-        Its name in the record, the one that it is published under, and its type.
-    reliable
-        Whether its publishers offered reliable delivery.
-    latched
-        How many of its last messages a late subscriber gets; 0: none.
+    name, type
+        Its name and type.
+    reliable, latched
+        What its publishers offered.
     commands
         Whether it can move a robot.
 
     """
 
-    recorded: str
     name: str
     type: str
     reliable: bool
-    latched: int
+    latched: bool
     commands: bool
 
 
@@ -199,7 +191,6 @@ def _choose(
     topics: Collection[str],
     exclude: Collection[str],
     commands: bool,
-    namespace: str,
 ) -> tuple[tuple[_Topic, ...], dict[str, str]]:
     """Return the topics to publish, and the others with the reason."""
     if contract is None and not commands:
@@ -217,29 +208,27 @@ def _choose(
     offers = offers_of_bag(bag.path.parent if bag.path.is_file() else bag.path)
     chosen: list[_Topic] = []
     left_out: dict[str, str] = {}
-    for recorded, channel in sorted(channels.items()):
-        if recorded in exclude or (topics and recorded not in topics):
+    for name, channel in sorted(channels.items()):
+        if name in exclude or (topics and name not in topics):
             continue
-        name = '/' + '/'.join(filter(None, (namespace.strip('/'), recorded.strip('/'))))
-        moves = contract is None or _commands(contract, recorded) or _commands(contract, name)
-        if recorded == _CLOCK:
-            left_out[recorded] = 'the replay has a clock of its own'
-        elif recorded in _OF_EVERY_NODE and recorded not in topics:
-            left_out[recorded] = 'every node writes it; name it with --topic'
+        moves = contract is None or _commands(contract, name)
+        if name == _CLOCK:
+            left_out[name] = 'the replay has a clock of its own'
+        elif name in _OF_EVERY_NODE and name not in topics:
+            left_out[name] = 'every node writes it; name it with --topic'
         elif moves and not commands:
-            left_out[recorded] = 'it can move a robot; --commands publishes it'
+            left_out[name] = 'it can move a robot; --commands publishes it'
         elif problem := _not_installed(channel):
-            left_out[recorded] = problem
+            left_out[name] = problem
         else:
-            reliability, durability = offers.get(recorded, ('', ''))
-            latched = durability == 'transient_local' if durability else channel.type in _LATCHED
+            reliability, durability = offers.get(name, ('', ''))
             chosen.append(
                 _Topic(
-                    recorded=recorded,
                     name=name,
                     type=channel.type,
                     reliable=reliability != 'best_effort',
-                    latched=_LATCHED_BY_MANY.get(channel.type, 1) if latched else 0,
+                    latched=durability == 'transient_local'
+                    or (not durability and channel.type in _LATCHED_TYPES),
                     commands=moves,
                 )
             )
@@ -330,12 +319,9 @@ def _format(
     seconds: float,
 ) -> str:
     under = 'no contract' if contract is None else f'{contract.name} {contract.version}'
+    moving = '  (CAN MOVE A ROBOT)'
     lines = [f'{path}: {seconds:.1f} s under {under}']
-    for topic in topics:
-        renamed = '' if topic.name == topic.recorded else f' as {topic.name}'
-        lines.append(
-            f'  {topic.recorded}{renamed}{"  (CAN MOVE A ROBOT)" if topic.commands else ""}'
-        )
+    lines += [f'  {topic.name}{moving if topic.commands else ""}' for topic in topics]
     return '\n'.join([*lines, *(f'  not {topic}: {why}' for topic, why in left_out.items())])
 
 
@@ -358,8 +344,6 @@ class _Player:
         Seconds of the record in one second.
     paused
         Whether it begins paused.
-    ending
-        Is set when it should stop.
     show
         Prints where it is.
 
@@ -372,24 +356,25 @@ class _Player:
         span: tuple[int, int],
         rate: float,
         paused: bool,
-        ending: threading.Event,
         show: Callable[[str], None],
     ) -> None:
         node = self._node = own.node
-        self._topics = {topic.recorded: topic for topic in topics}
+        self._topics = topics
         self._publishers = {
-            topic.recorded: node.create_publisher(
+            topic.name: node.create_publisher(
                 message_class(topic.type),
                 topic.name,
                 names.profile(
-                    topic.latched or _DEPTH, reliable=topic.reliable, latched=topic.latched > 0
+                    _LATCHED if topic.latched else names.RECORD.depth,
+                    reliable=topic.reliable,
+                    latched=topic.latched,
                 ),
             )
             for topic in topics
         }
         self._clock = node.create_publisher(message_class(_CLOCK_TYPE), _CLOCK, names.RECORD)
         self._begin, self._end = span
-        self._rate, self._ending, self._show = rate, ending, show
+        self._rate, self._show = rate, show
         # Without transitions a step is one message.
         self._step_type = _TRANSITION if _TRANSITION in {topic.type for topic in topics} else ''
         # Services set these, in their thread.
@@ -405,10 +390,8 @@ class _Player:
 
     def play(self, messages: Iterator[tuple[Channel, int, int, bytes]]) -> None:
         """Publish messages, in their order, until the last one or the end."""
-        early = {t.recorded: deque[bytes](maxlen=t.latched) for t in self._topics.values()}
+        early = {t.name: deque[bytes](maxlen=_LATCHED * t.latched) for t in self._topics}
         for channel, received, _, data in messages:
-            if self._ending.is_set():
-                return
             if received < self._begin:
                 early[channel.topic].append(data)
                 continue
@@ -416,8 +399,7 @@ class _Player:
             for topic, some in early.items():
                 while some:
                     self._publish(topic, some.popleft())
-            if not self._wait(received):
-                return
+            self._wait(received)
             self._tell_time(received)
             self._publish(channel.topic, data)
             with self._changed:
@@ -432,18 +414,17 @@ class _Player:
         self._publishers[topic].publish(data)
         self._published += 1
 
-    def _wait(self, until: int) -> bool:
-        """Wait until a time of the record is reached; return False if the replay is to end."""
+    def _wait(self, until: int) -> None:
+        """Wait until a time of the record is reached."""
         with self._changed:
-            while not self._ending.is_set():
+            while True:
                 here = self._here()
                 if self._stepping or (not self._paused and here >= until):
-                    return True
+                    return
                 self._tell_time(min(here, until))
                 self._look_around()
                 left = math.inf if self._paused else (until - here) / self._rate / NANOSECONDS
                 self._changed.wait(min(left, _TELL_TIME))
-        return False
 
     def _here(self) -> int:
         """Return the time of the record that is reached."""
@@ -465,7 +446,7 @@ class _Player:
         if time.monotonic() - self._looked > _LOOK_AROUND:
             self._looked = time.monotonic()
             self._show(self._state())
-            _check_neighbours(self._node, tuple(self._topics.values()), own=1)
+            _check_neighbours(self._node, self._topics, own=1)
 
     def _pause(self, paused: bool, answer: Any) -> Any:
         with self._changed:
@@ -490,18 +471,3 @@ class _Player:
             f'{(self._end - self._begin) / NANOSECONDS:.2f} s'
             f'{", paused" if self._paused else ""}, {self._published} messages'
         )
-
-
-@contextmanager
-def _stopped_by_signals(ending: threading.Event) -> Iterator[None]:
-    """Let SIGINT and SIGTERM end the replay between two messages; in another thread nothing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    previous = {n: signal.signal(n, lambda number, frame: ending.set()) for n in numbers}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -333,11 +333,6 @@ def test_the_schema_that_is_printed_is_the_one_that_is_published(capsys: Output)
     assert capsys.readouterr().out == SCHEMA.read_text(encoding='utf-8')
 
 
-def test_the_place_of_the_schema_is_told(capsys: Output) -> None:
-    assert main(['contract', 'schema', '--path']) == 0
-    assert Path(capsys.readouterr().out.strip()).samefile(SCHEMA)
-
-
 ARM = """
 contract: my_arm
 period: 0.1

@@ -46,7 +46,8 @@ def test_nothing_is_ever_overwritten(
         out.symlink_to(tmp_path / 'nowhere')
     assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
     assert capsys.readouterr().err == (
-        f'boundary-env: {out} exists (nothing is overwritten). Choose another name.\n'
+        f'boundary-env: {out} exists already, not overwritten. Choose another place for '
+        'a new file, or move the old one away.\n'
     )
     assert there != 'file' or out.read_text() == 'precious'
     assert not (tmp_path / 'nowhere').exists()
@@ -67,7 +68,7 @@ def test_file_that_appears_meanwhile_is_not_overwritten(
 
     monkeypatch.setattr(contract, '_of_bag', slow)
     assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
-    assert 'exists (nothing is overwritten)' in capsys.readouterr().err
+    assert 'exists already, not overwritten' in capsys.readouterr().err
     assert out.read_text() == 'precious'
 
 
@@ -77,8 +78,7 @@ def test_place_that_cannot_be_written_is_named(
     out = tmp_path / 'no' / 'such' / 'folder.yaml'
     assert main(['contract', 'init', str(out), '--bag', str(bag)]) == 2
     assert capsys.readouterr().err == (
-        f'boundary-env: {out} cannot be written: No such file or directory. '
-        'Choose another place.\n'
+        f'boundary-env: {out} cannot be written: there is no folder {out.parent}. Make it.\n'
     )
 
 

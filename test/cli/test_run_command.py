@@ -154,7 +154,7 @@ def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
         ),
         (['--policy', 'no-op', '--contract', 'none'], 'none'),
         (['--policy', 'no-op', '--policy-option', 'x'], "expected NAME=VALUE, got 'x'"),
-        (['--policy', 'no-op', '--policy-timeout', '0'], '0.0 is not in the range x>0'),
+        (['--policy', 'no-op', '--inference-deadline', '0'], '0.0 is not in the range x>0'),
         (['--policy', 'no-op', '--world', 'ros', '--run', 'x'], 'the recorder leaves'),
         (['--policy', 'no-op', '--world-option', 'domain_id=7'], "'embedded' takes (robot, "),
         (['--policy', 'no-op', '--option', 'scenario=nowhere'], 'scenario'),

@@ -28,7 +28,7 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
         env.reset(seed=seed, options={'scenario': 'clear'})
         for _ in range(3):
             env.step(np.array([0.2, 0.0], np.float32))
-    assert main(['episodes', 'list', str(tmp_path), '--running']) == 0
+    assert main(['episodes', 'list', str(tmp_path)]) == 0
     env.close()
     index.close()
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
@@ -43,5 +43,5 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     assert main(['episodes', 'label', str(tmp_path), 'last', 'failure', '--user', 'ada']) == 0
     assert main(['report', '--text', str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert '1 episode, 1 without an ending.' in text
+    assert '2 episodes, 1 without an ending, success 0 of 1 ended' in text
     assert 'labelled by people' in text

@@ -225,7 +225,7 @@ def test_command_line_drafts_from_the_live_robot(
     assert f'boundary-env contract check {out}' in capsys.readouterr().out
     assert '# The boundary of a robot, drafted from the live ROS graph' in out.read_text()
     assert main(['contract', 'init', *arguments]) == 2
-    assert 'exists (nothing is overwritten)' in capsys.readouterr().err
+    assert 'exists already, not overwritten' in capsys.readouterr().err
 
 
 def test_empty_graph_is_an_error_with_a_way_out(domain: int) -> None:

@@ -99,14 +99,12 @@ class Stage:
     def replaying(self, **arguments: Any) -> Iterator[Future[int]]:
         """Replay in a thread, paused at first; at the end it plays what is left at once."""
         self._listen()
-        self._service = arguments.pop('service', '/replay')
         given = {'paused': True, **arguments}
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(
                 replay,
                 self.bag,
                 domain_id=self.domain_id,
-                say=lambda text: None,
                 **given,
             )
             try:
@@ -124,7 +122,7 @@ class Stage:
 
     def call(self, name: str) -> str:
         """Call a service of the replay, and return what it says."""
-        service = f'{self._service}/{name}'
+        service = f'/replay/{name}'
         answer = self.probe.call(Trigger, service, Trigger.Request(), once=True)
         assert answer.success
         return str(answer.message)
@@ -182,43 +180,31 @@ def test_it_stands_still_steps_and_goes_on(stage: Stage) -> None:
     assert stage.data(TRANSITION) == transitions
 
 
-def test_a_part_is_replayed_in_another_namespace_with_what_was_latched_before(
-    stage: Stage,
-) -> None:
-    placed: list[bytes] = []
+def test_a_part_is_replayed_with_what_was_latched_before(stage: Stage) -> None:
     latched: list[Any] = []
     node = stage.probe.node
-    scan = message_class('sensor_msgs/msg/LaserScan')
-    subscriptions = [
-        node.create_subscription(scan, '/old/scan', placed.append, names.RECORD, raw=True),
-        node.create_subscription(
-            msg.EpisodeStatus, '/old/boundary/episode_status', latched.append, names.LATCHED
-        ),
-    ]
     topics = ['/scan', '/boundary/episode_status']
-    with stage.replaying(
-        topics=topics, namespace='old', start=3.0, rate=10.0, service='/old/replay'
-    ) as future:
+    with stage.replaying(topics=topics, start=3.0, rate=10.0) as future:
+        subscription = node.create_subscription(
+            msg.EpisodeStatus, '/boundary/episode_status', latched.append, names.LATCHED
+        )
         stage.until(lambda: latched, 'what is latched')
-        stage.until(lambda: node.count_publishers('/old/scan'), 'the scanner')
         assert stage.clock[-1] <= stage.begin + 3 * NS
         stage.call('resume')
         assert future.result(60.0) == 0
     rest = stage.recorded('/scan', 3.0)
-    stage.until(lambda: len(placed) >= len(rest), 'the scans')
-    assert placed == rest
-    assert stage.heard == []
-    for subscription in subscriptions:
-        node.destroy_subscription(subscription)
+    stage.until(lambda: len(stage.data('/scan')) >= len(rest), 'the scans')
+    assert stage.data('/scan') == rest
+    assert {topic for topic, _ in stage.heard} == set(topics)
+    node.destroy_subscription(subscription)
 
 
 # Beside whom -------------------------------------------------------------------------------------
 
 
 def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage) -> None:
-    said: list[str] = []
     with pytest.raises(RecordError, match=r'/cmd_vel: it can move a robot; --commands'):
-        replay(stage.bag, topics=[COMMAND], say=said.append)
+        replay(stage.bag, topics=[COMMAND])
     with stage.replaying(rate=50.0) as future:
         stage.call('resume')
         assert future.result(30.0) == 0

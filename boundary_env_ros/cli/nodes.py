@@ -94,9 +94,9 @@ def serve(**options: Any) -> int:
     Offer the services to clients without ROS, over HTTP.
 
     Start the nodes with --services beside it. POST /env/reset, /env/step and the others take the
-    fields of the request as JSON; the WebSocket /ws carries the same, and the events; /schemas has
-    a JSON Schema of each. Every client of the port can drive the robot: it listens on this machine
-    alone unless --bind says otherwise, and it knows no passwords. Needs ROS 2 and aiohttp.
+    fields of the request as JSON; the WebSocket /ws carries the same, and the events. Every client
+    of the port can drive the robot: it listens on this machine alone unless --bind says otherwise,
+    and it knows no passwords. Needs ROS 2 and aiohttp.
 
       boundary-env serve
       curl -H 'Content-Type: application/json' -d '{"client": "me"}' localhost:8480/env/reset

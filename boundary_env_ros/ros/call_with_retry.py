@@ -28,14 +28,38 @@ def wait_for(future: Any, seconds: float) -> bool:
     return done.wait(seconds)
 
 
+def _sleep() -> None:
+    time.sleep(0.02)
+
+
+def wait_until(
+    condition: Callable[[], object], until: float, spin: Callable[[], None] = _sleep
+) -> bool:
+    """
+    Wait until a condition holds, such as a client that has found its service.
+
+    Parameters
+    ----------
+    condition
+        Is looked at again and again.
+    until
+        Monotonic time, s, until which it is waited for.
+    spin
+        Lets messages in for a moment; default: another thread does that.
+
+    """
+    while not condition():
+        if time.monotonic() > until:
+            return False
+        spin()
+    return True
+
+
 def spinning(spin: Callable[[], None]) -> Callable[[Any, float], bool]:
     """Return what waits for a future by letting messages in, where no thread does that."""
 
     def wait(future: Any, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while not future.done() and time.monotonic() < until:
-            spin()
-        return bool(future.done())
+        return wait_until(future.done, time.monotonic() + seconds, spin)
 
     return wait
 

@@ -41,7 +41,7 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -52,10 +52,20 @@ S = TypeVar('S')
 #: What is called with each event.
 Callback = Callable[[EnvironmentEvent], None]
 
-# Between two looks for a service, s.
-_LOOK = 0.02
 # For the callbacks of events that have come, when the client is closed, s.
 _LAST_EVENTS = 5.0
+# In the order in which clients are announced: a node that answers the last has found the others.
+SERVICES = (
+    (names.RESET, srv.Reset),
+    (names.STEP, srv.Step),
+    (names.BATCH_STEP, srv.BatchStep),
+    (names.OBSERVE, srv.Observe),
+    (names.RENDER, srv.Render),
+    (names.PLAN, srv.Plan),
+    (names.EVALUATE_ACTIONS, srv.EvaluateActions),
+    (names.CLOSE, srv.Close),
+    (names.SPACES, srv.Spaces),
+)
 # What must not be asked twice: it moves the robot.
 _ONCE = (names.RESET, names.STEP, names.BATCH_STEP)
 
@@ -145,30 +155,15 @@ class BoundaryClient:
 
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         node = self._own.node
-        # Clients are announced in the order in which they were made: a node that answers the last
-        # one has found the others, too.
-        self._clients = {
-            name: node.create_client(kind, name)
-            for kind, name in (
-                (srv.Reset, names.RESET),
-                (srv.Step, names.STEP),
-                (srv.BatchStep, names.BATCH_STEP),
-                (srv.Observe, names.OBSERVE),
-                (srv.Render, names.RENDER),
-                (srv.Plan, names.PLAN),
-                (srv.EvaluateActions, names.EVALUATE_ACTIONS),
-                (srv.Close, names.CLOSE),
-                (srv.Spaces, names.SPACES),
-            )
-        }
-        self._listener = node.create_subscription(
-            msg.EnvironmentEvent,
-            names.EVENT,
-            Incoming(node).guarded(names.EVENT, self._on_event),
-            names.RECORD,
-        )
+        self._clients = {name: node.create_client(kind, name) for name, kind in SERVICES}
+        self._listener = self._listen(self._on_event)
         self._own.spin_in_thread('boundary_client')
         self._telling.start()
+
+    def _listen(self, callback: Callable[[Any], None]) -> Any:
+        node = self._own.node
+        guarded = Incoming(node).guarded(names.EVENT, callback)
+        return node.create_subscription(msg.EnvironmentEvent, names.EVENT, guarded, names.RECORD)
 
     @property
     def is_done(self) -> bool:
@@ -426,6 +421,10 @@ class BoundaryClient:
 
         return stop
 
+    def on_message(self, callback: Callable[[Any], None]) -> None:
+        """Call back with every event as its message, on the thread that receives."""
+        self._listen(callback)
+
     def _on_event(self, message: Any) -> None:
         event = from_msg(EnvironmentEvent, message)
         if event.kind is EventKind.TERMINATION:
@@ -449,21 +448,41 @@ class BoundaryClient:
     # Calling -------------------------------------------------------------------------------------
 
     def _call(self, name: str, timeout: float | None, **fields: Any) -> Any:
-        """Return an answer; raise the error in it, unless some of it was carried out."""
+        return self.call(name, self._clients[name].srv_type.Request(**fields), timeout=timeout)
+
+    def call(self, name: str, request: Any, *, timeout: float | None = None) -> Any:
+        """
+        Call a service by its name, such as ``names.STEP``, and return its answer.
+
+        Raises
+        ------
+        BoundaryError
+            If the answer is an error, and nothing of what was asked for was carried out.
+
+        """
         if self._closed:
             raise LinkError('The client is closed. Create a new one.')
-        client = self._clients[name]
-        if name in _ONCE and not self._met:
+        client, once = self._clients[name], name in _ONCE
+        if once and not self._met:
             # What is asked for once is asked for when the client is known on the other side.
             self.spaces(timeout=self._startup_timeout)
             self._met = True
-        self._wait_for(client)
+        # The publisher of the events that follow is to be there, too.
+        if not wait_until(
+            lambda: client.service_is_ready() and self._listener.get_publisher_count(),
+            time.monotonic() + self._startup_timeout,
+        ):
+            raise LinkTimeout(
+                f'No node serves {client.srv_name} on ROS_DOMAIN_ID {self._own.domain_id} (waited '
+                f'{self._startup_timeout:g} s). Start the nodes with `boundary-env up CONTRACT '
+                '--services`.'
+            )
         seconds = self._timeout if timeout is None else timeout
         answer = ask(
             client,
-            client.srv_type.Request(**fields),
+            request,
             until=time.monotonic() + seconds,
-            patience=math.inf if name in _ONCE else SIGN_OF_LIFE / 2.0,
+            patience=math.inf if once else SIGN_OF_LIFE / 2.0,
         )
         if answer is None:
             raise LinkTimeout(
@@ -473,17 +492,6 @@ class BoundaryClient:
         if answer.result.code and not getattr(answer, 'completed', 0):
             raise error_of(answer.result.code, answer.result.message)
         return answer
-
-    def _wait_for(self, client: Any) -> None:
-        """Wait for the node that serves, and for the publisher of the events that follow."""
-        deadline = time.monotonic() + self._startup_timeout
-        while not (client.service_is_ready() and self._listener.get_publisher_count()):
-            if time.monotonic() > deadline:
-                raise LinkTimeout(
-                    f'No node serves {client.srv_name} on ROS_DOMAIN_ID {self._own.domain_id} '
-                    f'(waited {self._startup_timeout:g} s). Start the node `policy_server`.'
-                )
-            time.sleep(_LOOK)
 
     def close(self) -> None:
         """End a running episode as ``abandoned``; let go of context and threads."""

@@ -12,27 +12,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import partial
 import json
-import math
 import signal
-import time
 from typing import Any
 
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
-    LinkTimeout,
     MissingDependency,
-    RequestRejected,
     ResultCode,
 )
-from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
-from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.json_messages import from_json, schema_of, to_json
-from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.client import BoundaryClient, SERVICES
+from boundary_env_ros.ros.json_messages import from_json, to_json
 
 try:
     from aiohttp import web, WSMsgType
@@ -43,42 +35,20 @@ except ImportError as missing:
 
 Json = dict[str, Any]
 
-#: The services by the name that A2E has for them, with the name of the ROS service.
-SERVICES: Mapping[str, tuple[Any, str]] = {
-    'env/reset': (srv.Reset, names.RESET),
-    'env/step': (srv.Step, names.STEP),
-    'env/observe': (srv.Observe, names.OBSERVE),
-    'env/close': (srv.Close, names.CLOSE),
-    'env/spaces': (srv.Spaces, names.SPACES),
-    'env/render': (srv.Render, names.RENDER),
-    'env/plan': (srv.Plan, names.PLAN),
-    'env/batch_step': (srv.BatchStep, names.BATCH_STEP),
-    'env/evaluate_actions': (srv.EvaluateActions, names.EVALUATE_ACTIONS),
+#: The services by the name that A2E has for them, ``env/step``, with the ROS service and its type.
+WIRE: Mapping[str, tuple[str, Any]] = {
+    f'env/{name.rpartition("/")[2]}': (name, kind) for name, kind in SERVICES
 }
 PUSH = 'env/state_push'
 
-#: What is done each time that it is asked for, so it is asked for once.
-_ONCE = ('env/reset', 'env/step', 'env/batch_step')
 # Calls under way at a time: each waits in a thread.
 _MOST_CALLS = 32
 # Events that a slow listener may be behind; then it is let go of.
 _MOST_BEHIND = 1000
-_LONGEST = 3600.0
+_SAY = partial(print, flush=True)
 _LOCAL = ('127.0.0.1', 'localhost', '::1')
 #: Result codes that are the caller's mistake; all others are of the environment.
 _BAD_INPUT = (ResultCode.INVALID_ARGUMENT, ResultCode.INVALID_ACTION)
-
-
-@cache
-def schemas() -> Mapping[str, Json]:
-    """Return the JSON Schema of each wire type by its name, ``env/step/req``."""
-    found: dict[str, Json] = {}
-    for name, (kind, _) in SERVICES.items():
-        for end, of in (('req', kind.Request), ('resp', kind.Response)):
-            title = f'{name}/{end}'
-            found[title] = schema_of(of, title, complete=end == 'resp')
-    found[PUSH] = schema_of(msg.EnvironmentEvent, PUSH, complete=True)
-    return found
 
 
 def _error(code: ResultCode, message: str) -> Json:
@@ -94,91 +64,58 @@ class Bridge:
     namespace, domain_id
         Where the nodes are.
     timeout
-        Seconds that a call waits for its answer if it says nothing else.
+        Seconds that a call waits for its answer.
 
     """
 
     def __init__(self, *, namespace: str = '', domain_id: int | None = None, timeout: float):
-        self._timeout = timeout
-        self._met = False
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._loop = asyncio.get_running_loop()
         self._listeners: set[asyncio.Queue[Json | None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_CALLS, 'call')
-        self._own = IsolatedNode('http_bridge', domain_id=domain_id, namespace=namespace)
-        node = self._own.node
-        self._clients = {
-            name: node.create_client(kind, service) for name, (kind, service) in SERVICES.items()
-        }
-        node.create_subscription(
-            msg.EnvironmentEvent,
-            names.EVENT,
-            Incoming(node).guarded(names.EVENT, self._on_event),
-            names.RECORD,
+        self._client = BoundaryClient(
+            'http_bridge',
+            namespace=namespace,
+            domain_id=domain_id,
+            timeout=timeout,
+            startup_timeout=timeout,
         )
+        self._client.on_message(self._on_event)
 
-    async def start(self) -> None:
-        """Receive from now on."""
-        self._loop = asyncio.get_running_loop()
-        self._own.spin_in_thread('http_bridge')
-
-    async def close(self) -> None:
+    def close(self) -> None:
         """Let go of the listeners, of ROS and of the threads."""
         for queue in self._listeners:
             queue.put_nowait(None)
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._own.close()
+        self._client.close()
 
     # Calls ---------------------------------------------------------------------------------------
 
-    async def call(self, name: str, data: Any, seconds: float | None = None) -> Json:
+    async def call(self, wire_name: str, data: Any) -> Json:
         """
         Call a service with plain data, and return its answer as plain data.
 
         An error is an answer that has a ``result`` and nothing else.
         """
-        if name not in SERVICES:
-            known = ', '.join(SERVICES)
+        if wire_name not in WIRE:
             return _error(
-                ResultCode.INVALID_ARGUMENT, f'Unknown service (expected {known}, got {name!r}).'
+                ResultCode.INVALID_ARGUMENT,
+                f'Unknown service (expected {", ".join(WIRE)}, got {wire_name!r}).',
             )
-        loop, limit = asyncio.get_running_loop(), self._timeout if seconds is None else seconds
+        name, kind = WIRE[wire_name]
         try:
-            request = from_json(SERVICES[name][0].Request, data)
-            answer = await loop.run_in_executor(self._threads, self._ask, name, request, limit)
+            request = from_json(kind.Request, data)
+            answer = await self._loop.run_in_executor(
+                self._threads, self._client.call, name, request
+            )
         except BoundaryError as error:
             return _error(code_of(error), str(error))
-        if answer.result.code and not getattr(answer, 'completed', 0):
-            return _error(ResultCode(answer.result.code), answer.result.message)
         found: Json = to_json(answer)
         return found
-
-    def _ask(self, name: str, request: Any, limit: float) -> Any:
-        until = time.monotonic() + limit
-        if name in _ONCE and not self._met:
-            # Who serves drops an answer to a client that it has not found yet.
-            self._ask('env/spaces', srv.Spaces.Request(), limit)
-            self._met = True
-        client = self._clients[name]
-        while not client.service_is_ready():
-            if time.monotonic() > until:
-                raise LinkTimeout(
-                    f'No node serves {client.srv_name} (waited {limit:g} s). Start the nodes with '
-                    '`boundary-env up CONTRACT --services`.'
-                )
-            time.sleep(0.05)
-        patience = math.inf if name in _ONCE else SIGN_OF_LIFE / 2.0
-        answer = ask(client, request, until=until, patience=patience)
-        if answer is None:
-            raise LinkTimeout(
-                f'{client.srv_name} did not answer within {limit:g} s. '
-                'Is the node alive? What was asked for may still be done.'
-            )
-        return answer
 
     # Events --------------------------------------------------------------------------------------
 
     def _on_event(self, event: Any) -> None:
-        if self._loop is not None and self._listeners:
+        if self._listeners:
             self._loop.call_soon_threadsafe(self._tell, to_json(event))
 
     def _tell(self, event: Json) -> None:
@@ -208,19 +145,6 @@ def _status(answer: Json) -> int:
     if code is ResultCode.OK:
         return 200
     return 400 if code in _BAD_INPUT else 504 if code is ResultCode.TIMEOUT else 409
-
-
-def _seconds(request: web.Request) -> float | None:
-    text = request.query.get('timeout')
-    if text is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.0 < seconds <= _LONGEST:
-        raise RequestRejected(f'timeout: expected seconds up to {_LONGEST:g}, got {text!r}.')
-    return seconds
 
 
 def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Application:
@@ -270,12 +194,10 @@ def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Ap
             return refused(415, 'Content-Type: expected application/json.')
         text = await request.text()
         try:
-            data, seconds = json.loads(text) if text else {}, _seconds(request)
+            data = json.loads(text) if text else {}
         except (ValueError, RecursionError) as error:
             return refused(400, f'The request is not JSON: {error}.')
-        except RequestRejected as error:
-            return refused(400, str(error))
-        answer = await bridge.call(f'env/{request.match_info["name"]}', data, seconds)
+        answer = await bridge.call(f'env/{request.match_info["name"]}', data)
         return web.json_response(answer, status=_status(answer))
 
     async def socket(request: web.Request) -> web.WebSocketResponse:
@@ -315,25 +237,8 @@ def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Ap
                 task.cancel()
         return answers
 
-    async def all_schemas(_: web.Request) -> web.Response:
-        return web.json_response(dict(schemas()))
-
-    async def begin(_: web.Application) -> None:
-        await bridge.start()
-
-    async def end(_: web.Application) -> None:
-        await bridge.close()
-
     made = web.Application(middlewares=[guard], client_max_size=2**20)
-    made.add_routes(
-        [
-            web.post('/env/{name}', call),
-            web.get('/ws', socket),
-            web.get('/schemas', all_schemas),
-        ]
-    )
-    made.on_startup.append(begin)
-    made.on_cleanup.append(end)
+    made.add_routes([web.post('/env/{name}', call), web.get('/ws', socket)])
     return made
 
 
@@ -345,7 +250,7 @@ def serve(
     timeout: float,
     namespace: str = '',
     domain_id: int | None = None,
-    say: Callable[[str], None],
+    say: Callable[[str], None] = _SAY,
 ) -> int:
     """
     Serve until Ctrl-C or SIGTERM.
@@ -379,6 +284,7 @@ def serve(
             say(f'http://{f"[{bound[0]}]" if ":" in bound[0] else bound[0]}:{bound[1]}')
             await stopped.wait()
         finally:
+            bridge.close()
             await runner.cleanup()
 
     asyncio.run(run())

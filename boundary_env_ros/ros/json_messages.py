@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-ROS messages as JSON and back, and their JSON Schemas, from what their classes say of themselves.
+ROS messages as JSON and back, from what their classes say of themselves.
 
 The rules are those of :mod:`boundary_env_ros.core.serialization`: a number that JSON has not is
 ``"nan"``, ``"inf"`` or ``"-inf"``, bytes are hexadecimal digits.
@@ -28,7 +28,6 @@ _ARRAY = re.compile(
 _WORDS: Mapping[str, float] = {'nan': math.nan, 'inf': math.inf, '-inf': -math.inf}
 _REALS = ('float', 'double')
 _BYTES = ('uint8', 'octet')
-_NUMBER = {'anyOf': [{'type': 'number'}, {'enum': list(_WORDS)}]}
 
 
 class _Type(NamedTuple):
@@ -161,62 +160,3 @@ def _wrong(where: str, expected: str, data: Json) -> RequestRejected:
         f'{where or "The request"}: expected {expected}, '
         f'got {shown if len(shown) < 60 else shown[:57] + "..."}.'
     )
-
-
-# Schemas -----------------------------------------------------------------------------------------
-
-
-def schema_of(kind: Any, title: str, *, complete: bool) -> dict[str, Json]:
-    """
-    Return the JSON Schema (draft 2020-12) of a message class.
-
-    Parameters
-    ----------
-    kind
-        The class, of a message, a request or an answer.
-    title
-        Its name.
-    complete
-        Whether every key of it is there, as in what is answered; in a request a key may be left
-        out.
-
-    """
-    definitions: dict[str, Json] = {}
-
-    def of_class(found: Any) -> Json:
-        keys = {name: of_field(of) for name, of in _fields(found).items()}
-        return {
-            'type': 'object',
-            'properties': keys,
-            'additionalProperties': False,
-            **({'required': list(keys)} if complete else {}),
-        }
-
-    def of_field(of: _Type) -> Json:
-        if not of.array:
-            return of_one(of.name)
-        if of.name in _BYTES:
-            return {'type': 'string', 'pattern': '^([0-9a-f]{2})*$'}
-        most = {} if of.most is None else {'maxItems': of.most}
-        return {'type': 'array', 'items': of_one(of.name), 'minItems': of.least, **most}
-
-    def of_one(name: str) -> Json:
-        if '/' in name:
-            if name not in definitions:
-                definitions[name] = {}
-                definitions[name] = of_class(_class(name))
-            return {'$ref': f'#/$defs/{name.replace("/", "~1")}'}
-        if name in INTEGERS:
-            low, high = INTEGERS[name]
-            return {'type': 'integer', 'minimum': low, 'maximum': high}
-        if name in _REALS:
-            return _NUMBER
-        return {'type': 'boolean' if name == 'boolean' else 'string'}
-
-    top = of_class(kind)
-    return {
-        '$schema': 'https://json-schema.org/draft/2020-12/schema',
-        'title': title,
-        **top,
-        '$defs': definitions,
-    }

@@ -21,10 +21,9 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('aiohttp', reason='needs boundary_env_ros[http]')
 
 from aiohttp import ClientSession
-from jsonschema import Draft202012Validator
 
 from boundary_env_ros.errors import ResultCode
-from boundary_env_ros.ros.http_bridge import PUSH, schemas, SERVICES
+from boundary_env_ros.ros.http_bridge import PUSH, WIRE
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
@@ -124,21 +123,13 @@ def post(address: str, name: str, body: object, *options: str) -> tuple[int, Any
     return curl(f'{address}/env/{name}', *kind, *options, '-d', json.dumps(body))
 
 
-def test_all_seventeen_wire_types_have_a_schema_and_their_answers_are_as_it_says(
-    bridge: str,
-) -> None:
-    status, served = curl(f'{bridge}/schemas')
-    assert (status, served) == (200, dict(schemas()))
-    a2e = {name for name in SERVICES if name != 'env/evaluate_actions'}
-    assert len([name for name in served if name.rsplit('/', 1)[0] in a2e] + [PUSH]) == 17
-    for schema in served.values():
-        Draft202012Validator.check_schema(schema)
+def test_all_wire_types_are_answered(bridge: str) -> None:
+    a2e = {'reset', 'step', 'observe', 'close', 'spaces', 'render', 'plan', 'batch_step'}
+    assert {f'env/{name}' for name in a2e | {'evaluate_actions'}} == set(WIRE)
 
     def said(name: str, body: dict[str, Any]) -> Any:
-        Draft202012Validator(served[f'env/{name}/req']).validate(body)
         status, answer = post(bridge, name, body)
         assert (status, answer['result']['code']) == (200, 0), answer
-        Draft202012Validator(served[f'env/{name}/resp']).validate(answer)
         return answer
 
     spaces = said('spaces', {})
@@ -203,13 +194,6 @@ def test_an_error_of_the_environment_says_its_code_and_its_sentence(bridge: str)
     assert set(answer) == {'result'}
 
 
-def test_each_call_has_a_deadline(bridge: str) -> None:
-    status, answer = post(bridge, 'observe?timeout=0.000001', {})
-    assert (status, answer['result']['code']) == (504, ResultCode.TIMEOUT)
-    assert 'did not answer within 1e-06 s' in answer['result']['message']
-    assert post(bridge, 'observe?timeout=never', {})[0] == 400
-
-
 def test_web_pages_that_were_not_named_are_refused(bridge: str, pages: str) -> None:
     assert post(bridge, 'spaces', {}, '-H', 'Origin: http://evil.example')[0] == 403
     assert post(bridge, 'spaces', {}, '-H', 'Host: evil.example')[0] == 403
@@ -250,8 +234,7 @@ def test_a_websocket_carries_calls_and_events(bridge: str) -> None:
         (f'env/{name}/resp', name) for name in ('reset', 'step', 'close')
     ]
     assert all(told['body']['result']['code'] == 0 for told in answers[:3])
-    for event in pushed:
-        Draft202012Validator(schemas()[PUSH]).validate(event)
+    assert {event['id']['episode_id'] for event in pushed} == {answers[0]['body']['episode_id']}
 
 
 @pytest.mark.skipif(BROWSER is None, reason='needs Chromium')

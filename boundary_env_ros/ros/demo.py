@@ -4,12 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import cycle, islice
 import json
-import math
 from pathlib import Path
-from shutil import get_terminal_size
 import sys
 from typing import Any
 
@@ -33,15 +30,11 @@ from boundary_env_ros.ros.processes import (
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import new_run, RunFolder
-from boundary_env_ros.terminal import steer
 from boundary_env_ros.terminal import table as aligned
 
 _ID, _CONTRACT = 'boundary_env_ros/WarehouseCart-v0', 'warehouse_cart'
 # What the scripted policy meets, over and over.
 _SCENARIOS = ('clear', 'clear', 'blocked', 'clear', 'far')
-# Cells of the plan, 0.25 m wide and 0.5 m high, and the racks of the hall in it (m).
-_COLUMNS, _ROWS = 40, 16
-_RACKS = ((-1.6, -0.35, 1.6, 0.35), (-3.6, 3.25, 0.4, 3.95), (4.25, -3.1, 4.95, -0.1))
 # How that is to end, and what it shows, for each policy and scenario.
 _EXPECTED = {
     ('go_to_goal', 'clear'): ('success', 'reaches its goal'),
@@ -164,18 +157,11 @@ def _within_limits(policy: Policy, contract: Contract) -> Policy:
 
 
 def _episode(
-    env: gymnasium.Env[Any, Any],
-    policy: Policy,
-    head: str,
-    scenario: str,
-    seed: int,
+    env: gymnasium.Env[Any, Any], policy: Policy, head: str, scenario: str, seed: int
 ) -> str:
-    """Drive one episode, and return its ending."""
+    """Drive one episode, tell it in a line, and return its ending."""
     observation, info = env.reset(seed=seed, options={'scenario': scenario})
-    progress = _Progress(head)
-    total, limited, overruns = 0.0, 0, 0
-    why = ''
-    ended = False
+    total, limited, overruns, why, ended = 0.0, 0, 0, '', False
     while not ended:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         ended = terminated or truncated
@@ -184,73 +170,15 @@ def _episode(
             limited += 1
             why = why or f'step {info["step"]}: {" ".join(info["reasons"])}'
         overruns += len(info['missed'])
-        progress.show(info['step'], observation)
     kind = 'terminated' if terminated else 'truncated'
-    progress.done(
-        f'{info["step"]:>3} steps  return {total:+6.2f}  {kind:<10} {info["ending"]:<12} '
-        f'limited {limited:>2}  overruns {overruns}'
+    print(
+        f'{head} {info["step"]:>3} steps  return {total:+6.2f}  {kind:<10} {info["ending"]:<12} '
+        f'limited {limited:>2}  overruns {overruns}',
+        flush=True,
     )
     if why:
         print(f'        the first in {why}')
     return str(info['ending'])
-
-
-class _Progress:
-    """One line an episode; on a terminal a plan of the hall below it while the episode runs."""
-
-    def __init__(self, head: str) -> None:
-        self._head = head
-        high = get_terminal_size().lines > _ROWS + 4
-        self._live = sys.stdout.isatty() and high
-        self._drawn = 0
-
-    def show(self, step: int, observation: Any) -> None:
-        """Draw where the cart is."""
-        if self._live:
-            lines = [
-                f'{self._head} step {step:>3}',
-                *plan(observation['pose'], observation['goal']),
-            ]
-            self._erase()
-            print(*lines, sep='\n', flush=True)
-            self._drawn = len(lines)
-
-    def _erase(self) -> None:
-        steer(sys.stdout, f'\x1b[{self._drawn}A\x1b[J' if self._drawn else '')
-
-    def done(self, tail: str) -> None:
-        """Replace the plan by the result."""
-        self._erase()
-        print(f'{self._head} {tail}', flush=True)
-
-
-def plan(pose: Sequence[float], goal: Sequence[float]) -> list[str]:
-    """
-    Return the lines of a plan of the hall: racks, the goal, and the cart as an arrow.
-
-    Parameters
-    ----------
-    pose
-        Of the cart: x, y, yaw, shape (3,), m and rad.
-    goal
-        x, y, shape (2,), m.
-
-    """
-    cells = [[' '] * _COLUMNS for _ in range(_ROWS)]
-
-    def put(x: float, y: float, sign: str) -> None:
-        column, row = int((x + 5.0) * 4.0), int((4.0 - y) * 2.0)
-        if 0 <= column < _COLUMNS and 0 <= row < _ROWS:
-            cells[row][column] = sign
-
-    for low_x, low_y, high_x, high_y in _RACKS:
-        for x in np.arange(low_x, high_x, 0.25):
-            for y in np.arange(low_y, high_y, 0.5):
-                put(x, y, '#')
-    put(goal[0], goal[1], 'G')
-    put(pose[0], pose[1], '>^<v'[round(pose[2] / (math.pi / 2.0)) % 4])
-    edge = f'    +{"-" * _COLUMNS}+'
-    return [edge, *(f'    |{"".join(row)}|' for row in cells), edge]
 
 
 # Evaluating --------------------------------------------------------------------------------------
@@ -266,19 +194,6 @@ def _as_expected(endings: list[tuple[str, str, str]]) -> list[str]:
     return aligned(rows, indent=2) if rows else []
 
 
-def _latency(groups: Any) -> list[str]:
-    """Return a table of the stages of the first policy, against their budgets."""
-    rows = [('', 'p50', 'p99', 'budget', 'over')]
-    for name, stage in groups[0]['stages'].items() if groups else ():
-        p50, p99, budget = (
-            'unknown' if stage[key] is None else f'{1e3 * stage[key]:.1f} ms'
-            for key in ('p50', 'p99', 'budget')
-        )
-        over = f'{stage["over"]} of {stage["known"]}'
-        rows.append((name, p50, p99, budget if stage['budget'] is not None else '-', over))
-    return aligned(rows, right=(1, 2, 3, 4), indent=2)
-
-
 def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     try:
         folder = RunFolder.open(place)
@@ -286,21 +201,11 @@ def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
     except BoundaryError as error:
         print(f'Nothing to sum up: {error}', file=sys.stderr)
         return 2
-    about = 'Figures for other programs; `boundary-env report --text --json` makes them again.'
-    figures = {'about': about, **summary.to_json()}
-    write_atomically(folder.summary, json.dumps(figures, indent=2).encode())
+    write_atomically(folder.summary, json.dumps(summary.to_json(), indent=2).encode())
     print('', 'As expected:', *_as_expected(endings), sep='\n')
-    print('', 'Latency of the first policy:', *_latency(figures['groups']), sep='\n')
     write_atomically(folder.report, ''.join(render(gather(place))).encode())
     report = audit_path(place)
     print(f'\n{report}')
     print(f'\nRecord: {place}')
-    for path, text in (
-        (folder.report, 'what happened and why, as a page'),
-        (folder.summary, 'all figures, for other programs'),
-        (folder.bag, 'everything, for ros2 bag and Foxglove'),
-    ):
-        if path.exists():
-            print(f'  {path.name:<20} {text}')
     print(next_commands(place))
     return 0 if report.ok else 1

@@ -77,7 +77,7 @@ def survey_graph(
                     progress(now - begin, *watch.size())
             own.executor.spin_once(timeout_sec=min(_WAIT, max(0.0, begin + seconds - now)))
         watch.look()
-        topics, notes = watch.results(), watch.notes()
+        topics = watch.results()
         domain = own.domain_id
     if progress is not None:
         progress(seconds, *watch.size())
@@ -87,10 +87,7 @@ def survey_graph(
             'Start the robot, check ROS_DOMAIN_ID, or look longer.'
         )
     return Survey(
-        source=f'the live ROS graph of domain {domain}',
-        seconds=seconds,
-        topics=topics,
-        notes=notes,
+        source=f'the live ROS graph of domain {domain}', seconds=seconds, topics=topics, notes=()
     )
 
 
@@ -98,16 +95,16 @@ class _GraphWatch:
     """Subscriptions to all topics that are there, made as they appear."""
 
     def __init__(self, node: Node, types: MessageTypes) -> None:
-        self._node = node
-        self._types = types
+        self._node, self._types = node, types
         self._observers: dict[tuple[str, str], TopicObserver] = {}
-        self._subscriptions: dict[tuple[str, str], Any] = {}
-        self._listeners: dict[tuple[str, str], Listener] = {}
+        self._subscribed: set[tuple[str, str]] = set()
         self._most: dict[str, tuple[int, int]] = {}
 
     def look(self) -> None:
         """Look for topics that are new, and for publishers and subscribers."""
-        for name, kinds in self._node.get_topic_names_and_types():
+        node = self._node
+        for name, kinds in node.get_topic_names_and_types():
+            publishers = node.count_publishers(name)
             for kind in kinds:
                 key = (name, kind)
                 if is_own(name, kind):
@@ -115,36 +112,28 @@ class _GraphWatch:
                 if key not in self._observers:
                     self._observers[key] = TopicObserver(name, kind, self._types)
                 # A topic without a publisher has no messages, but may have a driver.
-                if key not in self._subscriptions and self._node.count_publishers(name):
+                if key not in self._subscribed and publishers:
+                    self._subscribed.add(key)
                     self._subscribe(name, kind)
-            self._count(name)
-
-    def _count(self, name: str) -> None:
-        ours = sum(topic == name for topic, _ in self._subscriptions)
-        publishers = self._node.count_publishers(name)
-        subscribers = max(0, self._node.count_subscribers(name) - ours)
-        before = self._most.get(name, (0, 0))
-        self._most[name] = (max(before[0], publishers), max(before[1], subscribers))
+            ours = sum(topic == name for topic, _ in self._subscribed)
+            subscribers = max(0, node.count_subscribers(name) - ours)
+            most = self._most.get(name, (0, 0))
+            self._most[name] = (max(most[0], publishers), max(most[1], subscribers))
 
     def _subscribe(self, name: str, kind: str) -> None:
         observer = self._observers[(name, kind)]
-        self._subscriptions[(name, kind)] = None
         # What hears all publishers of it, and what they have kept.
         reliability, durability = _offered(self._node, name)
+        qos = names.profile(
+            _DEPTH,
+            reliable=reliability == 'reliable',
+            latched=durability == 'transient_local',
+        )
+        silent = SubscriptionEventCallbacks(use_default_callbacks=False)
         try:
-            message_type = message_class(kind)
-            listener = self._listeners[(name, kind)] = Listener(observer, message_type)
-            self._subscriptions[(name, kind)] = self._node.create_subscription(
-                message_type,
-                name,
-                listener,
-                names.profile(
-                    _DEPTH,
-                    reliable=reliability == 'reliable',
-                    latched=durability == 'transient_local',
-                ),
-                event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
-                raw=True,
+            cls = message_class(kind)
+            self._node.create_subscription(
+                cls, name, listener(observer, cls), qos, event_callbacks=silent, raw=True
             )
         except ContractError:
             observer.give_up('its type is not installed here')
@@ -155,14 +144,6 @@ class _GraphWatch:
         """Return how many topics and messages there were so far."""
         messages = sum(observer.messages for observer in self._observers.values())
         return len(self._observers), messages
-
-    def notes(self) -> tuple[str, ...]:
-        """Return what was missed, a sentence for each topic of one publisher."""
-        return tuple(
-            f'Of {name} {listener.lost} messages were lost while looking: its rate is higher.'
-            for (name, _), listener in sorted(self._listeners.items())
-            if listener.lost and self._most.get(name, (0, 0))[0] == 1
-        )
 
     def results(self) -> tuple[TopicSurvey, ...]:
         """Return what was seen of each topic."""
@@ -181,46 +162,20 @@ class _GraphWatch:
         return tuple(found)
 
 
-class Listener:
-    """
-    What looks into the messages of one topic, and counts those that are missing.
+def listener(observer: TopicObserver, kind: Any) -> Callable[[bytes, Any], None]:
+    """Return a callback that looks into the bytes of each message, as far as they can be read."""
 
-    Parameters
-    ----------
-    observer
-        Sums the messages up.
-    kind
-        Their class.
-
-    """
-
-    def __init__(self, observer: TopicObserver, kind: Any) -> None:
-        self._observer = observer
-        self._kind = kind
-        self._last: int | None = None
-        self.lost = 0
-
-    def __call__(self, data: bytes, info: Any) -> None:
-        """Take the bytes of a message, and what the middleware says of it."""
-        self._count(info.get('publication_sequence_number'))
-        observer = self._observer
+    def on_message(data: bytes, info: Any) -> None:
         arrived = info['received_timestamp'] or time.time_ns()
-        if not observer.is_readable:
-            observer.count(arrived)
-            return
-        try:
-            message = deserialize_message(data, self._kind)
-        except (RuntimeError, ValueError, TypeError) as error:
-            observer.count(arrived)
-            observer.give_up(f'a message could not be decoded: {error}')
-            return
-        observer.see(message, arrived)
+        if observer.is_readable:
+            try:
+                observer.see(deserialize_message(data, kind), arrived)
+                return
+            except (RuntimeError, ValueError, TypeError) as error:
+                observer.give_up(f'a message could not be decoded: {error}')
+        observer.count(arrived)
 
-    def _count(self, number: int | None) -> None:
-        # A number that does not grow is that of another publisher.
-        if number is not None and self._last is not None and number > self._last:
-            self.lost += number - self._last - 1
-        self._last = number
+    return on_message
 
 
 def _offered(node: Node, name: str) -> tuple[str, str]:

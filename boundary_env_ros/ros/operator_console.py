@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 import select
 import signal
 import sys
@@ -23,7 +24,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, spinning
+from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_until
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -36,42 +37,36 @@ _LOOK = 0.05
 _ANSWER = 5.0
 # How long the question may still be on its way that was just answered, s.
 _STALE = 1.0
-# When less is left the question is asked again, s.
-_HURRY = 10.0
+_SAY = partial(print, flush=True)
 
-_MARKS = {'s': Label.SUCCESS, 'f': Label.FAILURE, 'u': Label.UNCLEAR}
+_MARKS = {
+    word: label
+    for label in (Label.SUCCESS, Label.FAILURE, Label.UNCLEAR)
+    for word in (label.name.lower(), label.name[0].lower())
+}
 
 
 @dataclass(frozen=True, slots=True)
-class ResetQuestion:
+class Question:
     """
-    A reset that asks a person for something.
+    What a person is asked: to confirm a reset, or to label an episode that has ended.
 
     Attributes
     ----------
-    agent, episode_id, prompt
-        Of which episode, and what is asked for.
+    agent, episode_id, text
+        Of which episode, and what a reset asks for, or how the episode ended.
     until
-        Steady clock when the step is over, s; None if that is not known.
+        Steady clock when the step of a reset is over, s; None if that is not known.
+    is_reset
+        Which of the two it is.
 
     """
 
     agent: str
     episode_id: str
-    prompt: str
-    until: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class LabelQuestion:
-    """An episode that has ended, and waits for a verdict of a person."""
-
-    agent: str
-    episode_id: str
-    ending: str
-
-
-Question = ResetQuestion | LabelQuestion
+    text: str
+    until: float | None = None
+    is_reset: bool = False
 
 
 def attend(
@@ -82,7 +77,7 @@ def attend(
     namespace: str = '',
     domain_id: int | None = None,
     wait: float = 30.0,
-    say: Callable[[str], None],
+    say: Callable[[str], None] = _SAY,
 ) -> int:
     """
     Ask the person at the terminal, until SIGINT.
@@ -169,13 +164,11 @@ class _Terminal:
         self._contract = contract
         self._user = user
         self._yes, self._label, self._say = yes, label, say
-        self._resets: dict[str, ResetQuestion] = {}
-        self._ended: deque[LabelQuestion] = deque()
-        self._over: set[tuple[str, str]] = set()
+        self._resets: dict[str, Question] = {}
+        self._ended: deque[Question] = deque()
         self._states: dict[str, EpisodeStatus] = {}
         self._asked: Question | None = None
         self._answered: tuple[str, str, float] = ('', '', 0.0)
-        self._hurried = False
         incoming = Incoming(node)
         for agent in contract.agents:
             topic = contract.topic_of(agent, names.EPISODE_STATUS)
@@ -213,28 +206,24 @@ class _Terminal:
             *answered, until = self._answered
             if answered == [episode, status.message] and time.monotonic() < until:
                 return  # it was sent before the answer came
-            if before is None or (before.episode_id, before.prompt) != (episode, status.message):
-                self._resets[agent] = ResetQuestion(
-                    agent, episode, status.message, self._until(status.message)
+            if before is None or (before.episode_id, before.text) != (episode, status.message):
+                self._resets[agent] = Question(
+                    agent, episode, status.message, self._until(status.message), is_reset=True
                 )
         else:
             self._resets.pop(agent, None)
         if not status.state.over:
             self._states[agent] = status
-        elif (agent, episode) not in self._over:
-            self._over.add((agent, episode))
-            self._end(status, before)
-
-    def _end(self, status: EpisodeStatus, asked: ResetQuestion | None) -> None:
-        agent, episode = status.id.agent, status.id.episode_id
+            return
         seen = self._states.get(agent)
         if seen is None or seen.id.episode_id != episode:
-            return  # it ended before we came
-        if asked is not None:
+            return  # it ended before we came, or is said to have ended once more
+        del self._states[agent]
+        if before is not None:
             self._say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
         if self._label and seen.state is EpisodeState.RUNNING:
             ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
-            self._ended.append(LabelQuestion(agent, episode, ending))
+            self._ended.append(Question(agent, episode, ending))
 
     def _until(self, prompt: str) -> float | None:
         """Return when the step ends that asks for something, as far as it began just now."""
@@ -246,42 +235,34 @@ class _Terminal:
     # Asking --------------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        question = next(iter(self._resets.values()), None) or next(iter(self._ended), None)
-        if question != self._asked:
-            self._asked, self._hurried = question, False
-            if question is not None:
-                self._ask(question)
+        question = next(iter((*self._resets.values(), *self._ended)), None)
+        is_new, self._asked = question != self._asked, question
         if question is None:
             return
-        if isinstance(question, ResetQuestion):
-            if self._yes:
-                self._confirm(question, True, '')
-                return
-            left = _left(question)
-            if left is not None and left < _HURRY and not self._hurried:
-                self._hurried = True
-                self._prompt(question)
+        if is_new:
+            short, text = question.episode_id[:8], question.text
+            said = (
+                f'Reset of {short} asks: {text}'
+                if question.is_reset
+                else f'Episode {short} ended: {text}.'
+            )
+            self._say(f'\n{said}')
+        if question.is_reset and self._yes:
+            self._confirm(question, True, '')
+            return
+        if is_new:
+            with suppress(termios.error):
+                # What was typed before the question is no answer to it.
+                termios.tcflush(sys.stdin, termios.TCIFLUSH)
+            self._prompt(question)
         answer = _line()
         if answer is not None:
             self._answer(question, answer)
 
-    def _ask(self, question: Question) -> None:
-        if isinstance(question, ResetQuestion):
-            self._say(f'\nReset of {question.episode_id[:8]} asks: {question.prompt}')
-            if self._yes:
-                return
-        else:
-            self._say(f'\nEpisode {question.episode_id[:8]} ended: {question.ending}.')
-        with suppress(termios.error):
-            # What was typed before the question is no answer to it.
-            termios.tcflush(sys.stdin, termios.TCIFLUSH)
-        self._prompt(question)
-
     def _prompt(self, question: Question) -> None:
-        if isinstance(question, ResetQuestion):
-            left = _left(question)
+        if question.is_reset:
+            left = question.until and max(0.0, question.until - time.monotonic())
             time_left = '' if left is None else f', at most {left:.0f} s left'
-            self._hurried = self._hurried or (left is not None and left < _HURRY)
             self._say(f'Done? [y, or n and why{time_left}]')
         else:
             self._say('What do you make of it? [s, f or u and a note; Enter: nothing]')
@@ -289,32 +270,28 @@ class _Terminal:
     def _answer(self, question: Question, line: str) -> None:
         word, _, rest = line.strip().partition(' ')
         word, rest = word.lower(), rest.strip()
-        if isinstance(question, ResetQuestion):
-            if word in ('y', 'yes', 'n', 'no'):
-                self._confirm(question, word[0] == 'y', rest)
-            else:
-                self._prompt(question)
-        elif not word:
+        if question.is_reset and word in ('y', 'yes', 'n', 'no'):
+            self._confirm(question, word[0] == 'y', rest)
+        elif not question.is_reset and not word:
             self._ended.popleft()
-        elif word in _MARKS or word.upper() in Label.__members__:
-            verdict = _MARKS.get(word) or Label[word.upper()]
-            self._send_label(question, verdict, rest)
+        elif not question.is_reset and word in _MARKS:
+            self._send_label(question, _MARKS[word], rest)
         else:
             self._prompt(question)
 
-    def _confirm(self, question: ResetQuestion, confirmed: bool, message: str) -> None:
+    def _confirm(self, question: Question, confirmed: bool, message: str) -> None:
         request = srv.ConfirmReset.Request(confirmed=confirmed, user=self._user, message=message)
         refusal = self._call(self._confirming[question.agent], request)
         # It is answered, whatever comes of it.
         self._resets.pop(question.agent, None)
-        self._answered = (question.episode_id, question.prompt, time.monotonic() + _STALE)
+        self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
         self._asked = None
         if refusal:
             self._say(f'Not taken: {refusal}')
         else:
             self._say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
 
-    def _send_label(self, question: LabelQuestion, verdict: Label, note: str) -> None:
+    def _send_label(self, question: Question, verdict: Label, note: str) -> None:
         request = srv.LabelEpisode.Request(
             episode_id=question.episode_id, label=int(verdict), user=self._user, note=note
         )
@@ -328,19 +305,13 @@ class _Terminal:
     def _call(self, client: Any, request: Any) -> str:
         """Call a service; return why it refused, empty if it did not."""
         deadline = time.monotonic() + _ANSWER
-        while not client.service_is_ready():
-            if time.monotonic() > deadline:
-                return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
-            self._spin()
+        if not wait_until(client.service_is_ready, deadline, self._spin):
+            return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
         answer = ask(client, request, until=deadline, wait=spinning(self._spin))
         if answer is None:
             return f'{client.srv_name} did not answer within {_ANSWER:g} s.'
         result = answer.result
         return str(result.message or f'code {result.code}') if result.code else ''
-
-
-def _left(question: ResetQuestion) -> float | None:
-    return None if question.until is None else max(0.0, question.until - time.monotonic())
 
 
 def _line() -> str | None:

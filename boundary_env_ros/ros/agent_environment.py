@@ -65,7 +65,7 @@ class AgentEnvironment:
     asked
         Is called after that, when all effects of one event are carried.
     started
-        Is called when an episode runs, with the steady clock, ns.
+        Is called when an episode runs.
     active
         Whether the node may act.
     draw
@@ -80,7 +80,7 @@ class AgentEnvironment:
         *,
         ask: Callable[[str, Asked], None],
         asked: Callable[[], None],
-        started: Callable[[int], None],
+        started: Callable[[], None],
         active: Callable[[], bool],
         draw: Callable[[], int],
     ) -> None:
@@ -218,7 +218,7 @@ class AgentEnvironment:
             self.timing.add(effect)
             self._log(effect)
             if effect.reset is not None and not effect.truncated:
-                self._started(now.steady)
+                self._started()
 
     def _log(self, transition: Transition) -> None:
         whose = f' of {self.agent}' if self._several else ''

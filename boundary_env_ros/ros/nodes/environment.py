@@ -174,11 +174,13 @@ class EnvironmentNode(ContractNode):
 
     # Time ----------------------------------------------------------------------------------------
 
-    def _on_started(self, steady: int) -> None:
+    def _on_started(self) -> None:
         """Begin to count the period again: the first step is as long as the others."""
         if self._ticks is not None:
             self._ticks.reset()
-            self._due = steady + round(self.contract.period * NANOSECONDS)
+            # Of the clock of this moment, as the timer: else every tick of the episode were late by
+            # what it took to publish the reset.
+            self._due = self.clock.now().steady + round(self.contract.period * NANOSECONDS)
 
     def _on_tick(self) -> None:
         for agent in self._agents.values():

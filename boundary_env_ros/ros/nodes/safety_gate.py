@@ -31,6 +31,7 @@ from boundary_env_ros.core.gate.decision import (
     GateDecision,
     GateState,
     GateStatus,
+    Reason,
     RuntimeLimits,
     Verdict,
 )
@@ -511,7 +512,9 @@ class SafetyGate(ContractNode):
                 continue
             names = self.contract.command_dimensions
             words = sentence(result, names, others, came(result, decision, self.contract))
-            if result.outcome in (Verdict.STOPPED, Verdict.REJECTED):
+            grave = result.outcome in (Verdict.STOPPED, Verdict.REJECTED)
+            # An episode ends, and a gate is deactivated, because it was told to.
+            if grave and result.reason not in (Reason.EPISODE_OVER, Reason.DEACTIVATED):
                 self.get_logger().warning(words)
             else:
                 self.get_logger().info(words)

@@ -4,24 +4,21 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
 
 from boundary_env_ros.cli.command import (
     Command,
-    COUNT,
     DONE,
     json_option,
     option,
     output_option,
+    print_json,
     print_result,
     Progress,
     record_argument,
 )
-
-_PAGE = 'How much the page shows'
 
 
 @click.command(cls=Command)
@@ -29,25 +26,7 @@ _PAGE = 'How much the page shows'
 @output_option('HTML page to write')
 @option('--text', is_flag=True, help='print the summary alone; with --json, as JSON')
 @json_option
-@option(
-    '--max-episodes',
-    group=_PAGE,
-    type=COUNT,
-    default=100,
-    metavar='N',
-    help='draw so many episodes, the most suspicious; all are listed',
-)
-@option(
-    '--max-frames',
-    group=_PAGE,
-    type=COUNT,
-    default=400,
-    metavar='N',
-    help='most camera images, those of the suspicious moments first',
-)
-def report(
-    path: Path, output: Path | None, text: bool, as_json: bool, max_episodes: int, max_frames: int
-) -> int:
+def report(path: Path, output: Path | None, text: bool, as_json: bool) -> int:
     """
     Explain a run: as an HTML page, as text, or as JSON.
 
@@ -76,18 +55,15 @@ def report(
             raise click.UsageError('give one of -o and --text')
         print_result(summarise_path(path), as_json=as_json)
         return DONE
-    from boundary_env_ros.evidence.report.frames import FrameBudget
     from boundary_env_ros.evidence.report.gather import gather
     from boundary_env_ros.evidence.report.page import render
-    from boundary_env_ros.evidence.report.report import Limits
     from boundary_env_ros.storage.atomic import check_new, write_new
 
     if output is not None:
         check_new(output)
     show = Progress()
     try:
-        limits = Limits(episodes=max_episodes, frames=FrameBudget(count=max_frames))
-        found = gather(path, limits, show)
+        found = gather(path, told=show)
     finally:
         show.done()
     if output is not None:
@@ -96,5 +72,5 @@ def report(
         if not as_json:
             print(f'Page: {output} ({len(page) / 1e6:.1f} MB)')
     if as_json:
-        print(json.dumps(found.to_json(), allow_nan=False))
+        print_json(found.to_json())
     return DONE

@@ -73,13 +73,6 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Namespace of the nodes and of all relative topics and services.',
         ),
         DeclareLaunchArgument(
-            'use_sim_time',
-            default_value='false',
-            choices=['true', 'false'],
-            description='The contract decides (clock: sim), and the nodes follow it by '
-            'themselves; true is refused if the contract says otherwise.',
-        ),
-        DeclareLaunchArgument(
             'record',
             default_value='true',
             choices=['true', 'false'],
@@ -199,11 +192,7 @@ class Boundary(Action):
         respawn = given('respawn') == 'true'
         for spec in boundary_nodes(
             contract,
-            {
-                'contract': given('contract'),
-                'pacing': given('pacing'),
-                'use_sim_time': given('use_sim_time') == 'true',
-            },
+            {'contract': given('contract'), 'pacing': given('pacing')},
             run=Path(given('run')) if given('record') == 'true' else None,
             robot=self._robot,
             services=given('services') == 'true',

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 import shutil
 import sys
 import time
@@ -87,22 +87,22 @@ class LiveState:
         now = time.monotonic()
         return tuple((topic, now - at) for topic, at in self._heard.items())
 
-    def lines(self) -> tuple[tuple[str, str, str], ...]:
-        """Return label, state, and what changes all the time, of each line."""
-        found = []
+    def lines(self, *, counts: bool = True) -> Iterator[str]:
+        """Yield a line of each part, with what changes all the time if ``counts``."""
+        several = len(self._contract.agents) > 1
         for agent in self._contract.agents:
-            of = f' of {agent}' if len(self._contract.agents) > 1 else ''
+            of = f' of {agent}' if several else ''
             gate, episode = self._gates.get(agent), self._episodes.get(agent)
-            found.append((f'gate{of}', '(not heard yet)' if gate is None else _of_gate(gate), ''))
+            yield f'{f"gate{of}":<10} {"(not heard yet)" if gate is None else _of_gate(gate)}'
             if episode is not None and episode.state is not EpisodeState.IDLE:
-                step = f'step {episode.id.step}'
-                found.append((f'episode{of}', _of_episode(episode), step))
+                step = f'; step {episode.id.step}' if counts else ''
+                yield f'{f"episode{of}":<10} {_of_episode(episode)}{step}'
         if self._recorder is not None:
             recorder = self._recorder
             lost = f', {recorder.lost} messages LOST' if recorder.lost else ''
-            state = f'{"recording" if recorder.recording else "NOT RECORDING"}{lost}'
-            found.append(('recorder', state, f'{recorder.transitions} transitions'))
-        return tuple(found)
+            steps = f'; {recorder.transitions} transitions' if counts else ''
+            state = 'recording' if recorder.recording else 'NOT RECORDING'
+            yield f'recorder   {state}{lost}{steps}'
 
 
 def _of_gate(gate: GateStatus) -> str:
@@ -125,55 +125,40 @@ def _of_episode(episode: EpisodeStatus) -> str:
     return f'{text} ({episode.message})' if episode.message else text
 
 
-def aligned(lines: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """Yield the lines of a state as they stand below each other."""
-    for label, state, counted in lines:
-        yield f'{label:<10} {state}{"; " if counted else ""}{counted}'
+class View:
+    """
+    Lines kept up to date on a terminal; in a file or pipe, those that are new.
 
+    Parameters
+    ----------
+    live
+        Whether it is a terminal.
 
-class ChangedLines:
-    """Prints a line whenever a state has changed: for a file or a pipe."""
+    """
 
-    def __init__(self) -> None:
-        self._shown: dict[str, str] = {}
-
-    def say(self, text: str) -> None:
-        """Print a text."""
-        print(text, flush=True)
-
-    def states(self, lines: Sequence[tuple[str, str, str]]) -> None:
-        """Print the states that are new."""
-        for label, state, counted in lines:
-            if self._shown.get(label) != state:
-                self._shown[label] = state
-                after = f'; {counted}' if counted else ''
-                print(f'{label}: {one_line(state)}{after}', flush=True)
-
-
-class LiveLines:
-    """Keeps the last lines of a terminal up to date."""
-
-    def __init__(self) -> None:
-        self._drawn = 0
+    def __init__(self, *, live: bool) -> None:
+        self.live = live
+        self._shown: list[str] = []
 
     def say(self, text: str) -> None:
-        """Print a text above the states."""
+        """Print a text that stays."""
         self._clear()
         print(text, flush=True)
 
-    def states(self, lines: Sequence[tuple[str, str, str]]) -> None:
-        """Draw the states in place of those before."""
-        self.draw(list(aligned(lines)))
-
-    def draw(self, lines: Sequence[str]) -> None:
+    def draw(self, lines: Iterable[str]) -> None:
         """Draw lines in place of those before, as many as the terminal shows."""
+        before = self._shown
         self._clear()
-        size = shutil.get_terminal_size()
-        shown = [one_line(line)[: size.columns - 1] for line in lines[: size.lines - 1]]
-        print(*shown, sep='\n', flush=True)
-        self._drawn = len(shown)
+        shown = [one_line(line) for line in lines]
+        if self.live:
+            size = shutil.get_terminal_size()
+            shown = [line[: size.columns - 1] for line in shown[: size.lines - 1]]
+        for line in shown:
+            if self.live or line not in before:
+                print(line, flush=True)
+        self._shown = shown
 
     def _clear(self) -> None:
-        if self._drawn:
-            steer(sys.stdout, f'\x1b[{self._drawn}F\x1b[J')
-        self._drawn = 0
+        if self.live and self._shown:
+            steer(sys.stdout, f'\x1b[{len(self._shown)}F\x1b[J')
+            self._shown = []

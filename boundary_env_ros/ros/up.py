@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.live_state import ChangedLines, LiveLines, LiveState
+from boundary_env_ros.ros.live_state import LiveState, View
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
     next_commands,
@@ -41,9 +41,9 @@ _GRAVE = ('[WARN]', '[ERROR]', '[FATAL]')
 def up(
     *,
     contract: str,
-    pacing: str,
+    pacing: str | None,
     simulated: bool,
-    record: bool,
+    no_record: bool,
     run: Path | None,
     services: bool,
     probe: bool,
@@ -58,11 +58,11 @@ def up(
     contract
         File of a contract, or the name of a shipped one.
     pacing
-        ``realtime`` or ``lockstep``; empty: as in the contract.
+        ``realtime`` or ``lockstep``; None: as in the contract.
     simulated
         Whether the simulated robot of that name is started, too.
-    record, run
-        Whether there is a recorder, and its folder; None: ``runs/CONTRACT-DATE-TIME``.
+    no_record, run
+        Whether there is no recorder, and its folder; None: ``runs/CONTRACT-DATE-TIME``.
     services
         Whether the conversation is served to any ROS client.
     probe
@@ -78,17 +78,17 @@ def up(
     """
     loaded = load(contract, Pacing[pacing.upper()] if pacing else None)
     fitting_task(loaded.contract)
-    if loaded.contract.recorder_required and not record:
+    if loaded.contract.recorder_required and no_record:
         raise BoundaryError(
             'No episode would begin (the contract requires a recorder, got --no-record). '
             'Leave --no-record out, or set recorder.required to false.'
         )
-    place = new_run(run, loaded.contract.name) if record else None
+    place = None if no_record else new_run(run, loaded.contract.name)
     domain = int(os.environ.get('ROS_DOMAIN_ID') or 0) if domain_id is None else domain_id
     file = str(Path(contract).resolve()) if Path(contract).is_file() else contract
     specs = boundary_nodes(
         loaded.contract,
-        {'contract': file, 'pacing': pacing},
+        {'contract': file, 'pacing': pacing or ''},
         run=place,
         robot='simulated_robot' if simulated else '',
         services=services,
@@ -123,19 +123,13 @@ def _watch(
     domain: int,
 ) -> int:
     """Show the state of the nodes until one of them ends; return the exit code."""
-    given = ', '.join(
-        part
-        for part in (
-            repr(source),
-            "world='ros'",
-            f'domain_id={domain}',
-            f'namespace={namespace!r}' if namespace else '',
-        )
-        if part
+    place = f", namespace='{namespace}'" if namespace else ''
+    print(
+        'All nodes are active. Step them from another terminal: '
+        f"BoundaryEnv({source!r}, world='ros', domain_id={domain}{place})"
     )
-    print(f'All nodes are active. Step them from another terminal: BoundaryEnv({given})')
     print('Ctrl-C stops the robot and the nodes.', flush=True)
-    show = LiveLines() if sys.stdout.isatty() else ChangedLines()
+    show = View(live=sys.stdout.isatty())
     with IsolatedNode('up', domain_id=domain, namespace=namespace, listens_only=True) as own:
         states = LiveState(own.node, contract)
         logs = {name: _Log(process) for name, process in processes.items()}
@@ -149,7 +143,7 @@ def _watch(
             for name, log in logs.items():
                 for line in log.grave():
                     show.say(f'{name}: {line}')
-            show.states(states.lines())
+            show.draw(states.lines(counts=show.live))
 
         try:
             while time.monotonic() < end:

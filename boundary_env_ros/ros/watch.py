@@ -18,7 +18,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_bytes
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.live_state import aligned, LiveLines, LiveState
+from boundary_env_ros.ros.live_state import LiveState, View
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.ros.served_contract import served_contract
 from boundary_env_ros.terminal import table
@@ -50,7 +50,7 @@ def watch(
         If no node of a boundary is found.
 
     """
-    live = LiveLines() if sys.stdout.isatty() else None
+    view = View(live=sys.stdout.isatty())
     own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
     with own:
         contract = served_contract(own.node, lambda: own.spin(_LOOK), _WAIT).contract
@@ -64,18 +64,12 @@ def watch(
             )
         try:
             while pictures is None or pictures > 0:
-                until = time.monotonic() + (_LOG if live is None else _LOOK)
+                until = time.monotonic() + (_LOOK if view.live else _LOG)
                 while (left := until - time.monotonic()) > 0.0:
                     own.spin(left)
                 pictures = None if pictures is None else pictures - 1
-                lines = [
-                    *_head(contract, state),
-                    *(line for s in steps.values() for line in s.lines()),
-                ]
-                if live is None:
-                    print(*lines, '', sep='\n', flush=True)
-                else:
-                    live.draw(lines)
+                of_steps = (line for each in steps.values() for line in each.lines())
+                view.draw((*_head(contract, state), *of_steps))
         except KeyboardInterrupt:
             pass
     return 0
@@ -83,7 +77,7 @@ def watch(
 
 def _head(contract: Contract, state: LiveState) -> Iterator[str]:
     yield f'{contract.name} {contract.version}, {contract.pacing.name.lower()}'
-    yield from aligned(state.lines())
+    yield from state.lines()
     for topic, seconds in state.silence():
         if seconds > _SILENT:
             yield f'SILENT     {topic} for {seconds:.0f} s'

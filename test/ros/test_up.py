@@ -20,7 +20,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
-from boundary_env_ros.ros.live_state import LiveLines
+from boundary_env_ros.ros.live_state import View
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.terminal import printing
@@ -226,9 +226,10 @@ def test_the_view_moves_the_cursor_and_what_a_node_says_does_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with printing():
-        view = LiveLines()
-        view.states((('gate', 'armed, for \x1b[2J', ''),))
-        view.states((('gate', 'running', ''),))
+        view = View(live=True)
+        view.draw(['gate       armed, for \x1b[2J'])
+        view.draw(['gate       running'])
+        view.say('done')
     shown = capsys.readouterr().out
     assert shown.count('\x1b') == shown.count('\x1b[1F\x1b[J') * 2 == 2
     assert 'armed, for \\x1b[2J' in shown

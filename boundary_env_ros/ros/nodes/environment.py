@@ -178,8 +178,8 @@ class EnvironmentNode(ContractNode):
         """Begin to count the period again: the first step is as long as the others."""
         if self._ticks is not None:
             self._ticks.reset()
-            # Of the clock of this moment, as the timer: else every tick of the episode were late by
-            # what it took to publish the reset.
+            # By the clock of this moment, as the timer: else every tick of the episode would be
+            # late by what it took to publish the reset.
             self._due = self.clock.now().steady + round(self.contract.period * NANOSECONDS)
 
     def _on_tick(self) -> None:

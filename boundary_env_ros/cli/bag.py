@@ -48,30 +48,27 @@ def bag() -> None:
 # Arguments ---------------------------------------------------------------------------------------
 
 
-def _nanoseconds(text: str) -> int:
+def _seconds(text: str) -> int:
     """Return seconds as nanoseconds, to the last one."""
-    number = Decimal(text)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal('nan')
     if not number.is_finite() or not 0 <= number < 10**9:
-        raise InvalidOperation
+        raise ValueError(f'expected seconds, 0 or more, got {text!r}')
     return int(number * _NANOSECONDS)
 
 
-def _seconds(text: str) -> int:
-    try:
-        number = _nanoseconds(text)
-    except InvalidOperation:
-        number = 0
-    if number <= 0:
+def _gap(text: str) -> int:
+    number = _seconds(text)
+    if not number:
         raise ValueError(f'expected seconds, more than 0, got {text!r}')
     return number
 
 
 def _range(text: str) -> tuple[int, int | None]:
     start, colon, end = text.partition(':')
-    try:
-        found = (_nanoseconds(start), _nanoseconds(end) if end else None)
-    except InvalidOperation:
-        found = (0, 0)
+    found = (_seconds(start), _seconds(end) if end else None)
     if not colon or (found[1] is not None and found[1] <= found[0]):
         raise ValueError(f'expected seconds as A:B or A:, with A before B, got {text!r}')
     return found
@@ -113,7 +110,7 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
 @option(
     '--gap',
     group=_WHERE,
-    type=Parsed('seconds', _seconds),
+    type=Parsed('seconds', _gap),
     metavar='S',
     help='one from the first command after S seconds without any, until they cease for S',
 )

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 
 from boundary_env_ros.core.environment.episode_label import (
@@ -90,33 +90,22 @@ def _count(episodes: Sequence[EpisodeRow]) -> str:
 
 
 def whole(found: FoundEpisode) -> str:
-    """Return one episode, everything that the index knows of it."""
+    """Return one episode, everything that the index knows of it: the two verdicts apart."""
     row = found.row
+    of_run = ('run', 'bag', 'environment', 'digest', 'agent', 'client', 'seed')
+    declared = ('ending_kind', 'ending', 'declared_by', 'success')
+    known = plain(found)
+    begun, written = (_time(at, whole=True) for at in (row.created_at, row.updated_at))
     lines = [
         f'Episode {one_line(row.episode_id)}',
         '',
-        *_pairs(
-            ('run', str(found.run)),
-            ('bag', str(found.run / row.bag)),
-            ('environment', f'{row.environment}, {row.digest}'),
-            ('agent', row.agent),
-            ('client', row.state.client or '-'),
-            ('seed', str(row.seed)),
-            ('begun', _time(row.created_at, whole=True)),
-            ('last written', _time(row.updated_at, whole=True)),
-            ('steps', str(row.step_count)),
-            ('return', _return(row)),
-            ('by hand', f'{row.interventions} takeovers' if row.interventions else 'never'),
-        ),
+        *_pairs((name, known[name]) for name in of_run),
+        *_pairs((('begun', begun), ('last written', written))),
+        *_pairs((name, known[name]) for name in ('step_count', 'return', 'interventions')),
         '',
         'The environment says',
-        *_pairs(
-            ('state', _state(row)),
-            ('ending', row.ending or '-'),
-            ('declared by', row.declared_by or '-'),
-            ('success', {True: 'yes', False: 'no', None: 'not ended'}[row.success]),
-            ('message', row.state.message or '-'),
-        ),
+        *_pairs((name, known[name]) for name in declared),
+        *_pairs((('message', row.state.message),)),
         '',
         'People say' if row.labels else 'It has no label.',
     ]
@@ -157,10 +146,12 @@ def plain(found: FoundEpisode) -> dict[str, object]:
     }
 
 
-def _pairs(*pairs: tuple[str, str]) -> Iterator[str]:
-    width = max(len(name) for name, _ in pairs)
+def _pairs(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
     for name, value in pairs:
-        yield f'  {name.ljust(width)}  {one_line(value)}'
+        if isinstance(value, bool):
+            value = 'yes' if value else 'no'
+        said = '-' if value in (None, '') else one_line(str(value))
+        yield f'  {name.replace("_", " "):<12}  {said}'
 
 
 def _time(nanoseconds: int, *, whole: bool = False) -> str:

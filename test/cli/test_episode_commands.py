@@ -186,10 +186,10 @@ def test_one_episode_is_shown_whole_with_both_verdicts_apart(runs: Path, capsys:
     )
     assert capsys.readouterr().out == '0a000000 of cart (success): failure by ada\n'
     assert main(['episodes', 'show', str(runs), '0A']) == 0
-    text = capsys.readouterr().out
+    text = ' '.join(capsys.readouterr().out.split())
     told = [
-        f'Episode {WON}', 'The environment says', 'People say', 'seed          7',
-        'success      yes', 'message      The goal is reached.', 'failure by ada at step 12',
+        f'Episode {WON}', 'The environment says', 'People say', 'seed 7',
+        'success yes', 'message The goal is reached.', 'failure by ada at step 12',
         ': bent',
     ]  # fmt: skip
     assert [words for words in told if words not in text] == []

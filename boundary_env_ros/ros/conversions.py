@@ -9,29 +9,25 @@ The rules are those of :mod:`boundary_env_ros.core.serialization`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, is_dataclass, make_dataclass
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from struct import unpack_from
-from types import GenericAlias
 from typing import Any, cast, TypeVar
 
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.core.contract.model import ActionSpec
 from boundary_env_ros.core.contract.sources import Array, Paths
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepResponse
 from boundary_env_ros.core.gate.decision import KeyValue
-from boundary_env_ros.core.serialization import element_of, hints_of
 from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, FIRST_TIME, LAST_TIME, NANOSECONDS
 from boundary_env_ros.errors import ContractError, Problem, RecordError
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.storage.cdr import Decoder, natural_type, record_decoder
+from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.cdr import Message as Plain
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
-from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 from boundary_env_ros.storage.known_definitions import known_definition
 
 T = TypeVar('T')
@@ -157,85 +153,10 @@ def _plain_decoder(kind: Any) -> Decoder[Any]:
     return read
 
 
-def encoded(kind: Any, fields: Mapping[str, Any]) -> bytes:
-    """Return the bytes of a message of some class with these nested fields, which may be few."""
-    encoder = _plain_encoder(kind)
-    return serialize_message(fill(kind(), fields)) if encoder is None else encoder(fields)
-
-
-@cache
-def _plain_encoder(kind: Any) -> Callable[[Mapping[str, Any]], bytes] | None:
-    try:
-        name, definition = _defined(kind)
-        cls = _plain_class(name, definition)
-        encoder = RecordEncoder(cls, name, definition)
-    except RecordError:
-        return None
-    filled = _filler(cls)
-    return lambda fields: encoder(filled(fields))
-
-
-@cache
-def _filler(cls: Any) -> Callable[[Any], Any]:
-    """Return what makes a value of a plain class, or of a field of one, of nested fields."""
-    element = element_of(cls)
-    if element is not None:
-        inner = _filler(element)
-        return (lambda value: tuple(map(inner, value))) if is_dataclass(element) else tuple
-    made: Any = cls  # which is_dataclass would narrow
-    if not is_dataclass(cls):
-        return lambda value: value
-    fillers = {name: _filler(hint) for name, hint in hints_of(made)}
-    return lambda value: made(**{name: fillers[name](inner) for name, inner in value.items()})
-
-
 def _defined(kind: Any) -> tuple[str, str]:
     """Return the name of the type of a message class, and its definition."""
     name = '/'.join((*kind.__module__.split('.')[:2], kind.__name__))
     return name, known_definition(name)[0]
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _plain_class(type_name: str, definition: str) -> type:
-    """Return a class with the fields of a message, and their defaults, to be written."""
-    definitions = parse_definition(type_name, definition)
-
-    @cache
-    def made(name: str) -> type:
-        empty = message_class(name.replace('/', '/msg/'))()
-        fields = []
-        for each in definitions[name]:
-            of: Any = hint(each)
-            if each.type not in PRIMITIVES:
-                # It is never changed: one for all.
-                empty_one: Any = () if each.array else of()
-                default: Any = field(default_factory=partial(_same, empty_one))
-            else:
-                value = getattr(empty, each.name)  # a definition may say more than 0
-                default = field(
-                    default=tuple(value) if isinstance(of, GenericAlias) else of(value)
-                )
-            fields.append((each.name, of, default))
-        return make_dataclass(name.rpartition('/')[2], fields, slots=True)
-
-    def hint(each: Field) -> Any:
-        if each.array and each.type in ('uint8', 'byte'):
-            return bytes
-        one: Any = made(each.type) if each.type not in PRIMITIVES else natural_type(each.type)
-        return tuple[one, ...] if each.array else one
-
-    package, *_, name = type_name.split('/')
-    try:
-        return made(f'{package}/{name}')
-    # A part of it is not installed, or a field is called like a word of Python.
-    except (ContractError, KeyError, TypeError, ValueError) as error:
-        raise RecordError(
-            f'{type_name} cannot be read (expected names for each of its fields, got {error!r}); '
-            'install its package again.'
-        ) from error
 
 
 def header_stamp(kind: Any) -> Callable[[bytes], int | None]:

@@ -29,7 +29,7 @@ from boundary_env_ros.errors import BoundaryError, code_of, SimulationFailed
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
-    encoded,
+    fill,
     from_bytes,
     from_msg,
     message_class,
@@ -250,8 +250,8 @@ class SimulatedRobotNode(ContractNode):
         self._now = target
         for emission in emissions:
             if emission.fields is not None:
-                data = encoded(message_class(emission.type), emission.fields)
-                self._outgoing[emission.topic].publish(data)
+                message = fill(message_class(emission.type)(), emission.fields)
+                self._outgoing[emission.topic].publish(message)
         return emissions
 
     # Commands ------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from rclpy.duration import Duration
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.endings import OPERATOR_STOP
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST, OPERATOR_STOP
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import image_fields
@@ -39,7 +39,7 @@ from boundary_env_ros.facade.steps import (
     StepResult,
 )
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.executors import with_info
@@ -428,9 +428,7 @@ class AgentClient:
         )
 
     def _ending_message(self) -> str:
-        deadline = time.monotonic() + 1.0
-        while not self._over() and time.monotonic() < deadline:
-            self._spin(0.01)
+        wait_until(self._over, time.monotonic() + 1.0, lambda: self._spin(0.01))
         return '' if self._episode is None else self._episode.message
 
     def _call(
@@ -575,9 +573,12 @@ class AgentClient:
             if now > until:
                 return None
             silent = now - self._heard_environment
-            lost = self._lost()
-            if lost:
-                raise PeerLost(lost)
+            episode = self._episode
+            if episode is not None and self._over() and episode.ending == ENVIRONMENT_LOST:
+                raise PeerLost(
+                    f'The environment is lost: {episode.declared_by} declared {episode.ending}. '
+                    f'{episode.message}'
+                )
             # The recorder's word on a dead environment is waited for a little, since it says why.
             if now > self._since + patience or silent > 2.0 * safety.environment_timeout + 1.0:
                 raise PeerLost(
@@ -588,21 +589,6 @@ class AgentClient:
             self._spin(min(_SLICE, until - now))
         self._since = time.monotonic()
         return self._transitions.popleft()
-
-    def _lost(self) -> str:
-        """Return what the recorder declared for an environment that died; empty if it did not."""
-        episode = self._episode
-        if (
-            episode is not None
-            and episode.id.episode_id == self._episode_id
-            and episode.state is EpisodeState.TRUNCATED
-            and episode.ending == 'environment_lost'
-        ):
-            return (
-                f'The environment is lost: {episode.declared_by} declared {episode.ending}. '
-                f'{episode.message}'
-            )
-        return ''
 
     def _deliver(
         self, transition: Transition, delivered: ClockReading, patience: float

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 import json
@@ -39,7 +39,7 @@ from boundary_env_ros.facade.world import (
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
-from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_for
+from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_until
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -47,6 +47,9 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 
 # For a simulated robot that is there to be found, and for what it is asked, s.
 _FOUND, _ANSWERED = 2.0, 10.0
+
+# The node that may be asked.
+_SIMULATED = 'simulated_robot'
 
 # Between two looks for an answer, s.
 _SLICE = 0.05
@@ -306,23 +309,35 @@ class RosWorld:
 
         """
         self._check_open()
-        return ask_world(
-            self._asked, method, arguments, wait=spinning(lambda: self._own.spin(_SLICE))
-        )
+        client = self._asked
+        if not client.service_is_ready():
+            raise RequestRejected(
+                f'No node answers {method!r} (expected the node {_SIMULATED}, with a plugin, '
+                f'got no service {client.srv_name}).',
+                ResultCode.UNSUPPORTED,
+            )
+        request = srv.AskWorld.Request(method=method, arguments=json.dumps(arguments))
+        until = time.monotonic() + _ANSWERED
+        answer = ask(client, request, until=until, patience=_FOUND, wait=spinning(self._let_in))
+        if answer is None:
+            raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
+        if answer.result.code:
+            raise error_of(answer.result.code, answer.result.message)
+        found: dict[str, Any] = json.loads(answer.answer)
+        return found
+
+    def _let_in(self) -> None:
+        self._own.spin(_SLICE)
 
     def _look_what_it_can(self) -> None:
         """Ask a simulated robot, once, whether it tells what is not legal."""
         if self._can is not None:
             return
-        until = time.monotonic() + _FOUND
-        place = self._own.node.get_namespace()
-        while (
-            (SIMULATED, place) in self._own.node.get_node_names_and_namespaces()
-            and not self._asked.service_is_ready()
-            and time.monotonic() < until
-        ):
-            self._own.spin(_SLICE)
-        if self._asked.service_is_ready():
+        node, asked = self._own.node, self._asked
+        robot = (_SIMULATED, node.get_namespace())
+        if robot in node.get_node_names_and_namespaces():
+            wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._let_in)
+        if asked.service_is_ready():
             self._can = frozenset(self.ask('describe', {})['can'])
 
     def newest_image(self, agent: str, name: str) -> Any | None:
@@ -348,54 +363,6 @@ class RosWorld:
     def _check_open(self) -> None:
         if self._own.closed:
             raise LinkError('The world is closed. Create a new one.')
-
-
-#: The node that may be asked.
-SIMULATED = 'simulated_robot'
-
-
-def ask_world(
-    client: Any,
-    method: str,
-    arguments: Mapping[str, object],
-    *,
-    wait: Callable[[Any, float], bool] = wait_for,
-) -> dict[str, Any]:
-    """
-    Ask a simulated robot for what its topics do not tell.
-
-    Parameters
-    ----------
-    client
-        Client of ``AskWorld``.
-    method, arguments
-        See :meth:`.plugin_robot.PluginRobot.ask`.
-    wait
-        See :func:`.call_with_retry.ask`.
-
-    Raises
-    ------
-    RequestRejected
-        If no node answers that.
-    LinkTimeout
-        If no answer comes.
-
-    """
-    if not client.service_is_ready():
-        raise RequestRejected(
-            f'No node answers {method!r} (expected the node {SIMULATED}, with a plugin, '
-            f'got no service {client.srv_name}).',
-            ResultCode.UNSUPPORTED,
-        )
-    request = srv.AskWorld.Request(method=method, arguments=json.dumps(arguments))
-    until = time.monotonic() + _ANSWERED
-    answer = ask(client, request, until=until, patience=_FOUND, wait=wait)
-    if answer is None:
-        raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
-    if answer.result.code:
-        raise error_of(answer.result.code, answer.result.message)
-    found: dict[str, Any] = json.loads(answer.answer)
-    return found
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

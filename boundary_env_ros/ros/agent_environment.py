@@ -38,7 +38,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.errors import RequestRejected
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
@@ -244,13 +244,11 @@ class AgentEnvironment:
 
     def _on_begin(self, request: Any, response: Any) -> Any:
         if not self._active():
-            response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = (
+            raise RequestRejected(
                 'The environment is not active. '
-                '`boundary-env up` is still starting it, or it was deactivated.'
+                '`boundary-env up` is still starting it, or it was deactivated.',
+                ResultCode.NOT_ACTIVE,
             )
-            return response
-        episode_id = str(uuid.uuid4())
         begin = Begin(
             digest=request.digest,
             client=request.client,
@@ -259,19 +257,15 @@ class AgentEnvironment:
             seed=request.seed if request.seed_given else None,
             options=request.options,
         )
+        response.episode_id = str(uuid.uuid4())
         self.look()  # an episode that still runs ends by this
-        try:
-            seed, effects = self.environment.begin(
-                begin,
-                episode_id=episode_id,
-                drawn_seed=self._draw(),
-                now=self._node.clock.now(),
-            )
-        except RequestRejected as refusal:
-            return _refused(response, refusal)
+        response.seed, effects = self.environment.begin(
+            begin,
+            episode_id=response.episode_id,
+            drawn_seed=self._draw(),
+            now=self._node.clock.now(),
+        )
         self.carry(effects)
-        response.episode_id = episode_id
-        response.seed = seed
         return response
 
     def _on_end(self, request: Any, response: Any) -> Any:
@@ -280,39 +274,29 @@ class AgentEnvironment:
         endings = self._node.contract.episode.endings
         runs = environment.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if not runs or request.episode_id != status.id.episode_id:
-            response.result.code = msg.Result.UNKNOWN_EPISODE
             running = f'{status.id.episode_id}, which runs' if runs else 'none, since none runs'
             ended = f' ({status.ending} ended it)' if status.ending and not runs else ''
-            response.result.message = (
+            raise RequestRejected(
                 f'The episode cannot be ended (expected {running}, '
-                f'got {request.episode_id}{ended}).'
+                f'got {request.episode_id}{ended}).',
+                ResultCode.UNKNOWN_EPISODE,
             )
-        elif request.ending not in endings:
-            response.result.code = msg.Result.INVALID_ARGUMENT
-            response.result.message = (
+        if request.ending not in endings:
+            raise RequestRejected(
                 f'Unknown ending (expected {", ".join(endings)}, got {request.ending!r}).'
             )
-        else:
-            who = request.client or 'client'
-            self.look()
-            self.carry(environment.end(request.ending, who, request.message, now))
+        self.look()
+        who = request.client or 'client'
+        self.carry(environment.end(request.ending, who, request.message, now))
         return response
 
     def _on_confirm(self, request: Any, response: Any) -> Any:
-        try:
-            effects = self.environment.confirm(
+        self.carry(
+            self.environment.confirm(
                 request.user, request.confirmed, request.message, self._node.clock.now()
             )
-        except RequestRejected as refusal:
-            return _refused(response, refusal)
-        self.carry(effects)
+        )
         return response
-
-
-def _refused(response: Any, refusal: RequestRejected) -> Any:
-    response.result.code = int(refusal.code)
-    response.result.message = str(refusal)
-    return response
 
 
 def _stamp_of(effect: Effect, now: ClockReading) -> ClockReading:

@@ -20,7 +20,7 @@ from typing import Any
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.serialization import deserialize_message
 
-from boundary_env_ros.errors import BoundaryError, ResultCode
+from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros.log_throttle import Once
 
 # Seconds in which a topic or service is logged once.
@@ -141,12 +141,19 @@ class Incoming:
     def service(
         self, name: str, kind: Any, callback: Callable[[Any, Any], Any], rate: float
     ) -> Callable[[Any, Any], Any]:
-        """Return a callback for a service that answers whatever it is asked; see above."""
+        """
+        Return a callback for a service that answers whatever it is asked; see above.
+
+        A :class:`RequestRejected` is an answer with its code, and no message that cannot be read.
+        """
         budget = Budget(rate)
 
         def refused(error: Exception | str) -> Any:
+            if isinstance(error, RequestRejected):
+                # It was read, and means no.
+                return _refusal(kind.Response(), str(error), error.code)
             self.refuse(name, error)
-            return _refusal(kind.Response(), str(error))
+            return _refusal(kind.Response(), str(error), ResultCode.INVALID_ARGUMENT)
 
         def admitted() -> bool:
             self._first()
@@ -204,10 +211,10 @@ class Incoming:
         )
 
 
-def _refusal(response: Any, message: str) -> Any:
+def _refusal(response: Any, message: str, code: ResultCode) -> Any:
     """Return an answer that says why it is none, as far as its type has a place for that."""
     if hasattr(response, 'result') and hasattr(response.result, 'code'):
-        response.result.code = int(ResultCode.INVALID_ARGUMENT)
+        response.result.code = int(code)
         response.result.message = message
     elif hasattr(response, 'message'):
         response.message = message

@@ -25,7 +25,13 @@ from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, code_of, SimulationFailed
+from boundary_env_ros.errors import (
+    BoundaryError,
+    code_of,
+    RequestRejected,
+    ResultCode,
+    SimulationFailed,
+)
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
@@ -374,9 +380,7 @@ class SimulatedRobotNode(ContractNode):
 
     def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:
-            response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = 'The robot is not active. Activate it.'
-            return response
+            raise RequestRejected('The robot is not active. Activate it.', ResultCode.NOT_ACTIVE)
         if self.contract.pacing is Pacing.REALTIME:
             self._on_timer()
         self._pending.clear()
@@ -389,9 +393,7 @@ class SimulatedRobotNode(ContractNode):
             self._now,
         )
         if answer.error:
-            response.result.code = msg.Result.RESET_FAILED
-            response.result.message = answer.error
-            return response
+            raise RequestRejected(answer.error, ResultCode.RESET_FAILED)
         self._failed = ''
         response.achieved = [to_msg(values) for values in answer.achieved]
         set_time(response.completed, answer.completed)
@@ -406,12 +408,11 @@ class SimulatedRobotNode(ContractNode):
             arguments = {'agent': request.agent, **json.loads(request.arguments or '{}')}
             response.answer = json.dumps(ask(self.robot, request.method, arguments))
         except BoundaryError as error:
-            response.result = msg.Result(code=int(code_of(error)), message=str(error))
+            raise RequestRejected(str(error), code_of(error)) from error
         except (TypeError, ValueError) as error:
-            response.result = msg.Result(
-                code=msg.Result.INVALID_ARGUMENT,
-                message=f'Wrong arguments (expected a JSON object, got {error}).',
-            )
+            raise RequestRejected(
+                f'Wrong arguments (expected a JSON object, got {error}).'
+            ) from error
         return response
 
     def _push(self) -> None:

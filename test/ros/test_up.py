@@ -229,7 +229,6 @@ def test_the_view_moves_the_cursor_and_what_a_node_says_does_not(
         view = View(live=True)
         view.draw(['gate       armed, for \x1b[2J'])
         view.draw(['gate       running'])
-        view.say('done')
     shown = capsys.readouterr().out
     assert shown.count('\x1b') == shown.count('\x1b[1F\x1b[J') * 2 == 2
     assert 'armed, for \\x1b[2J' in shown

@@ -14,7 +14,7 @@ from importlib import import_module
 from struct import unpack_from
 from typing import Any, cast, TypeVar
 
-from rclpy.serialization import deserialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 
 from boundary_env_ros.core.contract.model import ActionSpec
 from boundary_env_ros.core.contract.sources import Array, Paths

@@ -10,17 +10,12 @@ from typing import Any
 import uuid
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Pacing, PublishStep
 from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.observation import Observation, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld
-from boundary_env_ros.core.environment.reset_procedure import (
-    AskPerson,
-    CallService,
-    PublishMessage,
-)
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
 from boundary_env_ros.core.sources.inputs import (
     acknowledgement_inputs,
@@ -47,7 +42,7 @@ from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
 from boundary_env_ros.storage.task_check import fitting_task
 
 #: What an environment asks of other nodes, beside what it publishes.
-Asked = ResetWorld | CallService | PublishMessage | AskPerson | SimStepRequest
+Asked = ResetWorld | CallStep | PublishStep | ConfirmStep | SimStepRequest
 
 
 class AgentEnvironment:

@@ -7,13 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from boundary_env_ros.core.contract.model import CallStep, PublishStep
+from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, PublishStep
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.environment.reset_procedure import (
-    AskPerson,
-    CallService,
-    PublishMessage,
-)
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
@@ -87,10 +82,10 @@ class ResetClient:
     def _client(self, kind: Any, name: str) -> Any:
         return self._node.own(self._node.destroy_client, self._node.create_client(kind, name))
 
-    def carry(self, effect: ResetWorld | CallService | PublishMessage | AskPerson) -> None:
+    def carry(self, effect: ResetWorld | CallStep | PublishStep | ConfirmStep) -> None:
         """Do what the procedure asks for."""
         self._waiting = None
-        self._latest = effect
+        self._latest = object()
         match effect:
             case ResetWorld():
                 target = [to_msg(values) for values in effect.target]
@@ -98,14 +93,14 @@ class ResetClient:
                     seed=effect.seed, target=target, options=effect.options
                 )
                 self._ask(self._world, request, self._world_answered)
-            case CallService(service=service):
+            case CallStep(service=service):
                 kind, client = self._services[service]
                 request = _filled(kind.Request(), effect.request, service)
                 self._ask(client, request, lambda answer: self._called(service, answer))
-            case PublishMessage(topic=topic):
+            case PublishStep(topic=topic):
                 kind, publisher = self._publishers[topic]
                 publisher.publish(_filled(kind(), effect.message, topic))
-            case AskPerson(prompt=prompt):
+            case ConfirmStep(prompt=prompt):
                 self._node.get_logger().warning(
                     f'{prompt} Then confirm: service {self._node.get_name()}/confirm_reset'
                 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import math
-from typing import cast, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,12 +15,9 @@ from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.tasks.options import check_names, check_numbers, check_scenarios, scenario_of
 
-#: Farther than any hall, and a number that every float can hold.
-_FARTHEST = 1e9
-_EXPECTED = (
-    'numbers, for example start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
-)
+_EXAMPLE = 'start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
 
 
 class GoToGoal:
@@ -62,15 +59,14 @@ class GoToGoal:
         time_cost: float = 0.1,
         turn_cost: float = 0.02,
     ) -> None:
-        if not scenarios:
-            raise BoundaryError('No scenarios (expected at least one).')
+        check_scenarios(scenarios)
         if not radius > 0.0:
             raise BoundaryError(
                 f'Wrong radius (expected a radius (m) greater than 0, got {radius!r}).'
             )
         for name, boxes in scenarios.items():
             for key, size in (('start', 4), ('yaw', 2), ('goal', 4)):
-                _check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}')
+                check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}', _EXAMPLE)
         self._radius = radius
         self._scenarios = {name: dict(boxes) for name, boxes in scenarios.items()}
         self._time_cost = time_cost
@@ -80,22 +76,8 @@ class GoToGoal:
         self, rng: np.random.Generator, options: Mapping[str, object]
     ) -> tuple[NamedValues, ...]:
         """Return ``start`` (x, y, yaw) and ``goal`` (x, y)."""
-        unknown = set(options) - {'scenario', 'start', 'goal'}
-        if unknown:
-            raise BoundaryError(
-                'Unknown reset options (expected scenario, start, goal, '
-                f'got {", ".join(sorted(unknown))}).'
-            )
-        name = options.get('scenario')
-        # Drawn even when it is given, so that a given scenario and a drawn one use the generator
-        # alike.
-        drawn = list(self._scenarios)[int(rng.integers(len(self._scenarios)))]
-        if name is None:
-            name = drawn
-        if not isinstance(name, str) or name not in self._scenarios:
-            raise BoundaryError(
-                f'Unknown scenario (expected {", ".join(self._scenarios)}, got {name!r}).'
-            )
+        check_names(options, ('scenario', 'start', 'goal'))
+        name = scenario_of(options, self._scenarios, rng)
         boxes = self._scenarios[name]
         x, y = rng.uniform(boxes['start'][:2], boxes['start'][2:])
         least, most = boxes['yaw']
@@ -103,9 +85,9 @@ class GoToGoal:
         goal: Sequence[float] = rng.uniform(boxes['goal'][:2], boxes['goal'][2:]).tolist()
         start: Sequence[float] = [float(x), float(y), float(yaw)]
         if 'start' in options:
-            start = _check_numbers(options['start'], 3, 'start')
+            start = check_numbers(options['start'], 3, 'start', _EXAMPLE)
         if 'goal' in options:
-            goal = _check_numbers(options['goal'], 2, 'goal')
+            goal = check_numbers(options['goal'], 2, 'goal', _EXAMPLE)
         return (
             NamedValues(name='start', values=tuple(start), unit=('m', 'm', 'rad')),
             NamedValues(name='goal', values=tuple(goal), unit=('m', 'm')),
@@ -128,13 +110,3 @@ class GoToGoal:
             RewardTerm(name='goal', value=1.0 if reached else 0.0),
         )
         return Outcome(terms=terms, ending=SUCCESS if reached else '')
-
-
-def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:
-    if (
-        not isinstance(value, (list, tuple))
-        or len(value) != size
-        or not all(isinstance(v, (int, float)) and abs(v) <= _FARTHEST for v in value)
-    ):
-        raise BoundaryError(f'{where}: expected {size} {_EXPECTED}, got {value!r}.')
-    return [float(v) for v in cast(Sequence[float], value)]

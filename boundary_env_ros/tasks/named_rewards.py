@@ -14,6 +14,7 @@ from boundary_env_ros.core.environment.endings import FAILURE, SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.tasks.options import check_names
 
 #: From here on the last value of the field means: the world is at its end, and that a success.
 _ENDED, _SUCCEEDED = 0.5, 1.5
@@ -75,13 +76,7 @@ class NamedRewards:
         self, rng: np.random.Generator, options: Mapping[str, object]
     ) -> tuple[NamedValues, ...]:
         """Return the start state, drawn from its boxes or as the options say."""
-        known = (*self._start, *self._options)
-        unknown = sorted(set(options) - set(known))
-        if unknown:
-            raise BoundaryError(
-                f'Unknown reset options (expected {", ".join(known) or "none"}, '
-                f'got {", ".join(unknown)}).'
-            )
+        check_names(options, (*self._start, *self._options))
         return tuple(
             NamedValues(name=name, values=box.draw(rng, name, options.get(name)), unit=box.unit)
             for name, box in self._start.items()

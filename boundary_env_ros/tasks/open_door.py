@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 import math
-from typing import cast, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,15 +15,14 @@ from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.tasks.options import check_names, check_numbers, check_scenarios, scenario_of
 
 EXCESSIVE_FORCE = 'excessive_force'
 """The ending that the contract declares for a wrist that was pressed too hard."""
 
-#: Larger than any angle, friction or place, and a number that every float can hold.
-_MOST = 1e9
 _JOINTS = 6
-_EXPECTED = (
-    'numbers, for example start: six joint angles, door: [angle, friction], '
+_EXAMPLE = (
+    'start: six joint angles, door: [angle, friction], '
     'handle: [radius, height]; a range has all lowest values, then all highest'
 )
 
@@ -81,8 +80,7 @@ class OpenDoor:
         opening_gain: float = 2.0,
         effort_cost: float = 0.002,
     ) -> None:
-        if not scenarios:
-            raise BoundaryError('No scenarios (expected at least one).')
+        check_scenarios(scenarios)
         for name, value, unit in (('angle', angle, 'rad'), ('most_force', most_force, 'N')):
             if not value > 0.0:
                 raise BoundaryError(
@@ -106,29 +104,15 @@ class OpenDoor:
         self, rng: np.random.Generator, options: Mapping[str, object]
     ) -> tuple[NamedValues, ...]:
         """Return ``start`` (joints), ``door`` (angle, friction), ``handle`` (radius, height)."""
-        unknown = set(options) - {'scenario', 'start', 'door', 'handle'}
-        if unknown:
-            raise BoundaryError(
-                'Unknown reset options (expected scenario, start, door, handle, '
-                f'got {", ".join(sorted(unknown))}).'
-            )
-        name = options.get('scenario')
-        # Drawn even when it is given, so that a given scenario and a drawn one use the generator
-        # alike.
-        drawn = list(self._scenarios)[int(rng.integers(len(self._scenarios)))]
-        if name is None:
-            name = drawn
-        if not isinstance(name, str) or name not in self._scenarios:
-            raise BoundaryError(
-                f'Unknown scenario (expected {", ".join(self._scenarios)}, got {name!r}).'
-            )
+        check_names(options, ('scenario', 'start', 'door', 'handle'))
+        name = scenario_of(options, self._scenarios, rng)
         ranges = {'start': self._start, **self._scenarios[name]}
         units = {'start': ('rad',) * _JOINTS, 'door': ('rad', 'N m'), 'handle': ('m', 'm')}
         sampled = []
         for key, (low, high) in ranges.items():
             values: Sequence[float] = rng.uniform(low, high).tolist()
             if key in options:
-                values = _check_numbers(options[key], len(low), key)
+                values = check_numbers(options[key], len(low), key, _EXAMPLE)
             sampled.append(NamedValues(name=key, values=tuple(values), unit=units[key]))
         return tuple(sampled)
 
@@ -156,7 +140,7 @@ class OpenDoor:
 
 
 def _check_range(value: object, size: int, where: str) -> tuple[Sequence[float], Sequence[float]]:
-    numbers = _check_numbers(value, 2 * size, where)
+    numbers = check_numbers(value, 2 * size, where, _EXAMPLE)
     low, high = numbers[:size], numbers[size:]
     for index, (least, most) in enumerate(zip(low, high, strict=True)):
         if least > most:
@@ -165,13 +149,3 @@ def _check_range(value: object, size: int, where: str) -> tuple[Sequence[float],
                 f'({least:g}), got {most:g}.'
             )
     return low, high
-
-
-def _check_numbers(value: object, size: int, where: str) -> Sequence[float]:
-    if (
-        not isinstance(value, (list, tuple))
-        or len(value) != size
-        or not all(isinstance(v, (int, float)) and abs(v) <= _MOST for v in value)
-    ):
-        raise BoundaryError(f'{where}: expected {size} {_EXPECTED}, got {value!r}.')
-    return [float(v) for v in cast(Sequence[float], value)]

@@ -14,6 +14,7 @@ from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
+from boundary_env_ros.tasks.options import check_names, check_scenarios, scenario_of
 
 COLLISION = 'collision'
 
@@ -53,8 +54,7 @@ class SwapPlaces:
         turn_cost: float = 0.02,
         collision_cost: float = 1.0,
     ) -> None:
-        if not scenarios:
-            raise BoundaryError('No scenarios (expected at least one).')
+        check_scenarios(scenarios)
         if not 0.0 <= collision_cost < float('inf'):
             raise BoundaryError(
                 'Wrong collision_cost (expected a collision_cost of 0 or more, '
@@ -85,17 +85,8 @@ class SwapPlaces:
         self, rng: np.random.Generator, options: Mapping[str, object]
     ) -> tuple[NamedValues, ...]:
         """Return ``<agent>.start`` (x, y, yaw) and ``<agent>.goal`` (x, y) of every agent."""
-        known = ('scenario', *self._tasks)
-        unknown = set(options) - set(known)
-        if unknown:
-            raise BoundaryError(
-                f'Unknown reset options (expected {", ".join(known)}, '
-                f'got {", ".join(sorted(unknown))}).'
-            )
-        # Drawn even when it is given, so that a given scenario and a drawn one use the generator
-        # alike.
-        drawn = self._scenarios[int(rng.integers(len(self._scenarios)))]
-        scenario = options.get('scenario', drawn)
+        check_names(options, ('scenario', *self._tasks))
+        scenario = scenario_of(options, self._scenarios, rng)
         sampled = []
         for agent, task in self._tasks.items():
             given = options.get(agent, {})

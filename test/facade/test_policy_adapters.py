@@ -18,7 +18,8 @@ from gymnasium import spaces
 import numpy as np
 import pytest
 
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import BoundaryError, MissingDependency, PolicyFailed
+from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.spaces import action_space, observation_space
 from support.shipped import changed
@@ -142,12 +143,6 @@ def test_an_onnx_model_may_answer_with_a_chunk(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('inputs', 'options', 'says'),
     [
-        (
-            {'obs': (3,)},
-            {},
-            rf"\('batch', 3\) for the input 'obs', got \(1, {FLAT}\)",
-        ),
-        ({'pose': (4,)}, {}, r"of shape \('batch', 4\) for the input 'pose', got \(1, 3\)"),
         ({'pose': (3,), 'h': (8,)}, {}, "for the input 'h' of .*, got 'h'"),
         ({'pose': (3,)}, {'inputs': {'pose': 'none'}}, "for the input 'pose' of .*, got 'none'"),
         ({'pose': (3,)}, {'inputs': {'x': 'pose'}}, r'inputs of the model \(pose\), got x'),
@@ -160,6 +155,21 @@ def test_an_onnx_model_that_does_not_fit_is_refused_by_name(
     linear(tmp_path / 'a.onnx', inputs)
     with pytest.raises(BoundaryError, match=says):
         make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, options)
+
+
+@pytest.mark.parametrize('inputs', [{'obs': (3,)}, {'pose': (4,)}], ids=['whole', 'field'])
+def test_an_onnx_model_of_another_size_fails_when_it_is_warmed_up(
+    inputs: dict[str, tuple[int, ...]], tmp_path: Path
+) -> None:
+    linear(tmp_path / 'a.onnx', inputs)
+    fails_at_warm_up(f'onnx:{tmp_path / "a.onnx"}', 'invalid dimensions for input')
+
+
+def fails_at_warm_up(name: str, says: str) -> None:
+    inference = Inference(make_policy(name, CART, {}), CART.contract, patience=60.0)
+    with pytest.raises(PolicyFailed, match=says):
+        inference.warm_up(observation_space(CART.contract).sample())
+    inference.close()
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
@@ -232,8 +242,7 @@ def test_a_model_on_another_observation_is_refused(tmp_path: Path) -> None:
     sb3.PPO('MlpPolicy', Standing(other, action_space(CART.contract)), n_steps=8).save(
         tmp_path / 'model.zip'
     )
-    with pytest.raises(BoundaryError, match=r'another observation \(the shape \(3,\), not'):
-        make_policy(f'sb3:{tmp_path / "model.zip"}', CART, {})
+    fails_at_warm_up(f'sb3:{tmp_path / "model.zip"}', 'Unexpected observation shape')
 
 
 # LeRobot -----------------------------------------------------------------------------------------

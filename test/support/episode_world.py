@@ -15,19 +15,20 @@ from functools import partial
 import json
 import math
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import (
+    CallStep,
+    ConfirmStep,
+    Contract,
+    Pacing,
+    PublishStep,
+)
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Begin, Effect, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.environment.reset_procedure import (
-    AskPerson,
-    CallService,
-    PublishMessage,
-    ResetEffect,
-)
+from boundary_env_ros.core.environment.reset_procedure import ResetEffect
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateState
 from boundary_env_ros.core.gate.events import (
@@ -362,7 +363,7 @@ class EpisodeWorld:
                     self.next_tick = self.time.steady + to_nanoseconds(self.contract.period)
                 if effect.state is EpisodeState.RESETTING and self.arms:
                     self.arm(effect)
-            elif isinstance(effect, (CallService, PublishMessage, AskPerson)):
+            elif isinstance(effect, (CallStep, PublishStep, ConfirmStep)):
                 self.asked.append(effect)
             elif isinstance(effect, ResetWorld):
                 self.asked.append(effect)

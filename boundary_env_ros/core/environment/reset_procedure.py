@@ -10,7 +10,6 @@ Answers come in, what is to be asked for comes out. Every step has a deadline; w
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import (
@@ -28,33 +27,8 @@ from boundary_env_ros.core.environment.reset import by_name, outside, ResetWorld
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallService:
-    """Asks for the call of a service, by relative name and type, with plain data."""
-
-    service: str
-    type: str
-    request: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishMessage:
-    """Asks for one message of plain data to be published."""
-
-    topic: str
-    type: str
-    message: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AskPerson:
-    """Asks a person to do something and to confirm it."""
-
-    prompt: str
-
-
-ResetEffect: TypeAlias = ResetWorld | CallService | PublishMessage | AskPerson
+#: What is asked for: of the robot, or as the step itself says.
+ResetEffect: TypeAlias = ResetWorld | CallStep | PublishStep | ConfirmStep
 ResetEffects: TypeAlias = tuple[ResetEffect, ...]
 
 
@@ -145,25 +119,15 @@ class Resetting:
         effects: list[ResetEffect] = []
         while (step := self.step) is not None:
             self._since, self._seen = now.steady, None
-            match step:
-                case PublishStep():
-                    effects.append(
-                        PublishMessage(topic=step.topic, type=step.type, message=step.message)
-                    )
-                    self._index += 1
-                    continue
-                case WorldStep():
-                    effects.append(
-                        ResetWorld(seed=self.seed, target=self.sampled, options=self._options)
-                    )
-                case CallStep():
-                    effects.append(
-                        CallService(service=step.service, type=step.type, request=step.request)
-                    )
-                case ConfirmStep():
-                    effects.append(AskPerson(prompt=step.prompt))
-                case WaitStep():
-                    pass
+            if isinstance(step, WorldStep):
+                effects.append(
+                    ResetWorld(seed=self.seed, target=self.sampled, options=self._options)
+                )
+            elif not isinstance(step, WaitStep):
+                effects.append(step)
+            if isinstance(step, PublishStep):
+                self._index += 1
+                continue
             return tuple(effects)
         self.finished = now
         if self.answer is None:

@@ -125,20 +125,8 @@ class OnnxPolicy:
                     f'The input {node.name!r} of {path} has another type '
                     f'(expected {", ".join(_TYPES)}, got {node.type}).'
                 )
-            found[node.name] = fed = field, _TYPES[node.type], len(node.shape)
-            self._check(node.name, tuple(node.shape), self._tensor(*fed, self._space.sample()))
+            found[node.name] = field, _TYPES[node.type], len(node.shape)
         return found
-
-    def _check(self, name: str, wanted: tuple[Any, ...], given: Array) -> None:
-        fits = len(wanted) == given.ndim and all(
-            not isinstance(size, int) or size == has
-            for size, has in zip(wanted, given.shape, strict=True)
-        )
-        if not fits:
-            raise BoundaryError(
-                f'Wrong shape of an observation (expected an observation of shape {wanted} for '
-                f'the input {name!r}, got {given.shape}).'
-            )
 
     def _tensor(
         self, field: str, dtype: Any, rank: int, observation: Mapping[str, Array]

@@ -49,7 +49,8 @@ class StableBaselinesPolicy:
     MissingDependency
         If Stable-Baselines3 is not installed.
     BoundaryError
-        If it was trained on other spaces than those of the contract.
+        If it was trained on another action space than that of the contract. Another observation
+        is refused by the model itself, when it is warmed up.
 
     """
 
@@ -84,32 +85,9 @@ class StableBaselinesPolicy:
             with Path(normalize).open('rb') as file:
                 self._normalize = pickle.load(file)  # noqa: S301 - the user's own
         self._space = observation_space(loaded.contract)
-        self._check_observation(path)
         self._low, self._high = self._bounds(action_space(loaded.contract), rescale)
         self._rescale = rescale
         self.reset(0)
-
-    def _check_observation(self, path: Path) -> None:
-        wanted: spaces.Space[Any] = self._model.observation_space
-        if isinstance(wanted, spaces.Dict):
-            given = {name: space.shape for name, space in self._space.spaces.items()}
-            lacking = [
-                f'{name} {space.shape}'
-                for name, space in wanted.spaces.items()
-                if given.get(name) != space.shape
-            ]
-            if not lacking:
-                return
-            seen = f'{", ".join(lacking)}'
-        else:
-            flat = spaces.flatten_space(self._space).shape
-            if wanted.shape == flat:
-                return
-            seen = f'the shape {wanted.shape}, not {flat} as all fields together have'
-        raise BoundaryError(
-            f'The model {path} was trained on another observation ({seen}). '
-            'Train it on the environment itself, or behind FlattenObservation.'
-        )
 
     def _bounds(self, space: spaces.Space[Any], rescale: bool) -> tuple[Array, Array]:
         own: spaces.Space[Any] = self._model.action_space

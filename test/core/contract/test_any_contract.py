@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import numpy as np
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
+from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Begin, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -31,7 +31,6 @@ from boundary_env_ros.core.environment.observation import (
     Sample,
 )
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.environment.reset_procedure import AskPerson, CallService
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Measured, Request, Tick, WorldMoved
@@ -96,9 +95,9 @@ class AnyWorld:
             if isinstance(effect, ResetWorld):
                 answer = WorldReset(completed=self.time.ros)
                 self.carry(self.environment.world_reset(answer, now))
-            elif isinstance(effect, CallService):
+            elif isinstance(effect, CallStep):
                 self.carry(self.environment.called(effect.service, '', now))
-            elif isinstance(effect, AskPerson):
+            elif isinstance(effect, ConfirmStep):
                 self.carry(self.environment.confirm('Ada', True, '', now))
             elif isinstance(effect, EpisodeStatus):
                 self.decided(self.gate.apply(EpisodeTold(status=effect, now=now)))

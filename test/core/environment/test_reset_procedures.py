@@ -11,15 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import (
+    CallStep,
+    ConfirmStep,
+    Contract,
+    Pacing,
+    PublishStep,
+)
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.reset import out_of_tolerance, ResetWorld, WorldReset
-from boundary_env_ros.core.environment.reset_procedure import (
-    AskPerson,
-    CallService,
-    PublishMessage,
-)
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Kind, NamedValues
@@ -41,9 +42,11 @@ WAIT: dict[str, Any] = {
 }  # fmt: skip
 CONFIRM: dict[str, Any] = {'confirm': 'Put the box on the mark.', 'deadline': 5.0}
 
-CALLED = CallService(service='brakes/release', type='std_srvs/srv/SetBool', request={'data': True})
-PUBLISHED = PublishMessage(topic='lamp', type='std_msgs/msg/Bool', message={'data': True})
-ASKED = AskPerson(prompt='Put the box on the mark.')
+CALLED = CallStep(
+    service='brakes/release', type='std_srvs/srv/SetBool', request={'data': True}, deadline=2.0
+)
+PUBLISHED = PublishStep(topic='lamp', type='std_msgs/msg/Bool', message={'data': True})
+ASKED = ConfirmStep(prompt='Put the box on the mark.', deadline=5.0)
 
 
 def contract(*steps: dict[str, Any], tolerance: object = None, settle: float = 0.3) -> Contract:

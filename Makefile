@@ -7,7 +7,7 @@
 # make lint       run the static checks
 # make nightly    run what takes long           make nightly-mutations runs one part; see NIGHTLY
 # make campaign   flood the core of the gate    make campaign ARGS='--commands 100000000 --seed 7'
-# make mutations  take each invariant out of the gate: its tests must notice
+# make mutations  take each invariant out: its tests must notice
 # make faults     break the boundary over DDS   make faults ARGS='--trials 2 --kinds kill_gate'
 # make bench      measure against the bare thing  make bench ARGS='--json build/bench.json'
 # make gazebo     drive the cart in an installed Gazebo, and compare it with MuJoCo's

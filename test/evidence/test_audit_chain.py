@@ -170,6 +170,14 @@ def test_topic_that_was_taken_out_leaves_the_record_incomplete(bag: Path, tmp_pa
     assert any('/camera/image_raw' in f.told for f in report.findings if f.rule == 'record-closed')
 
 
+def test_link_that_was_taken_out_is_named(bag: Path, tmp_path: Path) -> None:
+    messages = raw(bag)
+    links = [m for m in messages if m[0].topic == CHAIN_TOPIC]
+    report = audit_path(write(tmp_path / 'bag', [m for m in messages if m is not links[1]]))
+    assert report.outcome is Outcome.CONTRADICTED
+    assert [f.rule for f in report.findings] == ['record-unchanged']
+
+
 def test_record_that_was_cut_after_an_episode_is_incomplete(
     bag: Path, forge: Forge, tmp_path: Path
 ) -> None:

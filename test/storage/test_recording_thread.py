@@ -230,6 +230,22 @@ def test_write_that_fails_ends_the_recording_and_counts_what_waited(
     assert 'File too large' in metadata(disk.run)['custom_data']['over']  # type: ignore[index]
 
 
+def test_what_waits_when_the_recording_ends_is_counted(disk: Disk) -> None:
+    thread, fails = thread_of(disk), threading.Event()
+
+    def fail() -> None:
+        assert fails.wait(SOON)
+        raise RecordError('No disk.')
+
+    thread.do(fail)
+    for step in range(10):
+        send(thread, '/contact', b'waits', step)
+    fails.set()
+    until(lambda: thread.failure, 'the end of the recording')
+    thread.close(SOON)
+    assert thread.lost == 10
+
+
 # A file system of its own ------------------------------------------------------------------------
 
 _ON_A_SMALL_DISK = """

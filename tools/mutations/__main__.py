@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Take each invariant out of the gate, one at a time, and see its tests fail.
+Take each invariant out, one at a time, and see its tests fail.
 
     make mutations                                    all of them
-    make mutations ARGS='lease chunk'                 those whose sentence has one of the words
+    make mutations ARGS='lease facade/'               whose sentence or file has one of the words
     make mutations ARGS='--workers 4'
 
 The package and its tests are copied first: nothing happens to the working tree. A mutant that a
@@ -28,10 +28,13 @@ import subprocess
 import sys
 import tempfile
 
+from tools.mutations.around_the_gate import AROUND_THE_GATE
 from tools.mutations.invariants import INVARIANTS, Mutation
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-TESTS = Path('test/core')
+TESTS = Path('test')
+#: What the tests need.
+PARTS = ('boundary_env_ros', 'config', 'examples', 'launch', 'msg', 'srv', 'test', 'tools')
 
 #: Seconds after which a mutant that hangs counts as noticed.
 TIMEOUT = 300
@@ -53,10 +56,9 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         rubbish = shutil.ignore_patterns('__pycache__', '.hypothesis', '*.so')
-        for name in ('boundary_env_ros', 'config', 'msg', 'tools', 'test/support', TESTS):
+        for name in PARTS:
             shutil.copytree(REPOSITORY / name, folder / name, ignore=rubbish)
-        for name in ('pyproject.toml', 'test/conftest.py'):
-            shutil.copy2(REPOSITORY / name, folder / name)
+        shutil.copy2(REPOSITORY / 'pyproject.toml', folder)
         self._environment = {
             **os.environ,
             'PYTHONPATH': os.fspath(folder),
@@ -151,15 +153,18 @@ def _try_all(mutations: list[Mutation], workers: int, folder: Path) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Try out all mutations, or those that were asked for."""
     parser = argparse.ArgumentParser(
-        prog='make mutations', description='Take each invariant out of the gate.'
+        prog='make mutations', description='Take each invariant out, and see its tests fail.'
     )
-    parser.add_argument('words', nargs='*', help='only of sentences that have one of these')
+    parser.add_argument(
+        'words', nargs='*', help='only of sentences or files that have one of these'
+    )
     parser.add_argument('--workers', type=int, default=os.cpu_count() or 1, help='processes')
     options = parser.parse_args(arguments)
     chosen = [
         mutation
-        for mutation in INVARIANTS
-        if not options.words or any(word in mutation.invariant for word in options.words)
+        for mutation in (*INVARIANTS, *AROUND_THE_GATE)
+        if not options.words
+        or any(word in mutation.invariant or word in mutation.file for word in options.words)
     ]
     with tempfile.TemporaryDirectory(prefix='mutations-') as folder:
         bad = _try_all(chosen, options.workers, Path(folder))

@@ -26,7 +26,7 @@ class Mutation:
     fragment, instead
         The source that keeps it, and what is to stand there.
     tests
-        Below ``test/core``; every one has to fail.
+        Below ``test``; every one has to fail.
 
     """
 
@@ -67,36 +67,36 @@ POINT_CLOUD = 'core/sources/point_cloud.py'
 INPUTS = 'core/sources/inputs.py'
 PROFILE = 'core/gate/motion_profile.py'
 
-_REFUSALS = 'gate/test_gate_refusals.py::test_'
-_CHUNKS = 'gate/test_gate_chunks.py::test_'
-_LIMITS = 'gate/test_gate_limits.py::test_'
-_LEASES = 'gate/test_gate_leases.py::test_'
-_SILENCE = 'gate/test_gate_silence.py::test_'
-_HOLD = 'gate/test_gate_hold.py::test_'
-_IN_FORCE = 'gate/test_gate_in_force.py::test_'
-_PRESSED = 'gate/test_gate_emergency_stop.py::test_'
-_DEACTIVATION = 'gate/test_gate_deactivation.py::test_'
-_LOCKSTEP = 'gate/test_gate_lockstep.py::test_'
-_OBSTACLES = 'gate/test_gate_obstacles.py::test_'
-_RULES = 'gate/test_gate_rules.py::test_'
-_MOTION = 'gate/test_gate_motion.py::test_'
-_OF_MOTION = 'gate/test_limits_of_motion.py::test_'
-_ROTATION = 'gate/test_gate_rotation.py::test_'
-_SCALE_TOGETHER = 'gate/test_gate_scale_together.py::test_'
-_COMMANDS = 'gate/test_commands.py::test_'
-_WORKSPACE = 'gate/test_workspace.py::test_'
-_REPUBLISH = 'gate/test_gate_republish.py::test_'
-_HEALTH = 'gate/test_gate_health.py::test_'
-_TURNS = 'gate/test_gate_turns.py::test_'
-_IN_TIME = 'gate/test_gate_in_time.py::test_'
-_OPERATOR = 'gate/test_gate_operator.py::test_'
-_PLAN = 'gate/test_gate_evaluate_actions.py::test_'
-_TIGHTENING = 'gate/test_gate_tightening.py::test_'
-_PROBE = 'gate/test_driver_probe.py::test_'
-_GEOMETRY = 'test_geometry.py::test_'
-_SCAN = 'sources/test_laser_scan.py::test_'
-_DISTANCE = 'sources/test_obstacle_distance.py::test_'
-_PROFILE = 'gate/test_motion_profile.py::test_'
+_REFUSALS = 'core/gate/test_gate_refusals.py::test_'
+_CHUNKS = 'core/gate/test_gate_chunks.py::test_'
+_LIMITS = 'core/gate/test_gate_limits.py::test_'
+_LEASES = 'core/gate/test_gate_leases.py::test_'
+_SILENCE = 'core/gate/test_gate_silence.py::test_'
+_HOLD = 'core/gate/test_gate_hold.py::test_'
+_IN_FORCE = 'core/gate/test_gate_in_force.py::test_'
+_PRESSED = 'core/gate/test_gate_emergency_stop.py::test_'
+_DEACTIVATION = 'core/gate/test_gate_deactivation.py::test_'
+_LOCKSTEP = 'core/gate/test_gate_lockstep.py::test_'
+_OBSTACLES = 'core/gate/test_gate_obstacles.py::test_'
+_RULES = 'core/gate/test_gate_rules.py::test_'
+_MOTION = 'core/gate/test_gate_motion.py::test_'
+_OF_MOTION = 'core/gate/test_limits_of_motion.py::test_'
+_ROTATION = 'core/gate/test_gate_rotation.py::test_'
+_SCALE_TOGETHER = 'core/gate/test_gate_scale_together.py::test_'
+_COMMANDS = 'core/gate/test_commands.py::test_'
+_WORKSPACE = 'core/gate/test_workspace.py::test_'
+_REPUBLISH = 'core/gate/test_gate_republish.py::test_'
+_HEALTH = 'core/gate/test_gate_health.py::test_'
+_TURNS = 'core/gate/test_gate_turns.py::test_'
+_IN_TIME = 'core/gate/test_gate_in_time.py::test_'
+_OPERATOR = 'core/gate/test_gate_operator.py::test_'
+_PLAN = 'core/gate/test_gate_evaluate_actions.py::test_'
+_TIGHTENING = 'core/gate/test_gate_tightening.py::test_'
+_PROBE = 'core/gate/test_driver_probe.py::test_'
+_GEOMETRY = 'core/test_geometry.py::test_'
+_SCAN = 'core/sources/test_laser_scan.py::test_'
+_DISTANCE = 'core/sources/test_obstacle_distance.py::test_'
+_PROFILE = 'core/gate/test_motion_profile.py::test_'
 
 _IS_IT_A_COMMAND = (
     Mutation(
@@ -586,7 +586,9 @@ _WHAT_MAY_BE_PUBLISHED = (
         OUTPUT,
         'out=max(self.out, at.steady)',
         'out=self.out',
-        ('gate/test_gate_limits.py::test_a_command_that_left_late_takes_its_delay_from_the_next',),
+        (
+            'core/gate/test_gate_limits.py::test_a_command_that_left_late_takes_its_delay_from_the_next',
+        ),
     ),
     Mutation(
         'A twist whose rate is limited keeps its curvature',
@@ -858,7 +860,7 @@ _LEASE_AND_EPISODE = (
         REDUCER,
         'lease = None if state.lease_state.over else state.lease_state.lease',
         'lease = state.lease_state.lease',
-        ('gate/test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
+        ('core/gate/test_gate_status.py::test_the_status_follows_the_life_of_a_lease',),
     ),
     Mutation(
         'Armed for an episode that is being reset it publishes nothing',
@@ -950,7 +952,7 @@ _LEASE_AND_EPISODE = (
         STATE,
         'teleoperated=held, chunk=None, commands',
         'teleoperated=held, commands',
-        ('gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
+        ('core/gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
         'In lockstep a request waits for the sensors of its observation',
@@ -1087,7 +1089,7 @@ _REST = (
         ADMISSION,
         "(_reject('operator', Reason.OPERATOR),) if teleoperated else ()",
         '()',
-        ('gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
+        ('core/gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),
     Mutation(
         'Where command and measured state have parted the limits begin again',
@@ -1153,14 +1155,18 @@ _REST = (
         REDUCER,
         '        self._refuse_unprobed(state)\n',
         '',
-        ('gate/test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',),
+        (
+            'core/gate/test_driver_probe.py::test_nobody_arms_a_gate_that_has_not_probed_its_drivers',
+        ),
     ),
     Mutation(
         'While a lease is out limits only become stricter',
         REDUCER,
         "            refuse_looser(state.limits, limits, 'it is while a lease is out')",
         '            pass',
-        ('gate/test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',),
+        (
+            'core/gate/test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',
+        ),
     ),
     Mutation(
         'The stop distance is not reached before its time',
@@ -1168,7 +1174,7 @@ _REST = (
         '    if speed > most:',
         '    if False:',
         (
-            'gate/test_gate_obstacle_rules.py::test_the_stop_distance_is_not_reached_before_its_time',
+            'core/gate/test_gate_obstacle_rules.py::test_the_stop_distance_is_not_reached_before_its_time',
         ),
     ),
     Mutation(
@@ -1732,7 +1738,7 @@ _WHILE_NOTHING_COMES = (
         COMMANDS,
         'if not group.wrap or not previous:',
         'if True:',
-        ('gate/test_gate_wrap.py::test_from_3_10_towards_minus_3_10_it_goes_the_short_way',),
+        ('core/gate/test_gate_wrap.py::test_from_3_10_towards_minus_3_10_it_goes_the_short_way',),
     ),
     Mutation(
         'A limit of 0.0 is a limit',
@@ -1804,7 +1810,7 @@ _WHAT_SENSORS_SAY = (
         NEEDS,
         'Need(most=timeout, size=len(place.unit))',
         'Need(most=timeout, size=len(place.unit), infinite=len(place.unit))',
-        ('gate/test_workspace.py::test_a_place_that_is_not_known_stops_the_robot',),
+        ('core/gate/test_workspace.py::test_a_place_that_is_not_known_stops_the_robot',),
     ),
     Mutation(
         'A sensor that gives another number of values stops',
@@ -1825,7 +1831,7 @@ _WHAT_SENSORS_SAY = (
         INPUTS,
         "            if reading.stamp is None and hasattr(message, 'header'):\n",
         '            if False:\n',
-        ('sources/test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
+        ('core/sources/test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
     ),
     Mutation(
         'A beam out of range is not usable',
@@ -1912,8 +1918,8 @@ _WHAT_SENSORS_SAY = (
         '        if actual not in frames:\n',
         '        if False:\n',
         (
-            'sources/test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_used',
-            'sources/test_inputs.py::test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares',
+            'core/sources/test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_used',
+            'core/sources/test_inputs.py::test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares',
         ),
     ),
     Mutation(
@@ -1922,8 +1928,8 @@ _WHAT_SENSORS_SAY = (
         '        if actual not in frames:\n',
         "        if actual.split('/')[-1] not in frames:\n",
         (
-            'sources/test_inputs.py::test_of_one_agent_no_prefix_belongs_to_the_frame',
-            'sources/test_inputs.py::test_of_several_agents_each_may_put_its_name_before_its_frames',
+            'core/sources/test_inputs.py::test_of_one_agent_no_prefix_belongs_to_the_frame',
+            'core/sources/test_inputs.py::test_of_several_agents_each_may_put_its_name_before_its_frames',
         ),
     ),
 )

@@ -16,10 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.errors import SimulationFailed
 from boundary_env_ros.simulation.body_state import BodyState, RayCaster, RayHits
 from boundary_env_ros.simulation.engine import cast_rays, mujoco, report_failure
-from boundary_env_ros.simulation.free_space import Footprint, FreeSpace, HallBounds
 from boundary_env_ros.simulation.hall_model import hall_model, prefix
 from boundary_env_ros.simulation.readings import Float64Array, read_only
 
@@ -121,7 +119,9 @@ class WarehousePhysics:
             int(self._model.body(prefix(cart) + 'goal').mocapid[0]) for cart in range(carts)
         ]
         self.geometry = self._measure_cart()
-        self.free_space = self._survey_hall()
+        #: Half of the hall along x and y, m.
+        self.half_size: tuple[float, float] = tuple(self._model.geom('floor').size[:2].tolist())
+        self._obstacles = self._survey_hall()
 
     def home(self, cart: int = 0) -> Pose:
         """Return where the model itself has a cart."""
@@ -197,7 +197,7 @@ class WarehousePhysics:
             x, y = self._data.qpos[cart * _POSITIONS :][:2].tolist()
             speed_x, speed_y = self._data.qvel[cart * _VELOCITIES :][:2].tolist()
             radius = self.geometry.footprint_radius
-            apart = min(apart, self.free_space.clearance(x, y) - radius)
+            apart = min(apart, self.clearance(x, y) - radius)
             for other in places:
                 # Both may move.
                 apart = min(apart, 0.5 * math.dist(other, (x, y)) - radius)
@@ -206,6 +206,13 @@ class WarehousePhysics:
         steps = apart / ((fastest + _FASTER) * self.step_ns * 1e-9)
         # A state that is not finite is met by nothing, and by no comparison.
         return min(int(steps), _AHEAD_STEPS) if steps > 0.0 else 0
+
+    def clearance(self, x: float, y: float) -> float:
+        """Return how far a point is from everything that stands, m; not above 0 where it does."""
+        middle, axes, half, radius = self._obstacles
+        off = np.einsum('nji,nj->ni', axes, (x, y) - middle)
+        beyond = np.maximum(np.abs(off) - half, 0.0)
+        return float(np.min(np.hypot(beyond[:, 0], beyond[:, 1]) - radius))
 
     def state(self, at_ns: int, cart: int = 0) -> BodyState:
         """Return the true state of a cart, with the caller's time of it."""
@@ -303,48 +310,18 @@ class WarehousePhysics:
             camera_pitch=-math.asin(rotation[6]),
         )
 
-    def _survey_hall(self) -> FreeSpace:
-        """Read walls and obstacles from the geoms of the hall; refuse shapes it cannot judge."""
-        walls: dict[str, tuple[Float64Array, Float64Array]] = {}
-        obstacles = []
-        for number in np.flatnonzero(self._is_obstacle):
-            geom = self._model.geom(int(number))
-            size = geom.size
-            if geom.name.startswith('wall_'):
-                walls[geom.name] = (geom.pos, size)
-                continue
-            is_box = geom.type[0] == mujoco.mjtGeom.mjGEOM_BOX
-            is_cylinder = geom.type[0] == mujoco.mjtGeom.mjGEOM_CYLINDER
-            rotation = np.empty(9)
-            mujoco.mju_quat2Mat(rotation, geom.quat)
-            if not (is_box or is_cylinder) or not math.isclose(rotation[8], 1.0):
-                raise SimulationFailed(
-                    f'warehouse.xml, geom {geom.name!r}: expected an upright box or cylinder, '
-                    'got another shape or a tilted one.'
-                )
-            half_height = size[2] if is_box else size[1]
-            if geom.pos[2] - half_height >= self.geometry.height:
-                continue
-            obstacles.append(
-                Footprint(
-                    name=geom.name,
-                    x=float(geom.pos[0]),
-                    y=float(geom.pos[1]),
-                    yaw=math.atan2(rotation[3], rotation[0]),
-                    half_length=float(size[0]) if is_box else 0.0,
-                    half_width=float(size[1]) if is_box else 0.0,
-                    radius=0.0 if is_box else float(size[0]),
-                )
-            )
-        east, west = walls['wall_east'], walls['wall_west']
-        north, south = walls['wall_north'], walls['wall_south']
-        bounds = HallBounds(
-            x_min=float(west[0][0] + west[1][0]),
-            x_max=float(east[0][0] - east[1][0]),
-            y_min=float(south[0][1] + south[1][1]),
-            y_max=float(north[0][1] - north[1][1]),
-        )
-        return FreeSpace(bounds=bounds, obstacles=tuple(obstacles))
+    def _survey_hall(self) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+        """Return middle, axes, half extents and rounding of what stands in the cart's height."""
+        model, data = self._model, self._probe
+        mujoco.mj_kinematics(model, data)
+        round_ = model.geom_type == mujoco.mjtGeom.mjGEOM_CYLINDER
+        half_height = np.where(round_, model.geom_size[:, 1], model.geom_size[:, 2])
+        low = data.geom_xpos[:, 2] - half_height < self.geometry.height
+        stands = self._is_obstacle & low
+        flat = np.where(round_[:, np.newaxis], 0.0, model.geom_size[:, :2])
+        radius = np.where(round_, model.geom_size[:, 0], 0.0)
+        axes = data.geom_xmat.reshape(-1, 3, 3)[:, :2, :2]
+        return data.geom_xpos[stands, :2], axes[stands], flat[stands], radius[stands]
 
 
 class _Caster:

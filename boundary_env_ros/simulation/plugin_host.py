@@ -9,8 +9,6 @@ when it is told to, or when its parent process is gone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
 from importlib import import_module
 import os
 import runpy
@@ -20,14 +18,13 @@ import threading
 import time
 from typing import Any
 
-from boundary_env_ros.simulation.plugin import EnvironmentPlugin
+from boundary_env_ros.simulation.plugin import Baseline, EnvironmentPlugin, Update
 from boundary_env_ros.simulation.plugin_wire import (
-    from_baseline,
+    from_answer,
     from_reading,
-    from_update,
+    packed,
     Plain,
     receive,
-    send,
 )
 
 # Between two looks for the parent, s.
@@ -59,9 +56,9 @@ def serve(connection: socket.socket, target: str) -> None:
     plugin: EnvironmentPlugin | None = None
     lock = threading.Lock()
 
-    def say(message: Plain) -> None:
+    def say(data: bytes) -> None:
         with lock:
-            send(connection, message)
+            connection.sendall(data)
 
     while True:
         try:
@@ -73,12 +70,11 @@ def serve(connection: socket.socket, target: str) -> None:
         try:
             if plugin is None:
                 plugin = load(target)()
-                plugin.sender = say
-            answer = _CALLS[call['call']](plugin, call)
-        except NotImplementedError as error:
-            answer = {'error': f'{type(error).__name__}: {error}', 'unsupported': True}
+                plugin.sender = lambda message: say(packed(message))
+            answer = packed(_answer(plugin, call))
         except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
-            answer = {'error': f'{type(error).__name__}: {error}'}
+            unsupported = {'unsupported': True} if isinstance(error, NotImplementedError) else {}
+            answer = packed({'error': f'{type(error).__name__}: {error}', **unsupported})
         try:
             say(answer)
         except OSError:
@@ -87,67 +83,41 @@ def serve(connection: socket.socket, target: str) -> None:
             return
 
 
-def _start(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    baseline = plugin.start(call['seed'], _vectors(call['target']), call['options'])
-    return {**from_baseline(baseline), 'can': _can(plugin)}
+def _answer(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+    """Call a method of the plugin, and return what it says."""
+    name = call['call']
+    said = getattr(plugin, name)(*(_vectors(call[each]) for each in _ARGUMENTS[name]))
+    if isinstance(said, Baseline):
+        base = EnvironmentPlugin
+        can = [m for m in base.OPTIONAL if getattr(type(plugin), m) is not getattr(base, m)]
+        return {**from_answer(said), 'can': can}
+    if isinstance(said, Update):
+        return from_answer(said)
+    if name == 'render':
+        return {'text': said} if isinstance(said, str) else {'pixels': from_reading(said)}
+    return {_ANSWERS.get(name, name): said}
 
 
-def _reset(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    baseline = plugin.reset(call['seed'], _vectors(call['target']), call['options'])
-    return {**from_baseline(baseline), 'can': _can(plugin)}
+def _vectors(argument: Any) -> Any:
+    """Return an argument with the vectors in it as tuples."""
+    if not isinstance(argument, dict):
+        return argument
+    return {name: tuple(v) if isinstance(v, list) else v for name, v in argument.items()}
 
 
-def _can(plugin: EnvironmentPlugin) -> list[str]:
-    """Return the optional methods that a plugin has."""
-    base = EnvironmentPlugin
-    return [m for m in base.OPTIONAL if getattr(type(plugin), m) is not getattr(base, m)]
-
-
-def _update(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return from_update(plugin.update(_vectors(call['setpoints']), call['seconds']))
-
-
-def _close(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    plugin.close()
-    return {}
-
-
-def _check(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return {'reason': str(plugin.check(call['agent'], _vectors(call['setpoints'])))}
-
-
-def _affordances(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return {'affordances': [asdict(each) for each in plugin.affordances(call['agent'])]}
-
-
-def _plan(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return {'plan': plugin.plan(call['agent'], call['query'])}
-
-
-def _render(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    picture = plugin.render(call['agent'], call['mode'])
-    return {'text': picture} if isinstance(picture, str) else {'pixels': from_reading(picture)}
-
-
-def _save(plugin: EnvironmentPlugin, call: Plain) -> Plain:
-    return {'state': plugin.save()}
-
-
-def _vectors(data: Plain) -> dict[str, tuple[float, ...]]:
-    return {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-
-
-_CALLS: dict[str, Callable[[EnvironmentPlugin, Plain], Plain]] = {
-    'start': _start,
-    'reset': _reset,
-    'update': _update,
-    'close': _close,
-    'check': _check,
-    'affordances': _affordances,
-    'plan': _plan,
-    'render': _render,
-    'save': _save,
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    'start': ('seed', 'target', 'options'),
+    'reset': ('seed', 'target', 'options'),
+    'update': ('setpoints', 'seconds'),
+    'close': (),
+    'check': ('agent', 'setpoints'),
+    'affordances': ('agent',),
+    'plan': ('agent', 'query'),
+    'render': ('agent', 'mode'),
+    'save': (),
 }
+#: Where the answer is called otherwise than the method.
+_ANSWERS = {'check': 'reason', 'save': 'state'}
 
 
 def _end_with(parent: int) -> None:

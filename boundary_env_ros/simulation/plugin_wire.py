@@ -9,7 +9,8 @@ Nothing on it is code: a plugin can send numbers, names and pixels.
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from dataclasses import fields, is_dataclass
 import json
 import socket
 import struct
@@ -19,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.simulation.plugin import Baseline, PluginReading, PluginSpace, Update
 
 Plain = dict[str, Any]
@@ -31,8 +31,13 @@ _MOST = 1 << 30
 
 def send(connection: socket.socket, message: Plain) -> None:
     """Send one message."""
-    data = json.dumps(message).encode()
-    connection.sendall(_LENGTH.pack(len(data)) + data)
+    connection.sendall(packed(message))
+
+
+def packed(message: Plain) -> bytes:
+    """Return what is sent of a message; TypeError or ValueError if JSON cannot say it."""
+    data = json.dumps(message, default=_plain).encode()
+    return _LENGTH.pack(len(data)) + data
 
 
 def receive(connection: socket.socket, seconds: float | None) -> Plain:
@@ -82,18 +87,10 @@ def _take(connection: socket.socket, size: int, until: float | None) -> bytes:
 # Values ------------------------------------------------------------------------------------------
 
 
-def from_baseline(baseline: Baseline) -> Plain:
-    """Return a baseline as plain data."""
-    return {
-        'sensors': [_from_space(space) for space in baseline.sensors],
-        'actuators': [_from_space(space) for space in baseline.actuators],
-        'readings': _from_readings(baseline.readings),
-        'time_step': float(baseline.time_step),
-        'rewards': [str(name) for name in baseline.rewards],
-        'achieved': {str(n): _numbers(values) for n, values in baseline.achieved.items()},
-        'info': dict(baseline.info),
-        'static_model': dict(baseline.static_model),
-    }
+def from_answer(answer: Baseline | Update) -> Plain:
+    """Return a baseline or an update as plain data."""
+    said = {item.name: getattr(answer, item.name) for item in fields(answer)}
+    return {**said, 'readings': {n: from_reading(each) for n, each in answer.readings.items()}}
 
 
 def to_baseline(data: Plain) -> Baseline:
@@ -103,70 +100,40 @@ def to_baseline(data: Plain) -> Baseline:
         actuators=tuple(map(_to_space, data['actuators'])),
         readings=_to_readings(data['readings']),
         time_step=float(data['time_step']),
-        rewards=tuple(data['rewards']),
-        achieved={name: tuple(values) for name, values in data['achieved'].items()},
-        info=data['info'],
-        static_model=data['static_model'],
+        rewards=tuple(map(str, data['rewards'])),
+        achieved={name: tuple(map(float, each)) for name, each in data['achieved'].items()},
+        info=dict(data['info']),
+        static_model=dict(data['static_model']),
     )
-
-
-def from_update(update: Update) -> Plain:
-    """Return an update as plain data."""
-    return {
-        'readings': _from_readings(update.readings),
-        'rewards': {str(name): float(value) for name, value in update.rewards.items()},
-        'done': _from_agents(update.done),
-        'success': _from_agents(update.success),
-        'elapsed': None if update.elapsed is None else float(update.elapsed),
-        'info': dict(update.info),
-    }
 
 
 def to_update(data: Plain) -> Update:
     """Return the update that plain data holds."""
     return Update(
         readings=_to_readings(data['readings']),
-        rewards=dict(data['rewards']),
-        done=data['done'],
-        success=data['success'],
-        elapsed=data['elapsed'],
-        info=data['info'],
+        rewards={name: float(value) for name, value in data['rewards'].items()},
+        done=_to_agents(data['done']),
+        success=_to_agents(data['success']),
+        elapsed=None if data['elapsed'] is None else float(data['elapsed']),
+        info=dict(data['info']),
     )
 
 
-def _from_agents(agents: bool | Collection[str]) -> bool | list[str]:
+def _to_agents(agents: Any) -> bool | list[str]:
     """Return whether something is so: for all agents alike, or the names of those."""
-    if isinstance(agents, Collection) and not isinstance(agents, str):
-        return [str(agent) for agent in agents]
-    return bool(agents)
-
-
-def _from_space(space: PluginSpace) -> Plain:
-    return {
-        'name': str(space.name),
-        'values': [str(name) for name in space.values],
-        'low': _numbers(space.low),
-        'high': _numbers(space.high),
-        'unit': [str(unit) for unit in space.unit],
-        'shape': None if space.shape is None else [int(size) for size in space.shape],
-        'document': bool(space.document),
-    }
+    return [str(agent) for agent in agents] if isinstance(agents, list) else bool(agents)
 
 
 def _to_space(data: Plain) -> PluginSpace:
     return PluginSpace(
-        name=data['name'],
-        values=tuple(data['values']),
-        low=tuple(data['low']),
-        high=tuple(data['high']),
-        unit=tuple(data['unit']),
-        shape=None if data['shape'] is None else tuple(data['shape']),
-        document=data['document'],
+        name=str(data['name']),
+        values=tuple(map(str, data['values'])),
+        low=tuple(map(float, data['low'])),
+        high=tuple(map(float, data['high'])),
+        unit=tuple(map(str, data['unit'])),
+        shape=None if data['shape'] is None else tuple(map(int, data['shape'])),
+        document=bool(data['document']),
     )
-
-
-def _from_readings(readings: Mapping[str, PluginReading]) -> Plain:
-    return {str(name): from_reading(reading) for name, reading in readings.items()}
 
 
 def from_reading(reading: PluginReading) -> object:
@@ -175,7 +142,7 @@ def from_reading(reading: PluginReading) -> object:
         return {'shape': list(reading.shape), 'data': b64encode(reading.tobytes()).decode()}
     if isinstance(reading, (Mapping, str)):
         return {'document': reading}
-    return _numbers(reading)
+    return [float(value) for value in reading]
 
 
 def _to_readings(data: Plain) -> dict[str, PluginReading]:
@@ -193,5 +160,14 @@ def to_reading(data: Any) -> PluginReading:
     return tuple(map(float, data))
 
 
-def _numbers(values: Vector | Sequence[float] | PluginReading) -> list[float]:
-    return [float(value) for value in values]
+def _plain(value: object) -> object:
+    """Return what JSON knows of a value that it does not know."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if is_dataclass(value):
+        return {item.name: getattr(value, item.name) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Collection):
+        return list(value)
+    raise TypeError(f'{type(value).__name__} is no plain value')

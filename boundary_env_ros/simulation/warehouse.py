@@ -22,7 +22,6 @@ import math
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.free_space import FreeSpace
 from boundary_env_ros.simulation.light_sensors import Camera, Scan
 from boundary_env_ros.simulation.motion_sensors import (
     Contact,
@@ -185,10 +184,14 @@ class Warehouse:
         """Return the driver of a cart, to look at."""
         return self._drivers[cart]
 
-    @property
-    def free_space(self) -> FreeSpace:
-        """Where in the hall starts and goals can be."""
-        return self._physics.free_space
+    def clearance(self, x: float, y: float) -> float:
+        """
+        Return how far a point is from everything that stands in the hall, m.
+
+        It is not above 0 where something stands. A cart can start, however it is turned, where it
+        is more than ``geometry.footprint_radius``.
+        """
+        return self._physics.clearance(x, y)
 
     @property
     def geometry(self) -> CartGeometry:
@@ -292,18 +295,19 @@ class Warehouse:
             if names:
                 raise ResetFailed(
                     f'The start x={target.x} m, y={target.y} m, yaw={target.yaw} rad is in '
-                    f'collision with {", ".join(names)} (expected no contact). Sample starts '
-                    'with free_space.is_free.'
+                    f'collision with {", ".join(names)} (expected no contact). Choose a '
+                    'start with more clearance.'
                 )
 
     def _check_target(self, target: ResetTarget) -> None:
         if not math.isfinite(target.yaw):
             raise ResetFailed(f'Wrong yaw (expected a finite yaw, got {target.yaw} rad).')
-        bounds = self.free_space.bounds
+        most_x, most_y = self._physics.half_size
         for what, x, y in (('start', target.x, target.y), ('goal', target.goal_x, target.goal_y)):
-            if not bounds.contains(x, y):
+            if not (abs(x) <= most_x and abs(y) <= most_y):
                 raise ResetFailed(
-                    f'The {what} is outside (expected a {what} inside the hall, {bounds}, got '
+                    f'The {what} is outside (expected a {what} inside the hall, up to '
+                    f'x={most_x:g} m and y={most_y:g} m from its middle, got '
                     f'x={x} m, y={y} m).'
                 )
 

@@ -15,7 +15,6 @@ A differential-drive cart that has the warehouse for itself, driven step by step
 from __future__ import annotations
 
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.free_space import FreeSpace
 from boundary_env_ros.simulation.motor_driver import AppliedCommand
 from boundary_env_ros.simulation.physics import CartGeometry
 from boundary_env_ros.simulation.readings import Reading, TruthReading
@@ -69,10 +68,9 @@ class WarehouseCart:
         """Since when the driver brakes by itself for want of commands, ns; None if it does not."""
         return self._hall.driver(0).braking_since_ns
 
-    @property
-    def free_space(self) -> FreeSpace:
-        """Where in the hall starts and goals can be."""
-        return self._hall.free_space
+    def clearance(self, x: float, y: float) -> float:
+        """Return how far a point is from everything; see :meth:`Warehouse.clearance`."""
+        return self._hall.clearance(x, y)
 
     @property
     def geometry(self) -> CartGeometry:

@@ -349,8 +349,11 @@ def test_contract_that_names_what_a_plugin_has_not_is_refused(
 @pytest.mark.parametrize(
     ('plugin', 'message'),
     [
-        ('odd_plugins:NoPlugin', 'in start: TypeError: expected a subclass of EnvironmentPlugin'),
-        ('odd_plugins:Nobody', 'in start: AttributeError'),
+        (
+            'support.odd_plugins:NoPlugin',
+            'in start: TypeError: expected a subclass of EnvironmentPlugin',
+        ),
+        ('support.odd_plugins:Nobody', 'in start: AttributeError'),
         ('no_such_module:Plugin', 'in start: ModuleNotFoundError'),
     ],
 )
@@ -413,7 +416,7 @@ def test_process_ends_when_whoever_started_it_is_killed(file: Path, plugin: str)
         '-c',
         program,
         str(file),
-        f'odd_plugins:{plugin}',
+        f'support.odd_plugins:{plugin}',
         *filter(None, sys.path),
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:

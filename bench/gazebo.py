@@ -37,8 +37,7 @@ from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, recor
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.partition import partition
 from boundary_env_ros.simulation.gazebo.transport import Transport
-from boundary_env_ros.simulation.warehouse import ResetTarget
-from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
+from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
 from boundary_env_ros.storage.contract_file import load
 
 _CONTRACT = 'warehouse_cart'
@@ -136,15 +135,15 @@ def _apart(run: Path, actuator_delay: float) -> npt.NDArray[np.float64]:
         if true is None:
             continue
         if record.id.step == 0:
-            cart = WarehouseCart(replace(CartConfig(), actuator_delay=actuator_delay))
+            hall = Warehouse(replace(CartConfig(), actuator_delay=actuator_delay))
             x, y, yaw = true
             start = ResetTarget(x=x, y=y, yaw=yaw, goal_x=0.0, goal_y=0.0)
-            cart.reset(start, seed=1, at_ns=0)
+            hall.reset([start], seed=1, at_ns=0)
             now = 0
         elif record.commanded_action:
-            cart.command(*record.commanded_action, arrived_ns=now)
+            hall.command(0, *record.commanded_action, arrived_ns=now)
             now += period
-            (*_, here) = (r for r in cart.advance(now) if r.sensor == 'ground_truth')
+            (*_, here) = (r for _, r in hall.advance(now) if r.sensor == 'ground_truth')
             x, y, yaw = np.subtract(true, (here.payload.x, here.payload.y, here.payload.yaw))
             cos, sin = math.cos(here.payload.yaw), math.sin(here.payload.yaw)
             turn = math.remainder(yaw, math.tau)

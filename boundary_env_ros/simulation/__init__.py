@@ -3,6 +3,6 @@
 """
 Simulated robots as plain objects that know time only as an argument.
 
-``warehouse_cart.WarehouseCart`` is the cart, ``door_arm.arm.DoorArm`` the arm that opens a door;
-``engine`` imports MuJoCo, for the two ``physics`` alone.
+``warehouse.Warehouse`` has the carts, ``door_arm.arm.DoorArm`` the arm that opens a door;
+``engine`` imports MuJoCo, for what is simulated alone.
 """

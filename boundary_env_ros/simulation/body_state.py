@@ -6,16 +6,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 import math
-from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from boundary_env_ros.simulation.readings import Float64Array, read_only, TruthReading
+from boundary_env_ros.simulation.readings import Float64Array, TruthReading, WithArrays
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BodyState:
+class BodyState(WithArrays):
     """
     True state of the cart at the end of a physics step.
 
@@ -52,21 +48,6 @@ class BodyState:
     wheel_speeds: Float64Array
     touch_steps: int
 
-    def __post_init__(self) -> None:
-        for name in (
-            'position',
-            'orientation',
-            'rotation',
-            'velocity',
-            'angular_velocity',
-            'wheel_angles',
-            'wheel_speeds',
-        ):
-            value = getattr(self, name)
-            kept = read_only(value)
-            if kept is not value:
-                object.__setattr__(self, name, kept)
-
     @property
     def yaw(self) -> float:
         """Heading in the hall, rad."""
@@ -83,63 +64,3 @@ class BodyState:
             lateral=lateral,
             angular=float(self.angular_velocity[2]),
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RayHits:
-    """
-    Where rays from one point met something; rows in the order of the rays.
-
-    Attributes
-    ----------
-    distance
-        m, shape (n,); +inf where a ray met nothing.
-    geom
-        Number of the geom, shape (n,); -1 where a ray met nothing.
-    normal
-        Of the surface, unit, hall's axes, shape (n, 3); zero where a ray met nothing.
-
-    """
-
-    distance: Float64Array
-    geom: npt.NDArray[np.int32]
-    normal: Float64Array
-
-
-class RayCaster(Protocol):
-    """What sensors of light need to know about the world."""
-
-    @property
-    def geom_colours(self) -> Float64Array:
-        """Return red, green and blue of every geom, 0 to 1, shape (geoms, 3)."""
-        ...
-
-    @property
-    def floor_geom(self) -> int:
-        """Return the number of the floor's geom."""
-        ...
-
-    def cast_rays(
-        self,
-        origin: Float64Array,
-        directions: Float64Array,
-        *,
-        cutoff: float,
-        marks: bool,
-    ) -> RayHits:
-        """
-        Find what rays meet, the cart itself excluded.
-
-        Parameters
-        ----------
-        origin
-            m, hall's frame, shape (3,).
-        directions
-            Unit vectors, hall's axes, shape (n, 3).
-        cutoff
-            How far to look, m; what is hit beyond it may be reported or not.
-        marks
-            Whether marks on the floor, such as the goal, are seen.
-
-        """
-        ...

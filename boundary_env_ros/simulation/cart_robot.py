@@ -18,8 +18,9 @@ from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
 from boundary_env_ros.simulation.messages import cart_transforms, message_fields, WIRE
+from boundary_env_ros.simulation.readings import TruthReading
 from boundary_env_ros.simulation.robot import Emission
-from boundary_env_ros.simulation.warehouse import AchievedReset, ResetTarget, Warehouse
+from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
 
 _DEFAULT = CartConfig()
 
@@ -134,8 +135,8 @@ class CartRobot:
         return WorldReset(
             achieved=tuple(
                 named
-                for agent, reached in zip(self._agents, achieved, strict=True)
-                for named in self._achieved(agent, reached)
+                for agent, target, truth in zip(self._agents, targets, achieved, strict=True)
+                for named in self._achieved(agent, target, truth)
             ),
             completed=at,
             confirmed_by='simulated_robot',
@@ -144,14 +145,15 @@ class CartRobot:
     def _named(self, agent: str, what: str) -> str:
         return what if len(self._agents) == 1 else f'{agent}.{what}'
 
-    def _achieved(self, agent: str, reached: AchievedReset) -> tuple[NamedValues, NamedValues]:
-        target = reached.target
+    def _achieved(
+        self, agent: str, target: ResetTarget, truth: TruthReading
+    ) -> tuple[NamedValues, NamedValues]:
         # The heading by as many turns as the target's: it is compared with that.
-        turns = round((target.yaw - reached.yaw) / (2.0 * math.pi))
+        turns = round((target.yaw - truth.yaw) / (2.0 * math.pi))
         return (
             NamedValues(
                 name=self._named(agent, 'start'),
-                values=(reached.x, reached.y, reached.yaw + turns * 2.0 * math.pi),
+                values=(truth.x, truth.y, truth.yaw + turns * 2.0 * math.pi),
                 unit=('m', 'm', 'rad'),
             ),
             NamedValues(

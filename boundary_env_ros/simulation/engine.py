@@ -4,14 +4,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.errors import MissingDependency, SimulationFailed
-from boundary_env_ros.simulation.body_state import RayHits
-from boundary_env_ros.simulation.readings import Float64Array
+from boundary_env_ros.simulation.readings import Float64Array, read_only
 
 try:
     import mujoco
@@ -21,58 +22,98 @@ except ImportError as error:
         f'({error}). Install it with `pip install mujoco`.'
     ) from error
 
-__all__ = ['cast_rays', 'mujoco', 'report_failure']
+__all__ = ['RayCaster', 'RayHits', 'mujoco', 'report_failure']
 
 
-def cast_rays(
-    model: mujoco.MjModel,
-    data: mujoco.MjData,
-    *,
-    origin: Float64Array,
-    directions: Float64Array,
-    groups: npt.NDArray[np.uint8],
-    cutoff: float,
-    without: int = -1,
-) -> RayHits:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RayHits:
     """
-    Find what rays from one point meet.
+    Where rays from one point met something; rows in the order of the rays.
+
+    Attributes
+    ----------
+    distance
+        m, shape (n,); +inf where a ray met nothing.
+    geom
+        Number of the geom, shape (n,); -1 where a ray met nothing.
+    normal
+        Of the surface, unit, hall's axes, shape (n, 3); zero where a ray met nothing.
+
+    """
+
+    distance: Float64Array
+    geom: npt.NDArray[np.int32]
+    normal: Float64Array
+
+
+class RayCaster:
+    """
+    Rays in a world, as the sensors of light of one robot cast them.
 
     Parameters
     ----------
     model, data
         The world.
-    origin
-        m, world, shape (3,).
-    directions
-        Unit vectors, world, shape (n, 3).
     groups
-        For each of the six groups of geoms, whether it is seen.
-    cutoff
-        How far to look, m; what is hit beyond it may be reported or not.
+        The groups of geoms that are seen.
     without
         Number of a body whose geoms are not seen; -1: all are.
 
+    Attributes
+    ----------
+    floor_geom
+        Number of the floor's geom.
+    geom_colours
+        Red, green and blue of every geom, 0 to 1, shape (geoms, 3).
+
     """
-    count = len(directions)
-    distance = np.empty(count)
-    geom = np.empty(count, dtype=np.int32)
-    normal = np.empty(3 * count)
-    mujoco.mj_multiRay(
-        model,
-        data,
-        origin,
-        directions.reshape(-1),
-        groups,
-        True,
-        without,
-        geom,
-        distance,
-        normal,
-        count,
-        cutoff,
-    )
-    distance[geom < 0] = np.inf
-    return RayHits(distance=distance, geom=geom, normal=normal.reshape(count, 3))
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        groups: Collection[int],
+        without: int = -1,
+    ) -> None:
+        self._model, self._data, self._without = model, data, without
+        self._groups = np.isin(np.arange(6), list(groups)).astype(np.uint8)
+        self.floor_geom: int = model.geom('floor').id
+        self.geom_colours = read_only(model.geom_rgba[:, :3])
+
+    def cast(self, origin: Float64Array, directions: Float64Array, cutoff: float) -> RayHits:
+        """
+        Find what rays from one point meet.
+
+        Parameters
+        ----------
+        origin
+            m, world, shape (3,).
+        directions
+            Unit vectors, world, shape (n, 3).
+        cutoff
+            How far to look, m; what is hit beyond it may be reported or not.
+
+        """
+        count = len(directions)
+        distance = np.empty(count)
+        geom = np.empty(count, dtype=np.int32)
+        normal = np.empty(3 * count)
+        mujoco.mj_multiRay(
+            self._model,
+            self._data,
+            origin,
+            directions.reshape(-1),
+            self._groups,
+            True,
+            self._without,
+            geom,
+            distance,
+            normal,
+            count,
+            cutoff,
+        )
+        distance[geom < 0] = np.inf
+        return RayHits(distance=distance, geom=geom, normal=normal.reshape(count, 3))
 
 
 def report_failure(data: mujoco.MjData) -> NoReturn:

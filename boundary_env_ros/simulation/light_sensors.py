@@ -17,8 +17,10 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.simulation.body_state import BodyState, RayCaster
+from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import CameraConfig, ScanConfig
+from boundary_env_ros.simulation.engine import RayCaster
+from boundary_env_ros.simulation.motion_sensors import Sensor
 from boundary_env_ros.simulation.readings import (
     Float64Array,
     ImageReading,
@@ -35,7 +37,7 @@ _TILE = 1.0
 _DARK_TILE = 0.82
 
 
-class Scan:
+class Scan(Sensor[BodyState]):
     """Planar laser scanner; the cart does not see itself."""
 
     def __init__(
@@ -48,18 +50,13 @@ class Scan:
         angles = -math.pi + self._increment * np.arange(config.beams)
         self._beams = read_only(np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1))
 
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin again; a scanner has no memory."""
-        self._noise = noise
-
     def capture(self, state: BodyState) -> ScanReading:
         """Measure all beams at this one instant."""
         config = self._config
-        hits = self._caster.cast_rays(
+        hits = self._caster.cast(
             state.position + state.rotation @ self._mount,
             self._beams @ state.rotation.T,
-            cutoff=config.range_max,
-            marks=False,
+            config.range_max,
         )
         ranges = hits.distance + config.range_noise * self._noise.standard_normal(config.beams)
         ranges[ranges > config.range_max] = np.inf
@@ -120,7 +117,7 @@ class Lens:
 
     def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
         """Return red, green and blue, 0 to 1, of each ray, shape (3, rays)."""
-        hits = self._caster.cast_rays(origin, rays, cutoff=_SIGHT, marks=True)
+        hits = self._caster.cast(origin, rays, _SIGHT)
         seen = hits.geom >= 0
         distance = np.where(seen, hits.distance, _SIGHT)
         brightness = 0.6 + 0.4 * (hits.normal @ _LIGHT)
@@ -133,7 +130,7 @@ class Lens:
         return np.asarray(clear * colour + (1.0 - clear) * haze)
 
 
-class Camera:
+class Camera(Sensor[BodyState]):
     """Forward camera of the cart."""
 
     def __init__(
@@ -145,10 +142,6 @@ class Camera:
     ) -> None:
         self._lens = Lens(config, caster, pitch)
         self._mount = read_only(mount)
-
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin again; a camera has no memory."""
-        self._noise = noise
 
     def capture(self, state: BodyState) -> ImageReading:
         """Take a picture of what is ahead."""

@@ -9,8 +9,9 @@ that it was restarted with: so its readings depend on seed and motion, on nothin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 import math
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,16 +37,16 @@ from boundary_env_ros.simulation.readings import (
 State = TypeVar('State', contravariant=True)
 
 
-class Sensor(Protocol[State]):
+class Sensor(ABC, Generic[State]):
     """Turns the true state of a robot into a measurement."""
 
     def restart(self, state: State, noise: np.random.Generator) -> None:
         """Begin again at a reset: forget the past and draw from this generator from now on."""
-        ...
+        self._noise = noise
 
+    @abstractmethod
     def capture(self, state: State) -> Payload:
         """Measure at this instant; called in the order of time."""
-        ...
 
 
 class Touchy(Protocol):
@@ -62,7 +63,7 @@ class Touchy(Protocol):
         ...
 
 
-class Odometry:
+class Odometry(Sensor[BodyState]):
     """Dead reckoning: integrates what the wheel encoders say, errors included."""
 
     def __init__(
@@ -74,7 +75,7 @@ class Odometry:
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
         """Start at the true pose, and draw how wrong the believed wheel radii are."""
-        self._noise = noise
+        super().restart(state, noise)
         self._radii = self._radius * (1.0 + self._config.scale_error * noise.standard_normal(2))
         self._x, self._y = float(state.position[0]), float(state.position[1])
         self._yaw = state.yaw
@@ -102,15 +103,11 @@ class Odometry:
         )
 
 
-class JointStates:
+class JointStates(Sensor[BodyState]):
     """Angle and speed of the wheels."""
 
     def __init__(self, config: JointStateConfig) -> None:
         self._config = config
-
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin again; an encoder has no memory."""
-        self._noise = noise
 
     def capture(self, state: BodyState) -> JointReading:
         """Measure both wheels."""
@@ -121,7 +118,7 @@ class JointStates:
         )
 
 
-class Imu:
+class Imu(Sensor[BodyState]):
     """
     Orientation, angular velocity and acceleration with gravity.
 
@@ -135,7 +132,7 @@ class Imu:
 
     def restart(self, state: BodyState, noise: np.random.Generator) -> None:
         """Begin again at rest."""
-        self._noise = noise
+        super().restart(state, noise)
         self._before = state
 
     def capture(self, state: BodyState) -> ImuReading:
@@ -154,15 +151,11 @@ class Imu:
         )
 
 
-class PoseDetections:
+class PoseDetections(Sensor[BodyState]):
     """A fiducial detector: a pose with honest standard deviations, unbiased if not declared so."""
 
     def __init__(self, config: PoseDetectionsConfig) -> None:
         self._config = config
-
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin again; a detector has no memory."""
-        self._noise = noise
 
     def capture(self, state: BodyState) -> PoseReading:
         """Detect the cart; farther and faster is less certain, and says so."""
@@ -184,18 +177,15 @@ class PoseDetections:
         )
 
 
-class GroundTruth:
+class GroundTruth(Sensor[BodyState]):
     """The truth, privileged."""
-
-    def restart(self, state: BodyState, noise: np.random.Generator) -> None:
-        """Begin again; the truth has neither memory nor noise."""
 
     def capture(self, state: BodyState) -> TruthReading:
         """Tell the truth."""
         return state.truth()
 
 
-class Contact:
+class Contact(Sensor[Touchy]):
     """A bumper all around: it remembers a touch until it is read, and holds it as declared."""
 
     def __init__(self, config: ContactConfig) -> None:

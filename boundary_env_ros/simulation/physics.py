@@ -16,8 +16,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.simulation.body_state import BodyState, RayCaster, RayHits
-from boundary_env_ros.simulation.engine import cast_rays, mujoco, report_failure
+from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.hall_model import hall_model, prefix
 from boundary_env_ros.simulation.readings import Float64Array, read_only
 
@@ -109,8 +109,6 @@ class WarehousePhysics:
         self.step_ns: int = round(self._model.opt.timestep * 1e9)
         # Hall's axes, m/s^2.
         self.gravity = read_only(self._model.opt.gravity)
-        self.floor_geom: int = self._model.geom('floor').id
-        self.geom_colours = read_only(self._model.geom_rgba[:, :3])
         self._bodies = [int(self._model.body(prefix(c) + 'base_link').id) for c in range(carts)]
         self._is_obstacle = self._model.geom_group == _HALL
         self._owner = self._owners()
@@ -233,34 +231,13 @@ class WarehousePhysics:
             touch_steps=self._touch_steps[cart],
         )
 
-    def cast_rays(
-        self,
-        origin: Float64Array,
-        directions: Float64Array,
-        *,
-        cutoff: float,
-        marks: bool,
-        cart: int = 0,
-    ) -> RayHits:
-        """Find what rays of a cart meet, itself excluded; see ``body_state.RayCaster``."""
-        groups = np.zeros(6, dtype=np.uint8)
-        groups[[_HALL, _FLOOR]] = 1
-        groups[_MARK] = marks
-        groups[_CART] = self.carts > 1
-        return cast_rays(
-            self._model,
-            self._data,
-            origin=origin,
-            directions=directions,
-            groups=groups,
-            cutoff=cutoff,
-            # The wheels are bodies of their own, but neither camera nor laser looks down on them.
-            without=self._bodies[cart],
-        )
-
-    def caster(self, cart: int) -> RayCaster:
-        """Return what casts the rays of a cart."""
-        return _Caster(self, cart)
+    def caster(self, cart: int, *, marks: bool) -> RayCaster:
+        """Return what casts the rays of a cart, itself not seen; ``marks``: goals are."""
+        groups = [_HALL, _FLOOR]
+        groups += [_MARK] if marks else []
+        groups += [_CART] if self.carts > 1 else []
+        # The wheels are bodies of their own, but neither camera nor laser looks down on them.
+        return RayCaster(self._model, self._data, groups, without=self._bodies[cart])
 
     def _put(self, data: mujoco.MjData, poses: Sequence[Pose]) -> None:
         mujoco.mj_resetData(self._model, data)
@@ -322,24 +299,6 @@ class WarehousePhysics:
         radius = np.where(round_, model.geom_size[:, 0], 0.0)
         axes = data.geom_xmat.reshape(-1, 3, 3)[:, :2, :2]
         return data.geom_xpos[stands, :2], axes[stands], flat[stands], radius[stands]
-
-
-class _Caster:
-    """The physics as one cart sees it."""
-
-    def __init__(self, physics: WarehousePhysics, cart: int) -> None:
-        self._physics = physics
-        self._cart = cart
-        self.geom_colours = physics.geom_colours
-        self.floor_geom = physics.floor_geom
-
-    def cast_rays(
-        self, origin: Float64Array, directions: Float64Array, *, cutoff: float, marks: bool
-    ) -> RayHits:
-        """Find what rays meet, the cart itself excluded."""
-        return self._physics.cast_rays(
-            origin, directions, cutoff=cutoff, marks=marks, cart=self._cart
-        )
 
 
 def _triple(values: Float64Array) -> tuple[float, float, float]:

@@ -85,7 +85,7 @@ def serve(connection: socket.socket, target: str) -> None:
 
 def _answer(plugin: EnvironmentPlugin, call: Plain) -> Plain:
     """Call a method of the plugin, and return what it says."""
-    name = call['call']
+    name: str = call['call']
     said = getattr(plugin, name)(*(_vectors(call[each]) for each in _ARGUMENTS[name]))
     if isinstance(said, Baseline):
         base = EnvironmentPlugin

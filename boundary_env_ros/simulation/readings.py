@@ -9,26 +9,39 @@ Axes as in REP-103. Of the cart: ``hall`` is the fixed frame in the middle of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, fields
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Float64Array: TypeAlias = npt.NDArray[np.float64]
+Scalar = TypeVar('Scalar', bound=np.generic)
 
 
 def read_only(values: npt.ArrayLike) -> Float64Array:
     """Return values, float64, that cannot be written to: a copy, if they can be."""
-    if (
-        isinstance(values, np.ndarray)
-        and values.dtype == np.float64
-        and not values.flags.writeable
-    ):
-        return values
-    array = np.array(values, dtype=np.float64)
-    array.setflags(write=False)
+    return _unwritable(np.asarray(values, dtype=np.float64))
+
+
+def _unwritable(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
+    if array.flags.writeable:
+        array = array.copy()
+        array.setflags(write=False)
     return array
+
+
+class WithArrays:
+    """A value whose arrays cannot be written to."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Keep copies of arrays that others can write to."""
+        for item in fields(self):  # type: ignore[arg-type]  # what is derived from it is one
+            value = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, item.name, _unwritable(value))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +72,7 @@ class OdometryReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class JointReading:
+class JointReading(WithArrays):
     """
     State of joints, in the order of ``names``; those of the cart are its wheels.
 
@@ -78,13 +91,9 @@ class JointReading:
     velocity: Float64Array
     names: tuple[str, ...] = ('left_wheel_joint', 'right_wheel_joint')
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'position', read_only(self.position))
-        object.__setattr__(self, 'velocity', read_only(self.velocity))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ImuReading:
+class ImuReading(WithArrays):
     """
     Inertial measurement in base_link, as REP-145 asks: gravity is part of the acceleration.
 
@@ -103,13 +112,9 @@ class ImuReading:
     angular_velocity: Float64Array
     linear_acceleration: Float64Array
 
-    def __post_init__(self) -> None:
-        for name in ('orientation', 'angular_velocity', 'linear_acceleration'):
-            object.__setattr__(self, name, read_only(getattr(self, name)))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ScanReading:
+class ScanReading(WithArrays):
     """
     One turn of the laser scanner, in the scanner's frame (base_link, shifted by its mount).
 
@@ -131,12 +136,9 @@ class ScanReading:
     range_min: float
     range_max: float
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'ranges', read_only(self.ranges))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ImageReading:
+class ImageReading(WithArrays):
     """
     One camera frame.
 
@@ -148,11 +150,6 @@ class ImageReading:
     """
 
     pixels: npt.NDArray[np.uint8]
-
-    def __post_init__(self) -> None:
-        pixels = np.array(self.pixels, dtype=np.uint8)
-        pixels.setflags(write=False)
-        object.__setattr__(self, 'pixels', pixels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +178,7 @@ class PoseReading:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SpatialPoseReading:
+class SpatialPoseReading(WithArrays):
     """
     Pose of something in space.
 
@@ -197,13 +194,9 @@ class SpatialPoseReading:
     position: Float64Array
     orientation: Float64Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'position', read_only(self.position))
-        object.__setattr__(self, 'orientation', read_only(self.orientation))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WrenchReading:
+class WrenchReading(WithArrays):
     """
     Force and torque on a wrist, in the wrist's axes.
 
@@ -218,10 +211,6 @@ class WrenchReading:
 
     force: Float64Array
     torque: Float64Array
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'force', read_only(self.force))
-        object.__setattr__(self, 'torque', read_only(self.torque))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,40 +62,6 @@ class ResetTarget:
     goal_y: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AchievedReset:
-    """
-    Where the cart really stands after a reset, once it has settled on its wheels.
-
-    Attributes
-    ----------
-    target
-        What was asked for.
-    seed
-        Of all noise.
-    at_ns
-        When the episode's time begins, ns, in the clock of the caller.
-    x, y
-        True position of base_link, m.
-    yaw
-        True heading, rad.
-    position_error
-        Distance from the target, m.
-    yaw_error
-        Heading minus that of the target, rad, in [-pi, pi].
-
-    """
-
-    target: ResetTarget
-    seed: int
-    at_ns: int
-    x: float
-    y: float
-    yaw: float
-    position_error: float
-    yaw_error: float
-
-
 class Warehouse:
     """
     Carts with their drivers and sensors in one hall; time is an argument of every call.
@@ -200,9 +166,9 @@ class Warehouse:
 
     def reset(
         self, targets: Sequence[ResetTarget], seed: int, at_ns: int
-    ) -> tuple[AchievedReset, ...]:
+    ) -> tuple[TruthReading, ...]:
         """
-        Put every cart at rest at its target and begin again at at_ns.
+        Put every cart at rest at its target, begin again at at_ns, and return how they stand.
 
         Commands and readings that were on their way are gone, also those of a simulation that
         failed. A refused reset raises ResetFailed and changes nothing.
@@ -225,22 +191,7 @@ class Warehouse:
         for driver in self._drivers:
             driver.restart(at_ns)
         self._time.restart(seed, at_ns)
-        return tuple(
-            self._achieved(target, self.true_state(cart), seed)
-            for cart, target in enumerate(targets)
-        )
-
-    def _achieved(self, target: ResetTarget, truth: TruthReading, seed: int) -> AchievedReset:
-        return AchievedReset(
-            target=target,
-            seed=seed,
-            at_ns=self._time.now_ns,
-            x=truth.x,
-            y=truth.y,
-            yaw=truth.yaw,
-            position_error=math.hypot(truth.x - target.x, truth.y - target.y),
-            yaw_error=math.remainder(truth.yaw - target.yaw, 2.0 * math.pi),
-        )
+        return tuple(map(self.true_state, range(self._physics.carts)))
 
     def command(self, cart: int, linear: float, angular: float, arrived_ns: int) -> None:
         """
@@ -315,7 +266,8 @@ class Warehouse:
 def _sensors(
     config: CartConfig, physics: WarehousePhysics, cart: int
 ) -> dict[str, Sensor[BodyState]]:
-    geometry, caster = physics.geometry, physics.caster(cart)
+    geometry = physics.geometry
+    laser, lens = (physics.caster(cart, marks=marks) for marks in (False, True))
     return {
         'odometry': Odometry(
             config.odometry,
@@ -324,8 +276,8 @@ def _sensors(
         ),
         'joint_states': JointStates(config.joint_states),
         'imu': Imu(config.imu, gravity=physics.gravity),
-        'scan': Scan(config.scan, caster, geometry.scan_mount),
-        'camera': Camera(config.camera, caster, geometry.camera_mount, geometry.camera_pitch),
+        'scan': Scan(config.scan, laser, geometry.scan_mount),
+        'camera': Camera(config.camera, lens, geometry.camera_mount, geometry.camera_pitch),
         'pose_detections': PoseDetections(config.pose_detections),
         'ground_truth': GroundTruth(),
         'contact': Contact(config.contact),

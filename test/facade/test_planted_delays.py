@@ -24,8 +24,8 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.robot import Emission
-from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
 from boundary_env_ros.storage.contract_file import load
+from support.warehouse_cart import WarehouseCart
 
 LOADED = load('warehouse_cart', Pacing.LOCKSTEP)
 CONTRACT: Contract = LOADED.contract

@@ -25,8 +25,8 @@ from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
 from support.ros_world import PATIENT, World
+from support.warehouse_cart import WarehouseCart
 
 if TYPE_CHECKING:
     from conftest import MakeWorld

@@ -14,7 +14,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.readings import Payload, Reading
-from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
+from support.warehouse_cart import WarehouseCart
 
 MS = 1_000_000
 

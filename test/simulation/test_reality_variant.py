@@ -23,8 +23,8 @@ from boundary_env_ros.simulation.config import (
 from boundary_env_ros.simulation.readings import PoseReading, ScanReading
 from boundary_env_ros.simulation.robot import make_robot
 from boundary_env_ros.simulation.warehouse import ResetTarget
-from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
 from boundary_env_ros.storage.contract_file import load
+from support.warehouse_cart import WarehouseCart
 
 MS = 1_000_000
 START = ResetTarget(x=-3.5, y=-3.0, yaw=0.0, goal_x=2.5, goal_y=-1.0)

@@ -18,7 +18,7 @@ from boundary_env_ros.simulation.config import (
     ScanConfig,
 )
 from boundary_env_ros.simulation.physics import WarehousePhysics
-from boundary_env_ros.simulation.warehouse_cart import ResetTarget, WarehouseCart
+from support.warehouse_cart import ResetTarget, WarehouseCart
 
 MS = 1_000_000
 
@@ -120,13 +120,12 @@ def test_mark_of_the_goal_is_met_only_by_rays_that_ask_for_marks():
     physics.place([(-3.0, -3.0, 0.0)], [(1.0, -1.5)])
     down = np.array([[0.0, 0.0, -1.0]])
     above_goal = np.array([1.0, -1.5, 1.0])
-    hits = {
-        marks: physics.cast_rays(above_goal, down, cutoff=5.0, marks=marks)
-        for marks in (False, True)
-    }
-    assert hits[False].geom[0] == physics.floor_geom
+    casters = {marks: physics.caster(0, marks=marks) for marks in (False, True)}
+    hits = {marks: caster.cast(above_goal, down, 5.0) for marks, caster in casters.items()}
+    floor = casters[False].floor_geom
+    assert hits[False].geom[0] == floor
     assert hits[False].distance[0] == pytest.approx(1.0)
-    assert hits[True].geom[0] != physics.floor_geom
+    assert hits[True].geom[0] != floor
     assert hits[True].distance[0] < 1.0
 
 

@@ -33,7 +33,7 @@ from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.cart import MADE
 from boundary_env_ros.simulation.messages import message_fields, WIRE
 from boundary_env_ros.simulation.warehouse import ResetTarget
-from boundary_env_ros.simulation.warehouse_cart import WarehouseCart
+from support.warehouse_cart import WarehouseCart
 
 STEP = 2_000_000
 MODE = sys.argv[1] if len(sys.argv) > 1 else ''

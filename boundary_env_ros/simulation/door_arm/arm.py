@@ -213,13 +213,14 @@ def _check_range(what: str, value: float, low: float, high: float, unit: str) ->
 
 
 def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmState]]:
+    caster = physics.caster()
     return {
         'joint_states': JointStates(config.joint_states),
         'wrench': Wrench(config.wrench),
         'tool_pose': ToolPose(),
         'handle_pose': HandlePose(config.handle_pose),
-        'wrist_camera': Camera(config.wrist_camera, physics, lambda state: state.wrist_camera),
-        'scene_camera': Camera(config.scene_camera, physics, lambda state: state.scene_camera),
+        'wrist_camera': Camera(config.wrist_camera, caster, lambda state: state.wrist_camera),
+        'scene_camera': Camera(config.scene_camera, caster, lambda state: state.scene_camera),
         'hinge': Hinge(),
         'contact': Contact(config.contact),
     }

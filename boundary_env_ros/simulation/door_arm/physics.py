@@ -16,9 +16,8 @@ from importlib import resources
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.simulation.body_state import RayHits
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset, Place
-from boundary_env_ros.simulation.engine import cast_rays, mujoco, report_failure
+from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.readings import Float64Array, read_only
 
 # Geom groups, as door_arm.xml explains them.
@@ -85,8 +84,6 @@ class DoorPhysics:
         self._probe = mujoco.MjData(self._probe_model)
         self._touch_steps = 0
         self.step_ns: int = round(self._model.opt.timestep * 1e9)
-        self.floor_geom: int = self._model.geom('floor').id
-        self.geom_colours = read_only(self._model.geom_rgba[:, :3])
         self._handle_body: int = self._model.body('handle').id
         self._hinge_dof = int(self._model.joint('hinge').dofadr[0])
         self._is_bad_touch = self._bad_touches()
@@ -165,18 +162,9 @@ class DoorPhysics:
             touch_steps=self._touch_steps,
         )
 
-    def cast_rays(
-        self, origin: Float64Array, directions: Float64Array, *, cutoff: float, marks: bool
-    ) -> RayHits:
-        """Find what rays meet, arm included; no marks. See ``body_state.RayCaster``."""
-        return cast_rays(
-            self._model,
-            self._data,
-            origin=origin,
-            directions=directions,
-            groups=np.ones(6, dtype=np.uint8),
-            cutoff=cutoff,
-        )
+    def caster(self) -> RayCaster:
+        """Return what casts the rays of the cameras; they see the arm as well."""
+        return RayCaster(self._model, self._data, range(6))
 
     def _put(self, model: mujoco.MjModel, data: mujoco.MjData, scene: DoorReset) -> None:
         mujoco.mj_resetData(model, data)

@@ -14,7 +14,6 @@ import math
 
 import numpy as np
 
-from boundary_env_ros.simulation.body_state import RayCaster
 from boundary_env_ros.simulation.config import CameraConfig, JointStateConfig
 from boundary_env_ros.simulation.door_arm.config import HandlePoseConfig, WrenchConfig
 from boundary_env_ros.simulation.door_arm.state import (
@@ -24,8 +23,9 @@ from boundary_env_ros.simulation.door_arm.state import (
     HINGE_JOINT,
     Place,
 )
+from boundary_env_ros.simulation.engine import RayCaster
 from boundary_env_ros.simulation.light_sensors import Lens
-from boundary_env_ros.simulation.motion_sensors import turned
+from boundary_env_ros.simulation.motion_sensors import Sensor, turned
 from boundary_env_ros.simulation.readings import (
     Float64Array,
     ImageReading,
@@ -38,17 +38,13 @@ from boundary_env_ros.simulation.readings import (
 _GRIPPER_NOISE = 0.1
 
 
-class JointStates:
+class JointStates(Sensor[ArmState]):
     """Angle and speed of the arm's joints, and the opening of the gripper."""
 
     def __init__(self, config: JointStateConfig) -> None:
         scale = np.array([1.0] * len(ARM_JOINTS) + [_GRIPPER_NOISE])
         self._position_noise = config.position_noise * scale
         self._velocity_noise = config.velocity_noise * scale
-
-    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin again; an encoder has no memory."""
-        self._noise = noise
 
     def capture(self, state: ArmState) -> JointReading:
         """Measure all joints."""
@@ -62,7 +58,7 @@ class JointStates:
         )
 
 
-class Wrench:
+class Wrench(Sensor[ArmState]):
     """What the world does to the gripper."""
 
     def __init__(self, config: WrenchConfig) -> None:
@@ -70,7 +66,7 @@ class Wrench:
 
     def restart(self, state: ArmState, noise: np.random.Generator) -> None:
         """Draw how wrong the zero of the force is."""
-        self._noise = noise
+        super().restart(state, noise)
         self._bias = self._config.force_bias * noise.standard_normal(3)
 
     def capture(self, state: ArmState) -> WrenchReading:
@@ -82,26 +78,19 @@ class Wrench:
         )
 
 
-class ToolPose:
+class ToolPose(Sensor[ArmState]):
     """Where the arm itself believes its tool to be: exact, as its encoders are."""
-
-    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin again; there is no memory and no noise."""
 
     def capture(self, state: ArmState) -> SpatialPoseReading:
         """Compute the pose of the tool."""
         return _pose(state.tool)
 
 
-class HandlePose:
+class HandlePose(Sensor[ArmState]):
     """A detector of the handle, unbiased."""
 
     def __init__(self, config: HandlePoseConfig) -> None:
         self._config = config
-
-    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin again; a detector has no memory."""
-        self._noise = noise
 
     def capture(self, state: ArmState) -> SpatialPoseReading:
         """Detect the handle."""
@@ -114,7 +103,7 @@ class HandlePose:
         )
 
 
-class Camera:
+class Camera(Sensor[ArmState]):
     """
     A camera of the scene.
 
@@ -135,21 +124,14 @@ class Camera:
         self._lens = Lens(config, caster)
         self._mount = mount
 
-    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin again; a camera has no memory."""
-        self._noise = noise
-
     def capture(self, state: ArmState) -> ImageReading:
         """Take a picture."""
         place = self._mount(state)
         return self._lens.expose(place.position, place.rotation, self._noise)
 
 
-class Hinge:
+class Hinge(Sensor[ArmState]):
     """The true angle of the door, privileged."""
-
-    def restart(self, state: ArmState, noise: np.random.Generator) -> None:
-        """Begin again; the truth has neither memory nor noise."""
 
     def capture(self, state: ArmState) -> JointReading:
         """Tell the truth."""

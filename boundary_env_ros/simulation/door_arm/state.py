@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.simulation.readings import Float64Array, read_only
+from boundary_env_ros.simulation.readings import Float64Array, WithArrays
 
 ARM_JOINTS = (
     'shoulder_pan_joint',
@@ -52,7 +52,7 @@ class DoorReset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Place:
+class Place(WithArrays):
     """
     A frame in the world, which is base_link.
 
@@ -68,13 +68,9 @@ class Place:
     position: Float64Array
     rotation: Float64Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'position', read_only(self.position))
-        object.__setattr__(self, 'rotation', read_only(self.rotation))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ArmState:
+class ArmState(WithArrays):
     """
     True state of arm and door at the end of a physics step.
 
@@ -117,7 +113,3 @@ class ArmState:
     hinge: float
     hinge_speed: float
     touch_steps: int
-
-    def __post_init__(self) -> None:
-        for name in ('angles', 'speeds', 'force', 'torque'):
-            object.__setattr__(self, name, read_only(getattr(self, name)))

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-A differential-drive cart that has the warehouse for itself, driven step by step.
+A cart that has the warehouse for itself, driven step by step.
 
 ::
 
@@ -18,7 +18,7 @@ from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.motor_driver import AppliedCommand
 from boundary_env_ros.simulation.physics import CartGeometry
 from boundary_env_ros.simulation.readings import Reading, TruthReading
-from boundary_env_ros.simulation.warehouse import AchievedReset, ResetTarget, Warehouse
+from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
 
 
 class WarehouseCart:
@@ -77,7 +77,7 @@ class WarehouseCart:
         """Measures of the cart and places of its sensors."""
         return self._hall.geometry
 
-    def reset(self, target: ResetTarget, seed: int, at_ns: int) -> AchievedReset:
+    def reset(self, target: ResetTarget, seed: int, at_ns: int) -> TruthReading:
         """Put the cart at rest at the target and begin again; see :meth:`Warehouse.reset`."""
         (achieved,) = self._hall.reset([target], seed, at_ns)
         return achieved

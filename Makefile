@@ -132,7 +132,7 @@ nightly-soak: $(BUILT)
 
 # What policies learn with, and films are made with: gigabytes that no other check needs.
 nightly-learners: $(BUILT)
-	@$(UV) moviepy --editable '.[sb3,lerobot]' && \
+	@$(UV) duckdb moviepy --editable '.[sb3,lerobot]' && \
 	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py
 
 # Other Pythons, and another ROS 2: all tests, in a clone with an environment of its own.

@@ -4,17 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 import math
 
 import numpy as np
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.reset import out_of_tolerance, tolerances
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.robot import Emission, make_robot, SimulatedRobot
 from boundary_env_ros.storage.contract_file import make_task
@@ -59,20 +57,6 @@ class RobotTests(UnderContract):
         """Return reset targets that it has to reach; by default, what the task samples."""
         task = make_task(self.loaded().contract)
         return [task.sample_reset(np.random.default_rng(seed), {}) for seed in range(4)]
-
-    def targets_out_of_reach(self) -> Mapping[str, Target]:
-        """Return reset targets that it cannot reach, each with what is wrong with it."""
-        target = self.targets()[0]
-        return {
-            'an empty target': (),
-            'a target of NaN': _with(target, lambda value: math.nan),
-            'an infinite target': _with(target, lambda value: math.inf),
-            'a target far away': _with(target, lambda value: 1e6 * (value + 1.0)),
-            'a target of too few values': tuple(
-                NamedValues(name=item.name, values=item.values[:-1], unit=item.unit[:-1])
-                for item in target
-            ),
-        }
 
     # What it sends -------------------------------------------------------------------------------
 
@@ -231,31 +215,6 @@ class RobotTests(UnderContract):
         for channel in watched:
             _at_rest(channel, bench.shown[channel.topic], timeout + self.coasting)
 
-    def test_robot_refuses_an_invalid_command(self) -> None:
-        """A wrong size, a number that is not finite, an unknown topic change nothing."""
-        bench, twin = _bench(self), _bench(self)
-        for both in (bench, twin):
-            both.drive(2 * both.contract.period)
-        for channel in bench.channels:
-            good = bench.measured(channel)
-            for what, values in {
-                'a value too many': (*good, 0.0),
-                'a value too few': good[:-1],
-                'NaN': (math.nan, *good[1:]),
-                'an infinite value': (*good[:-1], math.inf),
-            }.items():
-                where = f'command on {channel.topic} with {what}'
-                outcome = attempt(partial(bench.robot.command, channel.topic, values, bench.now))
-                if isinstance(outcome, Exception) and not isinstance(outcome, BoundaryError):
-                    fail('a BoundaryError, or to be passed over', told(outcome), where=where)
-        must_refuse(
-            lambda: bench.robot.command('no/such/topic', (0.0,), bench.now),
-            'for an unknown topic',
-            where='command',
-        )
-        end = min(0.2, 2 * bench.contract.period)
-        _equal(twin.advance(end), bench.advance(end), 'no effect of a command that is none')
-
     # Resets --------------------------------------------------------------------------------------
 
     def test_robot_reaches_what_the_task_samples(self) -> None:
@@ -265,25 +224,6 @@ class RobotTests(UnderContract):
             bench.must_reset(seed, target)
             bench.advance(bench.contract.period)
 
-    def test_robot_answers_a_reset_out_of_reach(self) -> None:
-        """A reset that cannot be is an answer that says so; afterwards another works."""
-        bench = Bench(self.robot(), self.loaded().contract, self.start)
-        procedure = bench.contract.episode.reset
-        for what, target in self.targets_out_of_reach().items():
-            answer = bench.reset(self.seed, target)
-            missed = out_of_tolerance(
-                target, answer.achieved, tolerances(procedure), procedure.wrap
-            )
-            if not answer.error and not missed:
-                fail(
-                    'an answer with an error',
-                    f'achieved {[list(item.values) for item in answer.achieved]}',
-                    where=f'reset to {what}',
-                    way_out='Override targets_out_of_reach() if your robot can be there.',
-                )
-            bench.must_reset(self.seed, self.targets()[0])
-            bench.advance(bench.contract.period)
-
 
 def _bench(subject: RobotTests) -> Bench:
     """Return the robot after a reset, settled."""
@@ -291,12 +231,6 @@ def _bench(subject: RobotTests) -> Bench:
     bench.must_reset(subject.seed, subject.targets()[0])
     bench.settle()
     return bench
-
-
-def _with(target: Target, change: Callable[[float], float]) -> Target:
-    return tuple(
-        NamedValues(name=t.name, values=tuple(map(change, t.values)), unit=t.unit) for t in target
-    )
 
 
 def _with_times(bench: Bench, seconds: float) -> Iterator[tuple[Emission, int]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import find, load, LoadedContract
 from boundary_env_ros.testing.verdicts import fail, told
@@ -62,11 +62,3 @@ def _load(path: Path, changed: int, pacing: Pacing | None) -> LoadedContract:
 def generator_of(subject: UnderContract) -> np.random.Generator:
     """Return the generator of a test."""
     return np.random.default_rng(subject.seed)
-
-
-def path_of(contract: Contract, name: str) -> str:
-    """Return the key path of a field, for messages."""
-    for section in ('observation', 'state', 'privileged'):
-        if any(spec.name == name for spec in getattr(contract, section)):
-            return f'{section}.{name}'
-    return name

@@ -6,17 +6,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.simulation.messages import Fields, header, vector
+from boundary_env_ros.simulation.messages import Fields, header
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.testing import RobotTests
 from support.kit_faults import must_find
@@ -31,9 +30,7 @@ PIECES = 'test_robot_advances_in_pieces_as_in_one_go'
 BACKWARDS = 'test_robot_lets_no_time_run_backwards'
 MOVES = 'test_robot_moves_as_it_is_commanded'
 RESTS = 'test_robot_comes_to_rest_without_commands'
-REFUSES = 'test_robot_refuses_an_invalid_command'
 REACHES = 'test_robot_reaches_what_the_task_samples'
-ANSWERS = 'test_robot_answers_a_reset_out_of_reach'
 
 
 class Mute(Point):
@@ -121,25 +118,6 @@ class Runaway(Point):
         return False
 
 
-class Careless(Point):
-    def command(self, topic: str, values: Vector, arrived: int) -> None:
-        linear, angular = values
-        super().command(topic, (linear, angular), arrived)
-
-
-class Gullible(Point):
-    def command(self, topic: str, values: Vector, arrived: int) -> None:
-        whole = (*values, 0.0)[:2]
-        finite = (whole[0] if math.isfinite(whole[0]) else 0.0, whole[1])
-        super().command(topic, finite, arrived)
-
-
-class AnyTopic(Point):
-    def command(self, topic: str, values: Vector, arrived: int) -> None:
-        if topic == 'cmd_vel':
-            super().command(topic, values, arrived)
-
-
 class Missing(Point):
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         answer = super().reset(request, at)
@@ -153,29 +131,6 @@ class Missing(Point):
 class Early(Point):
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         return replace(super().reset(request, at), completed=at - 1)
-
-
-class Raising(Point):
-    def reset(self, request: ResetWorld, at: int) -> WorldReset:
-        x, y, yaw = by_name(request.target)['start']
-        vector(round(x), round(y), round(yaw))
-        return super().reset(request, at)
-
-
-class Boasting(Point):
-    def reset(self, request: ResetWorld, at: int) -> WorldReset:
-        answer = super().reset(request, at)
-        start = tuple(item for item in request.target if item.name == 'start')
-        return replace(answer, error='', achieved=start, completed=at)
-
-
-class Broken(Point):
-    """After a reset that failed it does not recover."""
-
-    def reset(self, request: ResetWorld, at: int) -> WorldReset:
-        answer = super().reset(request, at)
-        self.error = getattr(self, 'error', '') or answer.error
-        return replace(answer, error=self.error)
 
 
 @pytest.mark.parametrize(
@@ -200,14 +155,8 @@ class Broken(Point):
         ),
         (Stuck, MOVES, 'expected to follow the command by more than 0.03 m/s, got 0'),
         (Runaway, RESTS, r'expected to rest at 0 within 0.03 m/s [\d.]+ s after the last command'),
-        (Careless, REFUSES, 'with a value too many: .*BoundaryError.*, got ValueError'),
-        (Gullible, REFUSES, 'expected no effect of a command that is none'),
-        (AnyTopic, REFUSES, 'expected BoundaryError for an unknown topic, got none'),
         (Missing, REACHES, "expected a state within the tolerance, got 'start'"),
         (Early, REACHES, r'expected `completed` at \d+ ns \(when it was asked for\) or later'),
-        (Raising, ANSWERS, 'expected an answer, with `error` if it failed, got KeyError'),
-        (Boasting, ANSWERS, 'reset to an? .*: expected an answer with an error, got achieved'),
-        (Broken, ANSWERS, 'expected a target that the task samples to be reached'),
     ],
 )
 def test_a_fault_of_a_robot_is_found(

@@ -71,7 +71,7 @@ class TaskTests(UnderContract):
                 _check_sampled(_sample(task, trial, options), f'sample_reset with {options}')
 
     def test_task_fits_its_contract(self) -> None:
-        """It samples what resets are compared with, supplies the ``task:`` fields, and can judge."""
+        """It samples what resets are compared with, supplies the ``task:`` fields, and judges."""
         problems = task_problems(self.loaded().contract, self.task())
         if problems:
             fail('a contract and a task that fit', '; '.join(map(str, problems)), where='task')

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import click
 
 from boundary_env_ros.cli.command import (
-    argument,
     Command,
     contract_option,
     counting,
@@ -20,6 +19,7 @@ from boundary_env_ros.cli.command import (
     option,
     PathType,
     print_result,
+    record_argument,
 )
 
 if TYPE_CHECKING:
@@ -32,13 +32,7 @@ MISSING = 4
 
 
 @click.command(cls=Command)
-@argument(
-    'path',
-    'RUN',
-    'run folder, bag or .jsonl file',
-    required=False,
-    type=PathType(),
-)
+@record_argument(required=False)
 @contract_option('the contract to check the record against (default: the one in it)')
 @option('--key', type=PathType(), metavar='FILE', help='public key that must have signed it (PEM)')
 @option('--head', metavar='HASH', help='head that its chain must have, as the recorder printed it')

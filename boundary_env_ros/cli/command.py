@@ -160,10 +160,10 @@ def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
     )
 
 
-def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
+def record_argument(name: str = 'path', metavar: str = 'RUN', **settings: Any) -> _Decorator:
     """Return a decorator that adds the record to read."""
     text = 'run folder, bag or .jsonl file'
-    return argument(name, metavar, text, type=PathType())
+    return argument(name, metavar, text, type=PathType(), **settings)
 
 
 def contract_argument(name: str = 'contract', **settings: Any) -> _Decorator:
@@ -197,10 +197,10 @@ def output_option(text: str, **settings: Any) -> _Decorator:
     return option('-o', '--output', type=PathType(), metavar='PATH', help=text, **settings)
 
 
-def domain_option(default: str = 'ROS_DOMAIN_ID') -> _Decorator:
+def domain_option(default: str = 'ROS_DOMAIN_ID', **settings: Any) -> _Decorator:
     """Return a decorator that adds the option ``--domain-id``."""
     text = f'ROS domain (default: {default})'
-    return option('--domain-id', type=click.IntRange(0, 232), metavar='N', help=text)
+    return option('--domain-id', type=click.IntRange(0, 232), metavar='N', help=text, **settings)
 
 
 def ros_options(function: _Function) -> _Function:

@@ -16,6 +16,7 @@ from boundary_env_ros.cli.command import (
     contract_option,
     COUNT,
     counting,
+    domain_option,
     DONE,
     FOUND,
     look_here,
@@ -72,13 +73,7 @@ _PUBLISH = 'When it is published'
     is_flag=True,
     help="publish what can move a robot, too: command topics and the operator's",
 )
-@option(
-    '--domain-id',
-    group=_PUBLISH,
-    type=click.IntRange(0, 232),
-    metavar='N',
-    help='ROS domain (default: ROS_DOMAIN_ID)',
-)
+@domain_option(group=_PUBLISH)
 @click.pass_context
 def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -> int:
     """

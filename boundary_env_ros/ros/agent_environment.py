@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract.model import CallStep, ConfirmStep, Pacing, 
 from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
-from boundary_env_ros.core.environment.observation import Observation, Sample
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
 from boundary_env_ros.core.sources.inputs import (
@@ -151,21 +151,11 @@ class AgentEnvironment:
         self._sensors.look(self._on_field, self._on_feedback)
         now = max(self._node.clock.now().ros.nanoseconds, self._world_time)
         for name, reading in self._transforms.new(now, self.environment.unusable):
-            self.environment.take(name, self._sample(reading))
+            self.environment.take(name, self._node.sample(reading))
 
     def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
-        return self.environment.take(name, self._sample(reading, arrival))
-
-    def _sample(self, reading: Reading, arrival: Arrival | None = None) -> Sample:
-        clock = self._node.clock
-        return Sample(
-            values=reading.values,
-            captured=clock.captured(reading.stamp, self._node.contract.robot_host),
-            published=None if arrival is None else clock.system(arrival.published),
-            arrived=None if arrival is None else clock.system(arrival.arrived),
-            confidence=reading.confidence,
-            image=reading.image,
-            document=reading.document,
+        return self.environment.take(
+            name, self._node.sample(reading, arrival.published, arrival.arrived)
         )
 
     def _on_feedback(self, name: str, reading: Reading) -> None:

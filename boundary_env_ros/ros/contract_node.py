@@ -34,6 +34,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
@@ -598,6 +599,18 @@ class ContractNode(LifecycleNode):
         else:
             self.unusable.pop(item.name, None)
         return reading
+
+    def sample(self, reading: Reading, published: int = 0, arrived: int = 0) -> Sample:
+        """Return a reading with its instants, as the middleware says them (ns; 0: not at all)."""
+        return Sample(
+            values=reading.values,
+            captured=self.clock.captured(reading.stamp, self.contract.robot_host),
+            published=self.clock.system(published),
+            arrived=self.clock.system(arrived),
+            confidence=reading.confidence,
+            image=reading.image,
+            document=reading.document,
+        )
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:
         """

@@ -66,46 +66,32 @@ class FirstReadings:
         for item in feedback_inputs(contract):
             self._listen(item, self._take_feedback)
 
-    def _listen(self, item: Input, take: Callable[[Input, Any, Any], bool]) -> None:
+    def _listen(self, item: Input, take: Callable[[Input, Sample], bool]) -> None:
         node, group = self._node, _UntilHeard()
 
         def on_message(message: Any, info: Any) -> None:
-            group.heard = group.heard or take(item, message, info)
+            reading = None if group.heard else node.read(item, message)
+            if reading is not None:
+                at = (info['source_timestamp'], info['received_timestamp'])
+                group.heard = take(item, node.sample(reading, *at))
 
         qos = names.sensor(item.qos, node.contract.pacing)
         topic = node.topic_of(self._agent, item.topic)
         kind = message_class(item.type)
         node.add_subscription(kind, topic, on_message, qos, warn=False, group=group)
 
-    def _take_field(self, item: Input, message: Any, info: Any) -> bool:
-        reading = self._node.read(item, message)
-        if reading is None:
-            return False
-        clock = self._node.clock
-        sample = Sample(
-            values=reading.values,
-            captured=clock.captured(reading.stamp, self._node.contract.robot_host),
-            published=clock.system(info['source_timestamp']),
-            arrived=clock.system(info['received_timestamp']),
-            confidence=reading.confidence,
-            image=reading.image,
-            document=reading.document,
-        )
+    def _take_field(self, item: Input, sample: Sample) -> bool:
         self._sight.take(item.name, sample)
         return item.name in self._sight.latest
 
-    def _take_feedback(self, item: Input, message: Any, info: Any) -> bool:
-        reading = self._node.read(item, message)
-        if reading is None:
-            return False
-        clock = self._node.clock
+    def _take_feedback(self, item: Input, sample: Sample) -> bool:
         self._measured[item.name] = ObservationField(
             name=f'{FEEDBACK}.{item.name}',
             status=FieldStatus.FRESH,
-            values=reading.values,
-            captured=clock.captured(reading.stamp, self._node.contract.robot_host),
-            published=clock.system(info['source_timestamp']),
-            arrived=clock.system(info['received_timestamp']),
+            values=sample.values,
+            captured=sample.captured,
+            published=sample.published,
+            arrived=sample.arrived,
             source=self._node.topics(self._agent)[item.topic],
         )
         return True

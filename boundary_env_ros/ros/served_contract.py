@@ -13,6 +13,7 @@ from rclpy.node import Node
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.evidence.run_files import contract_of
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.call_with_retry import wait_until
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -45,15 +46,12 @@ def served_contract(node: Node, spin: Callable[[], None], wait: float) -> Loaded
     subscription = node.create_subscription(
         msg.ContractDescription, topic, described.append, names.LATCHED_MANY
     )
-    deadline = time.monotonic() + wait
     try:
-        while not described:
-            if time.monotonic() > deadline:
-                raise LinkError(
-                    f'No node of a boundary was heard on {topic} within {wait:g} s. '
-                    'Start one, or check domain and namespace.'
-                )
-            spin()
+        if not wait_until(lambda: described, time.monotonic() + wait, spin):
+            raise LinkError(
+                f'No node of a boundary was heard on {topic} within {wait:g} s. '
+                'Start one, or check domain and namespace.'
+            )
     finally:
         node.destroy_subscription(subscription)
     return contract_of(from_msg(ContractDescription, described[0]))

@@ -178,8 +178,6 @@ class EnvironmentNode(ContractNode):
         """Begin to count the period again: the first step is as long as the others."""
         if self._ticks is not None:
             self._ticks.reset()
-            # By the clock of this moment, as the timer: else every tick of the episode would be
-            # late by what it took to publish the reset.
             self._due = self.clock.now().steady + round(self.contract.period * NANOSECONDS)
 
     def _on_tick(self) -> None:
@@ -187,9 +185,11 @@ class EnvironmentNode(ContractNode):
             agent.look()
         now = self.clock.now()
         late = (now.steady - self._due) / NANOSECONDS
-        period = self.contract.period
-        # A tick that was missed altogether is not made up for: the next due time lies ahead.
-        self._due += round(period * NANOSECONDS) * max(1, round(late / period) + 1)
+        if late < -self.contract.period / 2.0:
+            return  # it was on its way already when the period began again
+        # As the timer has it, lest a whole episode seem to be late: it does not make up for a tick
+        # that was missed altogether.
+        self._due = now.steady + self._ticks.time_until_next_call()
         for agent in self._agents.values():
             agent.carry(agent.environment.tick(now, late))
 

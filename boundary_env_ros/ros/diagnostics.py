@@ -94,14 +94,6 @@ def of_gate(
             if not math.isnan(seconds)
         },
     }
-    runtime_limits = status.runtime_limits
-    for limit in ('low', 'high', 'rate'):
-        if getattr(runtime_limits, limit):
-            values[f'runtime limit {limit}'] = ' '.join(
-                f'{v:g}' for v in getattr(runtime_limits, limit)
-            )
-    if runtime_limits.command_timeout is not None:
-        values['runtime limit command_timeout, s'] = f'{runtime_limits.command_timeout:g}'
     return condition(f'{name}: commands', level, message, values, status.agent)
 
 

@@ -160,32 +160,6 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Takeover:
-    """
-    One time that a person had the robot.
-
-    Attributes
-    ----------
-    topic
-        Where his commands came from.
-    episode_id, first_step, last_step
-        When, as far as the steps of the policy tell.
-    commands
-        How many of his commands went out.
-    dimensions
-        Those in which he asked for anything else than the policy did.
-
-    """
-
-    topic: str
-    episode_id: str
-    first_step: int
-    last_step: int
-    commands: int
-    dimensions: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
     """
     One episode of which people say otherwise than the environment, or than each other.
@@ -249,11 +223,8 @@ class Group:
         Steps whose action was limited by its bounds, of those that a gate decided.
     intervened
         Steps in which the gate did anything but admit, of the same.
-    by_hand, takeovers
-        Steps in which a command of an operator went out, and the times that one took over, as far
-        as they are remembered.
-    taken_over
-        How many times one took over.
+    by_hand, taken_over
+        Steps in which a command of an operator went out, and how many times one took over.
     labelled, success_by_labels
         Ended episodes that people have labelled, and the proportion of successes among those on
         which all who are decided agree.
@@ -297,7 +268,6 @@ class Group:
     intervened: Proportion = field(default_factory=Proportion)
     by_hand: Proportion = field(default_factory=Proportion)
     taken_over: int = 0
-    takeovers: list[Takeover] = field(default_factory=list)
     labelled: int = 0
     success_by_labels: Proportion = field(default_factory=Proportion)
     disagreements: list[Disagreement] = field(default_factory=list)
@@ -382,7 +352,6 @@ def _lines(summary: Summary) -> Iterator[str]:
         yield ''
         rows = [(name, values[some]) for name, values in apart.items()]
         yield from table((label, *cells) for label, cells in (*rows, *_rows(groups[some])))
-    yield from _takeovers(groups)
     yield from _disagreements(groups)
 
 
@@ -393,24 +362,6 @@ def _origin(origin: Origin, name: str) -> str:
     if name == 'digest':
         return f'{value[:19]}...'
     return (', '.join(value) if name == 'wrappers' else value) or 'unknown'
-
-
-def _takeovers(clients: tuple[Group, ...]) -> Iterator[str]:
-    """Yield who took over from whom, when, and in which dimensions."""
-    for client in clients:
-        if not client.taken_over:
-            continue
-        yield ''
-        name = _origin(client.origin, 'client')
-        yield f'Taken over from {name}, {client.taken_over} times:'
-        for one in client.takeovers:
-            yield (
-                f'  {one.topic}, episode {one.episode_id[:8]}, steps {one.first_step} to '
-                f'{one.last_step}: {one.commands} commands, '
-                f'{", ".join(one.dimensions) or "all of them as the policy asked"}'
-            )
-        if client.taken_over > len(client.takeovers):
-            yield f'  and {client.taken_over - len(client.takeovers)} more'
 
 
 def _disagreements(clients: tuple[Group, ...]) -> Iterator[str]:

@@ -20,7 +20,7 @@ from boundary_env_ros.core.environment.episode_label import (
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.imported import is_import
-from boundary_env_ros.core.intervention import Intervention, InterventionTracker
+from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
@@ -35,7 +35,6 @@ from boundary_env_ros.evidence.summary.figures import (
     Group,
     StageSummary,
     Summary,
-    Takeover,
 )
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
@@ -44,9 +43,6 @@ PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'me
 
 #: Those of an imported step, whose action was worked out from the command.
 OF_IMPORT = PAIRS[-1:]
-
-#: Takeovers of one client that are told one by one; those after them are only counted.
-TAKEOVERS = 32
 
 #: Ended episodes that are remembered for the labels on them.
 ENDED = 65_536
@@ -111,7 +107,6 @@ class Summariser:
         self._budget = dict(contract.latency_budget) if contract else {}
         self._groups: dict[Origin, Group] = {}
         self._hands: dict[str, InterventionTracker] = {}
-        self._taken: dict[Origin, list[Intervention]] = {}
         self._dimensions = [
             f'{name} ({unit})'
             for group in (contract.action if contract else ())
@@ -128,18 +123,6 @@ class Summariser:
         for key, (client, ending, success) in self._ended.items():
             if key in labels:
                 _judge(client, key[1], ending, success, labels[key])
-        for origin, taken in self._taken.items():
-            self._groups[origin].takeovers = [
-                Takeover(
-                    topic=hand.topic,
-                    episode_id=hand.episode_id,
-                    first_step=hand.first_step,
-                    last_step=hand.last_step,
-                    commands=hand.commands,
-                    dimensions=tuple(map(self._dimension, sorted(hand.dimensions))),
-                )
-                for hand in taken
-            ]
         for origin, fits in self._fits.items():
             self._estimate(self._groups[origin].execution, fits, self._unseen.get(origin, {}))
         return Summary(groups=tuple(self._groups.values()))
@@ -236,7 +219,7 @@ class Summariser:
     # Steps ---------------------------------------------------------------------------------------
 
     def _step(self, client: Group, step: Step) -> None:
-        now, episode = step.transition, step.episode
+        now = step.transition
         for found in now.after:
             client.stale[found.name] += found.status is FieldStatus.STALE
             client.missing[found.name] += found.status is FieldStatus.MISSING
@@ -248,11 +231,7 @@ class Summariser:
         client.imported += imported
         client.unjudged += is_unjudged(now)
         hands = self._hands.setdefault(now.id.agent, InterventionTracker(self._contract))
-        for hand in hands.follow(now):
-            client.taken_over += 1
-            taken = self._taken.setdefault(episode.origin, [])
-            if len(taken) < TAKEOVERS:
-                taken.append(hand)  # it grows while he has it
+        client.taken_over += sum(1 for _ in hands.follow(now))
         for decision in now.decisions:
             self._stops(client, now.id.agent, decision)
             client.reasons.update(result.reason.name for result in decision.rules)

@@ -17,9 +17,9 @@ from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
-from boundary_env_ros.simulation.messages import cart_transforms, message_fields, WIRE
+from boundary_env_ros.simulation.messages import cart_transforms, WIRE
 from boundary_env_ros.simulation.readings import TruthReading
-from boundary_env_ros.simulation.robot import Emission
+from boundary_env_ros.simulation.robot import Emission, emission
 from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
 
 _DEFAULT = CartConfig()
@@ -188,16 +188,7 @@ class CartRobot:
                 emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
             if reading.sensor not in self._wire[cart]:
                 continue
-            topic, kind = self._wire[cart][reading.sensor]
-            stamped = kind != 'std_msgs/msg/Bool'
-            emissions.append(
-                Emission(
-                    topic=topic,
-                    type=kind,
-                    stamp=reading.captured_ns if stamped else 0,
-                    fields=None if reading.dropped else message_fields(reading),
-                )
-            )
+            emissions.append(emission(reading, *self._wire[cart][reading.sensor]))
         return tuple(emissions)
 
 

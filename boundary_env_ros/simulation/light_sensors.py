@@ -12,6 +12,7 @@ no shadows, no textures but the floor's tiles, and a small image.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 import math
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import CameraConfig, ScanConfig
 from boundary_env_ros.simulation.engine import RayCaster
-from boundary_env_ros.simulation.motion_sensors import Sensor
+from boundary_env_ros.simulation.motion_sensors import Sensor, State
 from boundary_env_ros.simulation.readings import (
     Float64Array,
     ImageReading,
@@ -70,7 +71,7 @@ class Scan(Sensor[BodyState]):
         )
 
 
-class Lens:
+class Camera(Sensor[State]):
     """
     A picture of the world: one ray a pixel, flat shading by colour, surface normal and distance.
 
@@ -80,36 +81,33 @@ class Lens:
         Size, opening angle and noise.
     caster
         What the rays meet.
+    mount
+        Returns where the lens is in a state: its origin in the world, m, shape (3,), and the
+        rotation from the axes of the mount (x forward, y left, z up) to the world's, shape (3, 3).
     pitch
         How far it looks down in its mount, rad.
 
     """
 
-    def __init__(self, config: CameraConfig, caster: RayCaster, pitch: float = 0.0) -> None:
+    def __init__(
+        self,
+        config: CameraConfig,
+        caster: RayCaster,
+        mount: Callable[[State], tuple[Float64Array, Float64Array]],
+        pitch: float = 0.0,
+    ) -> None:
         self._config = config
         self._caster = caster
+        self._mount = mount
         self._colours = np.ascontiguousarray(caster.geom_colours.T)
         self._pixel_rays = _pixel_rays(config, pitch)
 
-    def expose(
-        self, origin: Float64Array, rotation: Float64Array, noise: np.random.Generator
-    ) -> ImageReading:
-        """
-        Expose all pixels at this one instant.
-
-        Parameters
-        ----------
-        origin
-            Of the lens in the world, m, shape (3,).
-        rotation
-            From the axes of the mount (x forward, y left, z up) to the world's, shape (3, 3).
-        noise
-            What the noise of the pixels is drawn from.
-
-        """
+    def capture(self, state: State) -> ImageReading:
+        """Expose all pixels at this one instant."""
         config = self._config
+        origin, rotation = self._mount(state)
         light = self._shade(origin, self._pixel_rays @ rotation.T)
-        levels = noise.standard_normal((config.height * config.width, 3))
+        levels = self._noise.standard_normal((config.height * config.width, 3))
         levels *= config.intensity_noise
         levels += 255.0 * light.T
         pixels = np.clip(np.rint(levels, out=levels), 0.0, 255.0).astype(np.uint8)
@@ -128,25 +126,6 @@ class Lens:
         colour = np.where(seen, colour, haze)
         clear = 1.0 / (1.0 + (distance / _HAZE_DISTANCE) ** 2)
         return np.asarray(clear * colour + (1.0 - clear) * haze)
-
-
-class Camera(Sensor[BodyState]):
-    """Forward camera of the cart."""
-
-    def __init__(
-        self,
-        config: CameraConfig,
-        caster: RayCaster,
-        mount: tuple[float, float, float],
-        pitch: float,
-    ) -> None:
-        self._lens = Lens(config, caster, pitch)
-        self._mount = read_only(mount)
-
-    def capture(self, state: BodyState) -> ImageReading:
-        """Take a picture of what is ahead."""
-        origin = state.position + state.rotation @ self._mount
-        return self._lens.expose(origin, state.rotation, self._noise)
 
 
 def _pixel_rays(config: CameraConfig, pitch: float) -> Float64Array:

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What the cart's readings look like as ROS messages, as plain nested mappings.
+What readings look like as ROS messages, as plain nested mappings.
 
 The node fills ROS messages from them, and in one process they are read as they are, so both worlds
 show the same numbers. No ROS is needed here.
@@ -15,6 +15,7 @@ from typing import Any, TYPE_CHECKING
 
 from boundary_env_ros.simulation.readings import (
     ContactReading,
+    Float64Array,
     ImageReading,
     ImuReading,
     JointReading,
@@ -22,7 +23,9 @@ from boundary_env_ros.simulation.readings import (
     PoseReading,
     Reading,
     ScanReading,
+    SpatialPoseReading,
     TruthReading,
+    WrenchReading,
 )
 
 if TYPE_CHECKING:
@@ -42,20 +45,37 @@ WIRE: Mapping[str, tuple[str, str]] = {
     'contact': ('contact', 'std_msgs/msg/Bool'),
 }
 
-HALL, BASE, LASER, CAMERA = 'hall', 'base_link', 'laser', 'camera'
+HALL, BASE, LASER, CAMERA, TOOL = 'hall', 'base_link', 'laser', 'camera', 'tool0'
+
+#: Frame that each stamped message is in, by sensor of cart or arm; joints have none.
+FRAMES: Mapping[str, str] = {
+    'odometry': HALL,
+    'imu': BASE,
+    'scan': LASER,
+    'camera': CAMERA,
+    'pose_detections': HALL,
+    'ground_truth': HALL,
+    'wrench': TOOL,
+    'tool_pose': BASE,
+    'handle_pose': BASE,
+    'wrist_camera': 'wrist_camera',
+    'scene_camera': 'scene_camera',
+}
 
 
 def message_fields(reading: Reading) -> Fields:
     """
     Return the fields of the ROS message of a reading that was not dropped.
 
-    Frames: ``hall``, ``base_link``, ``laser``, ``camera``; SI units; covariances row-major as in
-    REP-103.
+    SI units; covariances row-major as in REP-103.
     """
     payload = reading.payload
     if payload is None:
         raise ValueError(f'The reading of {reading.sensor} was dropped, not published.')
-    return _WRITERS[type(payload)](payload, reading.captured_ns)
+    fields = _WRITERS[type(payload)](payload)
+    if isinstance(payload, ContactReading):
+        return fields
+    return {'header': header(reading.captured_ns, FRAMES.get(reading.sensor, '')), **fields}
 
 
 class PlainMessage:
@@ -104,10 +124,9 @@ def _pose(x: float, y: float, yaw: float) -> Fields:
     return {'position': vector(x, y, 0.0), 'orientation': _yaw_quaternion(yaw)}
 
 
-def _odometry(reading: OdometryReading | TruthReading, stamp: int) -> Fields:
+def _odometry(reading: OdometryReading | TruthReading) -> Fields:
     lateral = reading.lateral if isinstance(reading, TruthReading) else 0.0
     return {
-        'header': header(stamp, HALL),
         'child_frame_id': BASE,
         'pose': {'pose': _pose(reading.x, reading.y, reading.yaw)},
         'twist': {
@@ -119,30 +138,25 @@ def _odometry(reading: OdometryReading | TruthReading, stamp: int) -> Fields:
     }
 
 
-def joint_state(reading: JointReading, stamp: int) -> Fields:
-    """Return a ``sensor_msgs/msg/JointState``."""
+def _joint_state(reading: JointReading) -> Fields:
     return {
-        'header': header(stamp, ''),
         'name': list(reading.names),
         'position': reading.position.tolist(),
         'velocity': reading.velocity.tolist(),
     }
 
 
-def _imu(reading: ImuReading, stamp: int) -> Fields:
-    x, y, z, w = reading.orientation.tolist()
+def _imu(reading: ImuReading) -> Fields:
     return {
-        'header': header(stamp, BASE),
-        'orientation': {'x': x, 'y': y, 'z': z, 'w': w},
+        'orientation': _quaternion(reading.orientation),
         'angular_velocity': vector(*reading.angular_velocity.tolist()),
         'linear_acceleration': vector(*reading.linear_acceleration.tolist()),
     }
 
 
-def _scan(reading: ScanReading, stamp: int) -> Fields:
+def _scan(reading: ScanReading) -> Fields:
     last = reading.angle_min + reading.angle_increment * (len(reading.ranges) - 1)
     return {
-        'header': header(stamp, LASER),
         'angle_min': reading.angle_min,
         'angle_max': last,
         'angle_increment': reading.angle_increment,
@@ -182,11 +196,9 @@ def cart_transforms(reading: Reading, geometry: CartGeometry) -> Fields | None:
     )
 
 
-def image(reading: ImageReading, stamp: int, frame: str) -> Fields:
-    """Return a ``sensor_msgs/msg/Image``."""
+def _image(reading: ImageReading) -> Fields:
     height, width, _ = reading.pixels.shape
     return {
-        'header': header(stamp, frame),
         'height': height,
         'width': width,
         'encoding': 'rgb8',
@@ -196,31 +208,41 @@ def image(reading: ImageReading, stamp: int, frame: str) -> Fields:
     }
 
 
-def _camera_image(reading: ImageReading, stamp: int) -> Fields:
-    return image(reading, stamp, CAMERA)
-
-
-def _detection(reading: PoseReading, stamp: int) -> Fields:
+def _detection(reading: PoseReading) -> Fields:
     covariance = [0.0] * 36
     covariance[0] = covariance[7] = reading.position_std**2
     covariance[35] = reading.yaw_std**2
     return {
-        'header': header(stamp, HALL),
         'pose': {'pose': _pose(reading.x, reading.y, reading.yaw), 'covariance': covariance},
     }
 
 
-def _contact(reading: ContactReading, stamp: int) -> Fields:
+def _contact(reading: ContactReading) -> Fields:
     return {'data': reading.touching}
 
 
-_WRITERS: Mapping[type, Callable[[Any, int], Fields]] = {
+def _wrench(reading: WrenchReading) -> Fields:
+    return {'wrench': {'force': vector(*reading.force), 'torque': vector(*reading.torque)}}
+
+
+def _spatial_pose(reading: SpatialPoseReading) -> Fields:
+    orientation = _quaternion(reading.orientation)
+    return {'pose': {'position': vector(*reading.position), 'orientation': orientation}}
+
+
+def _quaternion(values: Float64Array) -> Fields:
+    return dict(zip('xyzw', values.tolist(), strict=True))
+
+
+_WRITERS: Mapping[type, Callable[[Any], Fields]] = {
     OdometryReading: _odometry,
     TruthReading: _odometry,
-    JointReading: joint_state,
+    JointReading: _joint_state,
     ImuReading: _imu,
     ScanReading: _scan,
-    ImageReading: _camera_image,
+    ImageReading: _image,
     PoseReading: _detection,
     ContactReading: _contact,
+    WrenchReading: _wrench,
+    SpatialPoseReading: _spatial_pose,
 }

@@ -27,7 +27,8 @@ from boundary_env_ros.errors import (
     RequestRejected,
     ResultCode,
 )
-from boundary_env_ros.simulation.messages import Fields
+from boundary_env_ros.simulation.messages import Fields, message_fields
+from boundary_env_ros.simulation.readings import Reading
 
 GROUP = 'boundary_env_ros.robots'
 
@@ -55,6 +56,16 @@ class Emission:
     type: str
     stamp: int
     fields: Fields | None
+
+
+def emission(reading: Reading, topic: str, type: str) -> Emission:  # noqa: A002
+    """Return a reading as a message on a topic."""
+    return Emission(
+        topic=topic,
+        type=type,
+        stamp=0 if type == 'std_msgs/msg/Bool' else reading.captured_ns,
+        fields=None if reading.dropped else message_fields(reading),
+    )
 
 
 class SimulatedRobot(Protocol):

@@ -34,7 +34,7 @@ from boundary_env_ros.simulation.motion_sensors import (
 )
 from boundary_env_ros.simulation.motor_driver import MotorDriver
 from boundary_env_ros.simulation.physics import CartGeometry, WarehousePhysics
-from boundary_env_ros.simulation.readings import Reading, TruthReading
+from boundary_env_ros.simulation.readings import Float64Array, Reading, TruthReading
 from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
 from boundary_env_ros.simulation.stepping import Body, Stepping
 
@@ -268,6 +268,10 @@ def _sensors(
 ) -> dict[str, Sensor[BodyState]]:
     geometry = physics.geometry
     laser, lens = (physics.caster(cart, marks=marks) for marks in (False, True))
+
+    def eye(state: BodyState) -> tuple[Float64Array, Float64Array]:
+        return state.position + state.rotation @ geometry.camera_mount, state.rotation
+
     return {
         'odometry': Odometry(
             config.odometry,
@@ -277,7 +281,7 @@ def _sensors(
         'joint_states': JointStates(config.joint_states),
         'imu': Imu(config.imu, gravity=physics.gravity),
         'scan': Scan(config.scan, laser, geometry.scan_mount),
-        'camera': Camera(config.camera, lens, geometry.camera_mount, geometry.camera_pitch),
+        'camera': Camera(config.camera, lens, eye, geometry.camera_pitch),
         'pose_detections': PoseDetections(config.pose_detections),
         'ground_truth': GroundTruth(),
         'contact': Contact(config.contact),

@@ -152,7 +152,7 @@ def test_robot_page_declares_the_sensors_as_they_are_configured() -> None:
     pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
     from boundary_env_ros.simulation import messages
     from boundary_env_ros.simulation.config import CartConfig
-    from boundary_env_ros.simulation.door_arm import messages as of_arm
+    from boundary_env_ros.simulation.door_arm import robot as of_arm
     from boundary_env_ros.simulation.door_arm.config import ArmConfig
 
     carts, arm = section(text_of('doc/nodes/simulated_robot.md'), 'Outputs').split("### The arm's")

@@ -22,7 +22,6 @@ from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.driver import AppliedTargets, OnSilence, PositionDriver
 from boundary_env_ros.simulation.door_arm.physics import DoorGeometry, DoorPhysics
 from boundary_env_ros.simulation.door_arm.sensors import (
-    Camera,
     HandlePose,
     Hinge,
     JointStates,
@@ -30,6 +29,7 @@ from boundary_env_ros.simulation.door_arm.sensors import (
     Wrench,
 )
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset
+from boundary_env_ros.simulation.light_sensors import Camera
 from boundary_env_ros.simulation.motion_sensors import Contact, Sensor
 from boundary_env_ros.simulation.readings import Reading
 from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
@@ -219,8 +219,8 @@ def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmSta
         'wrench': Wrench(config.wrench),
         'tool_pose': ToolPose(),
         'handle_pose': HandlePose(config.handle_pose),
-        'wrist_camera': Camera(config.wrist_camera, caster, lambda state: state.wrist_camera),
-        'scene_camera': Camera(config.scene_camera, caster, lambda state: state.scene_camera),
+        'wrist_camera': Camera(config.wrist_camera, caster, lambda state: state.wrist_camera.pose),
+        'scene_camera': Camera(config.scene_camera, caster, lambda state: state.scene_camera.pose),
         'hinge': Hinge(),
         'contact': Contact(config.contact),
     }

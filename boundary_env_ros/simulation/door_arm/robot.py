@@ -15,13 +15,24 @@ from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from boundary_env_ros.simulation.door_arm.messages import FRAMES, message_fields, WIRE
 from boundary_env_ros.simulation.door_arm.state import DoorReset
-from boundary_env_ros.simulation.messages import transforms
-from boundary_env_ros.simulation.robot import Emission
+from boundary_env_ros.simulation.messages import BASE, TOOL, transforms
+from boundary_env_ros.simulation.robot import Emission, emission
 
 ARM_TOPIC = 'arm_controller/joint_trajectory'
 GRIPPER_TOPIC = 'gripper_controller/commands'
+
+#: Relative topic and ROS type of each sensor, in the order of ``ArmConfig``.
+WIRE: Mapping[str, tuple[str, str]] = {
+    'joint_states': ('joint_states', 'sensor_msgs/msg/JointState'),
+    'wrench': ('wrench', 'geometry_msgs/msg/WrenchStamped'),
+    'tool_pose': ('tool_pose', 'geometry_msgs/msg/PoseStamped'),
+    'handle_pose': ('handle_pose', 'geometry_msgs/msg/PoseStamped'),
+    'wrist_camera': ('wrist_camera/image_raw', 'sensor_msgs/msg/Image'),
+    'scene_camera': ('scene_camera/image_raw', 'sensor_msgs/msg/Image'),
+    'hinge': ('door/hinge', 'sensor_msgs/msg/JointState'),
+    'contact': ('contact', 'std_msgs/msg/Bool'),
+}
 
 _DEFAULT = ArmConfig()
 _UNITS: Mapping[str, tuple[str, ...]] = {
@@ -132,16 +143,15 @@ class DoorArmRobot:
         """Let the arm run until then."""
         emissions = []
         for reading in self._arm.advance(until):
-            topic, kind = WIRE[reading.sensor]
-            stamp = 0 if reading.sensor == 'contact' else reading.captured_ns
-            fields = None if reading.dropped else message_fields(reading)
-            emissions.append(Emission(topic=topic, type=kind, stamp=stamp, fields=fields))
+            sent = emission(reading, *WIRE[reading.sensor])
+            emissions.append(sent)
             if reading.sensor == 'tool_pose' and TF in self.topics:
+                fields = sent.fields
                 if fields is not None:
                     pose = fields['pose']
-                    link = (FRAMES['tool_pose'], 'tool0', pose['position'], pose['orientation'])
-                    fields = transforms(stamp, link)
-                emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
+                    link = (BASE, TOOL, pose['position'], pose['orientation'])
+                    fields = transforms(sent.stamp, link)
+                emissions.append(replace(sent, topic=TF, type=TF_TYPE, fields=fields))
         return tuple(emissions)
 
 

@@ -9,12 +9,11 @@ that it was restarted with: so its readings depend on seed and motion, on nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
 import math
 
 import numpy as np
 
-from boundary_env_ros.simulation.config import CameraConfig, JointStateConfig
+from boundary_env_ros.simulation.config import JointStateConfig
 from boundary_env_ros.simulation.door_arm.config import HandlePoseConfig, WrenchConfig
 from boundary_env_ros.simulation.door_arm.state import (
     ARM_JOINTS,
@@ -23,12 +22,9 @@ from boundary_env_ros.simulation.door_arm.state import (
     HINGE_JOINT,
     Place,
 )
-from boundary_env_ros.simulation.engine import RayCaster
-from boundary_env_ros.simulation.light_sensors import Lens
 from boundary_env_ros.simulation.motion_sensors import Sensor, turned
 from boundary_env_ros.simulation.readings import (
     Float64Array,
-    ImageReading,
     JointReading,
     SpatialPoseReading,
     WrenchReading,
@@ -101,33 +97,6 @@ class HandlePose(Sensor[ArmState]):
             position=true.position + self._config.position_noise * shift,
             orientation=turned(np.array([w, x, y, z]), self._config.angle_noise * turn),
         )
-
-
-class Camera(Sensor[ArmState]):
-    """
-    A camera of the scene.
-
-    Parameters
-    ----------
-    config
-        Size, opening angle and noise.
-    caster
-        What its rays meet.
-    mount
-        Where it is in a state.
-
-    """
-
-    def __init__(
-        self, config: CameraConfig, caster: RayCaster, mount: Callable[[ArmState], Place]
-    ) -> None:
-        self._lens = Lens(config, caster)
-        self._mount = mount
-
-    def capture(self, state: ArmState) -> ImageReading:
-        """Take a picture."""
-        place = self._mount(state)
-        return self._lens.expose(place.position, place.rotation, self._noise)
 
 
 class Hinge(Sensor[ArmState]):

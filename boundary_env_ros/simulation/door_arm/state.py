@@ -68,6 +68,11 @@ class Place(WithArrays):
     position: Float64Array
     rotation: Float64Array
 
+    @property
+    def pose(self) -> tuple[Float64Array, Float64Array]:
+        """Position and rotation."""
+        return self.position, self.rotation
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ArmState(WithArrays):

@@ -28,9 +28,9 @@ from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
-from boundary_env_ros.simulation.messages import message_fields, WIRE
+from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.simulation.motion_sensors import Contact, PoseDetections
-from boundary_env_ros.simulation.robot import Emission, report_of
+from boundary_env_ros.simulation.robot import Emission, emission, report_of
 from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
 
 #: What no sensor of Gazebo says; it is made here.
@@ -220,18 +220,9 @@ class GazeboCart:
         """Return what detector and bumper send up to a time of the world, ns."""
         if not self._begun:
             return ()
-        found = []
-        for reading in self._pipeline.publish(until):
-            topic, kind = WIRE[reading.sensor]
-            found.append(
-                Emission(
-                    topic=topic,
-                    type=kind,
-                    stamp=0 if kind == 'std_msgs/msg/Bool' else reading.captured_ns,
-                    fields=None if reading.dropped else message_fields(reading),
-                )
-            )
-        return tuple(found)
+        return tuple(
+            emission(reading, *WIRE[reading.sensor]) for reading in self._pipeline.publish(until)
+        )
 
 
 class Heard:

@@ -499,22 +499,13 @@ def test_a_range_without_an_end_is_still_one_at_the_other() -> None:
 # Summed up ---------------------------------------------------------------------------------------
 
 
-def test_takeovers_are_counted_and_told_with_topic_time_and_dimensions(
+def test_takeovers_and_stops_are_counted(
     bench: HandBench, by_the_contract: LoadedContract
 ) -> None:
     summary = summarise(bench.record, by_the_contract.contract)
     (client,) = summary.groups
-    decisions = [p for p in bench.record if isinstance(p, GateDecision)]
-    commands = [d for d in decisions if d.trigger is Trigger.OPERATOR and d.published]
-    assert client.taken_over == len(client.takeovers) == 3
-    assert sum(one.commands for one in client.takeovers) == len(commands)
-    assert {one.topic for one in client.takeovers} == {JOY}
-    assert all(one.dimensions == (
-        'base/linear.x (m/s)', 'base/angular.z (rad/s)'
-    ) for one in client.takeovers)  # fmt: skip
+    assert client.taken_over == 3
     assert client.stops['COMMAND_TIMEOUT'] == 1
     assert client.stops['EMERGENCY_STOP'] == 1
     assert 'STILL_STOPPED' not in client.stops
-    text = str(summary)
-    assert f'  {JOY}, episode {client.takeovers[0].episode_id[:8]}, steps ' in text
-    assert '  command timeout' in text
+    assert '  command timeout' in str(summary)

@@ -8,8 +8,7 @@ There was no gate, no request and no reset: what only they could tell stays unkn
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import math
 from typing import TypeAlias
 import uuid
@@ -42,6 +41,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import BoundaryError, TaskFailed
+from boundary_env_ros.evidence.importing.listening import Ears
 
 #: What declares the endings that were not declared while the robot ran.
 DECLARER = 'import'
@@ -57,30 +57,6 @@ _UNKNOWN = ('seed', 'client_version', 'wrappers')
 _UNKNOWN_OF_RESET = ('seed', 'seed_given', 'options', 'within_tolerance')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """
-    Where the steps come from.
-
-    Attributes
-    ----------
-    bag
-        Name of the bag.
-    client
-        Name of who drove, for the record.
-    reset
-        What is known of how the episodes began, by the names of the task.
-    present
-        Fields of observation and state whose topic the bag has.
-
-    """
-
-    bag: str
-    client: str
-    reset: tuple[NamedValues, ...]
-    present: frozenset[str]
-
-
 class ImportedAgent:
     """
     Takes what one agent's sensors said and what was commanded, and makes its steps.
@@ -94,10 +70,14 @@ class ImportedAgent:
         The contract, its digest and its task.
     agent
         The agent.
-    topics
-        Name in the bag of every topic that the contract names.
-    origin
-        Where it all comes from.
+    ears
+        What is listened to for it.
+    bag
+        Name of the bag.
+    client
+        Name of who drove, for the record.
+    reset
+        What is known of how the episodes began, by the names of the task.
 
     Attributes
     ----------
@@ -115,17 +95,18 @@ class ImportedAgent:
         digest: str,
         task: Task,
         agent: str,
-        topics: Mapping[str, str],
-        origin: Origin,
+        ears: Ears,
+        bag: str,
+        client: str,
+        reset: tuple[NamedValues, ...],
     ) -> None:
         self._contract, self._digest, self._agent = contract, digest, agent
-        self._origin = origin
+        self._bag, self._client, self._sampled = bag, client, reset
+        self._present, topics = ears.present, ears.names
         self._task = _Judge(task, contract)
         self._buffer = ObservationBuffer(contract, topics)
         self._seen = tuple(
-            spec
-            for spec in (*contract.observation, *contract.state)
-            if spec.name in origin.present
+            spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
         )
         self._actuation = Actuation(
             tuple(value for group in contract.action for value in group.feedback.threshold),
@@ -208,11 +189,6 @@ class ImportedAgent:
         return self._before is not None
 
     @property
-    def complete(self) -> bool:
-        """Return whether every field that the bag has a topic for has come."""
-        return not self.lacking
-
-    @property
     def lacking(self) -> tuple[str, ...]:
         """Return the fields that the bag has a topic for, and that have not come yet."""
         latest = self._buffer.latest
@@ -225,16 +201,16 @@ class ImportedAgent:
 
     def begin(self, now: ClockReading) -> None:
         """Begin an episode with what was seen last."""
-        contract, origin = self._contract, self._origin
+        contract = self._contract
         self._episode = (
-            Episode().begin(episode_id=str(uuid.uuid4()), seed=0, client=origin.client).run()
+            Episode().begin(episode_id=str(uuid.uuid4()), seed=0, client=self._client).run()
         )
         latest = dict(self._buffer.latest)
         self._buffer.forget()
         for name, sample in latest.items():
             self._buffer.take(name, sample)
         self._decisions.clear()
-        sampled = by_name(origin.reset)
+        sampled = by_name(self._sampled)
         unknown = [*_UNKNOWN, *(f'reset.{name}' for name in _UNKNOWN_OF_RESET)]
         try:
             supplied = supply(self._task, contract, sampled, self._agent)
@@ -249,7 +225,7 @@ class ImportedAgent:
             seed=0,
             seed_given=False,
             options='{}',
-            sampled=origin.reset,
+            sampled=self._sampled,
             achieved=(),
             tolerance=tolerances(contract.episode.reset),
             within_tolerance=False,
@@ -271,7 +247,7 @@ class ImportedAgent:
             state=view.state,
             closed=now,
             diagnostics=import_marks(
-                origin.bag,
+                self._bag,
                 derived=('closed', *_seen('after', 'state')),
                 unknown=unknown,
             ),
@@ -384,7 +360,7 @@ class ImportedAgent:
             verdict=None,
             reward=reward,
             diagnostics=(
-                *import_marks(self._origin.bag, derived=derived, unknown=unknown),
+                *import_marks(self._bag, derived=derived, unknown=unknown),
                 *transition.diagnostics,
             ),
         )
@@ -394,7 +370,7 @@ class ImportedAgent:
         absent = {
             field.name
             for field in (*view.observation.fields, *view.state)
-            if field.status is FieldStatus.MISSING and field.name not in self._origin.present
+            if field.status is FieldStatus.MISSING and field.name not in self._present
         }
         return bool(set(self._buffer.lost(view)) - absent)
 

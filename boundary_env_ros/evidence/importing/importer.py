@@ -17,12 +17,11 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
-from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent, Origin
+from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
     CLOCK,
     CLOCK_TYPE,
-    Ears,
     listened,
     OWN,
     Renamed,
@@ -152,7 +151,17 @@ class _Importer:
         self._types = topics = {self._renamed(c.topic): c.type for c in channels}
         self._ears = {agent: listened(contract, agent, topics) for agent in contract.agents}
         self._agents = {
-            agent: self._agent(agent, loaded, task, ears) for agent, ears in self._ears.items()
+            agent: ImportedAgent(
+                contract,
+                digest=loaded.digest,
+                task=task,
+                agent=agent,
+                ears=ears,
+                bag=self._name,
+                client=options.client,
+                reset=options.reset,
+            )
+            for agent, ears in self._ears.items()
         }
         self._time = TimeLine(
             sim_time=contract.sim_time,
@@ -183,21 +192,6 @@ class _Importer:
     @property
     def _name(self) -> str:
         return self._bag.path.resolve().name
-
-    def _agent(self, agent: str, loaded: LoadedContract, task: Task, ears: Ears) -> ImportedAgent:
-        return ImportedAgent(
-            loaded.contract,
-            digest=loaded.digest,
-            task=task,
-            agent=agent,
-            topics=ears.names,
-            origin=Origin(
-                bag=self._name,
-                client=self._options.client,
-                reset=self._options.reset,
-                present=ears.present,
-            ),
-        )
 
     # Reading -------------------------------------------------------------------------------------
 
@@ -293,7 +287,8 @@ class _Importer:
             self._hear(topic, message, logged, published)
             if any(topic in ears.commands for ears in self._ears.values()):
                 commands.append((topic, message))
-        self._look_whether_complete(now)
+        if self._complete_since is None and not any(a.lacking for a in self._agents.values()):
+            self._complete_since = now
         self._advance(now)
         for topic, message in commands:
             self._command(topic, message, now)
@@ -347,10 +342,6 @@ class _Importer:
         except (BoundaryError, *WRONG_INPUT) as error:
             self._stumble(topic, str(error))
             return None
-
-    def _look_whether_complete(self, now: int) -> None:
-        if self._complete_since is None and all(a.complete for a in self._agents.values()):
-            self._complete_since = now
 
     # Episodes ------------------------------------------------------------------------------------
 

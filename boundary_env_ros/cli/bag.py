@@ -243,15 +243,13 @@ def recover(path: Path) -> int:
     """
     from boundary_env_ros.storage.recovery import recover as repair
 
-    show = Progress()
-
-    def progress(what: str, done: int, total: int) -> None:
-        show(f'{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB')
-
-    try:
-        recovery = repair(path, progress)
-    finally:
-        show.done()
+    with Progress() as show:
+        recovery = repair(
+            path,
+            lambda what, done, total: show(
+                f'{what}: {done / _MEGABYTE:.0f} of {total / _MEGABYTE:.0f} MB'
+            ),
+        )
     if not recovery.done:
         print(f'{path} is whole; nothing was changed.')
     for sentence in recovery.done:

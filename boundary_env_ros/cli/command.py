@@ -281,21 +281,23 @@ class Progress:
             steer(sys.stderr, '\r\x1b[K')
             print(text, end='', file=sys.stderr, flush=True)
 
-    def done(self) -> None:
+    def done(self, *_: object) -> None:
         """Take the line away."""
         self('')
+
+    def __enter__(self) -> Progress:
+        return self
+
+    __exit__ = done
 
 
 @contextmanager
 def counting(what: str, every: int = 1) -> Iterator[Callable[[int, int | None], None]]:
     """Show how many there are, out of how many if that is known, until the block ends."""
-    show = Progress()
+    with Progress() as show:
 
-    def progress(done: int, total: int | None) -> None:
-        if done % every == 0:
-            show(f'{done} {what}' if total is None else f'{done} of {total} {what}')
+        def progress(done: int, total: int | None) -> None:
+            if done % every == 0:
+                show(f'{done} {what}' if total is None else f'{done} of {total} {what}')
 
-    try:
         yield progress
-    finally:
-        show.done()

@@ -60,8 +60,7 @@ def compare(
     from boundary_env_ros.evidence.compare.compare import compare_paths
     from boundary_env_ros.evidence.compare.text import format_comparison
 
-    progress = Progress()
-    try:
+    with Progress() as progress:
         comparison = compare_paths(
             a,
             b,
@@ -69,8 +68,6 @@ def compare(
             clients=clients,
             told=lambda name, count: progress(f'{name}: {count} records'),
         )
-    finally:
-        progress.done()
     if as_json:
         print_json(comparison.to_json())
     else:

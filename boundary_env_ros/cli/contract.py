@@ -112,17 +112,16 @@ def _of_bag(bag: Path) -> str:
 
 
 def _of_robot(seconds: float, domain_id: int | None) -> str:
-    show = Progress()
+    with Progress() as show:
 
-    def progress(elapsed: float, topics: int, messages: int) -> None:
-        show(f'{elapsed:.1f} of {seconds:g} s: {messages} messages on {topics} topics')
+        def progress(elapsed: float, topics: int, messages: int) -> None:
+            show(f'{elapsed:.1f} of {seconds:g} s: {messages} messages on {topics} topics')
 
-    try:
-        return str(ros_command('init')(seconds=seconds, domain_id=domain_id, progress=progress))
-    except BoundaryError as error:
-        raise type(error)(f'{error} Or draft from a bag with --bag.') from error
-    finally:
-        show.done()
+        try:
+            found = ros_command('init')(seconds=seconds, domain_id=domain_id, progress=progress)
+        except BoundaryError as error:
+            raise type(error)(f'{error} Or draft from a bag with --bag.') from error
+    return str(found)
 
 
 # check -------------------------------------------------------------------------------------------

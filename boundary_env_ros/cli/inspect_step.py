@@ -47,11 +47,8 @@ def inspect(path: Path, episode: str, step: str, as_json: bool) -> int:
     from boundary_env_ros.evidence.report.one_step import find_step
     from boundary_env_ros.evidence.report.step_text import tell_step
 
-    show = Progress()
-    try:
+    with Progress() as show:
         found = find_step(path, episode, step, show)
-    finally:
-        show.done()
     if as_json:
         print_json(found.to_json())
     else:

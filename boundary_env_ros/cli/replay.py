@@ -110,12 +110,9 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
     if check:
         return _recompute(path, **options)
     chosen = {p.name: options[p.name] for p in context.command.params if _is_of(p, _PUBLISH)}
-    show = Progress()
-    try:
+    with Progress() as show:
         code = ros_command('replay')(path, contract=options['contract'], show=show, **chosen)
-        return int(code)
-    finally:
-        show.done()
+    return int(code)
 
 
 def _is_of(parameter: click.Parameter, group: str) -> bool:

@@ -61,11 +61,8 @@ def report(path: Path, output: Path | None, text: bool, as_json: bool) -> int:
 
     if output is not None:
         check_new(output)
-    show = Progress()
-    try:
+    with Progress() as show:
         found = gather(path, told=show)
-    finally:
-        show.done()
     if output is not None:
         page = ''.join(render(found)).encode('utf-8')
         write_new(output, page)

@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 import math
 from typing import Any, TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from boundary_env_ros.simulation.readings import (
     ContactReading,
     Float64Array,
@@ -44,6 +47,9 @@ WIRE: Mapping[str, tuple[str, str]] = {
     'ground_truth': ('ground_truth', 'nav_msgs/msg/Odometry'),
     'contact': ('contact', 'std_msgs/msg/Bool'),
 }
+
+#: Of images, by the number of their channels.
+ENCODINGS = {1: 'mono8', 3: 'rgb8'}
 
 HALL, BASE, LASER, CAMERA, TOOL = 'hall', 'base_link', 'laser', 'camera', 'tool0'
 
@@ -196,16 +202,21 @@ def cart_transforms(reading: Reading, geometry: CartGeometry) -> Fields | None:
     )
 
 
-def _image(reading: ImageReading) -> Fields:
-    height, width, _ = reading.pixels.shape
+def image(pixels: npt.NDArray[np.uint8]) -> Fields:
+    """Return a ``sensor_msgs/msg/Image`` without its header, of shape (height, width, 1 or 3)."""
+    height, width, channels = pixels.shape
     return {
         'height': height,
         'width': width,
-        'encoding': 'rgb8',
+        'encoding': ENCODINGS[channels],
         'is_bigendian': 0,
-        'step': width * 3,
-        'data': reading.pixels.tobytes(),
+        'step': width * channels,
+        'data': pixels.tobytes(),
     }
+
+
+def _image(reading: ImageReading) -> Fields:
+    return image(reading.pixels)
 
 
 def _detection(reading: PoseReading) -> Fields:

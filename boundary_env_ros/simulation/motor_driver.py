@@ -30,24 +30,15 @@ class AppliedCommand:
         Yaw rate, rad/s, as applied.
     saturated
         True if the command was faster than the wheels may turn and was scaled down.
-    arrived_ns
-        When the driver got it, ns, in the clock of the caller.
     effective_ns
-        Begin of the physics step in which it took effect, ns, likewise.
+        Begin of the physics step in which it took effect, ns, in the clock of the caller.
 
     """
 
     linear: float
     angular: float
     saturated: bool
-    arrived_ns: int
     effective_ns: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Command:
-    linear: float
-    angular: float
 
 
 class MotorDriver:
@@ -65,7 +56,7 @@ class MotorDriver:
         self._config = config
         self._radius = wheel_radius
         self._half_separation = wheel_separation / 2.0
-        self._commands: DelayedCommands[_Command] = DelayedCommands(
+        self._commands: DelayedCommands[tuple[float, float]] = DelayedCommands(
             delay=config.actuator_delay, timeout=config.driver_timeout
         )
         self.restart(0)
@@ -90,7 +81,7 @@ class MotorDriver:
                 f'The command is not finite (expected a finite command, got {linear} m/s, '
                 f'{angular} rad/s). It was not applied.'
             )
-        self._commands.receive(_Command(linear=float(linear), angular=float(angular)), arrived_ns)
+        self._commands.receive((float(linear), float(angular)), arrived_ns)
 
     def wheel_speeds(self, begin_ns: int, step_ns: int) -> tuple[float, float]:
         """Return set speeds left and right, rad/s, for the step of step_ns from begin_ns on."""
@@ -118,16 +109,15 @@ class MotorDriver:
         if self.braking_since_ns is None and self._commands.is_silent(now_ns):
             self.braking_since_ns = now_ns
 
-    def _apply(self, arrival: Arrival[_Command], now_ns: int) -> None:
-        command = arrival.command
-        rim = abs(command.linear) + abs(command.angular) * self._half_separation
+    def _apply(self, arrival: Arrival[tuple[float, float]], now_ns: int) -> None:
+        linear, angular = arrival.command
+        rim = abs(linear) + abs(angular) * self._half_separation
         limit = self._config.max_wheel_speed * self._radius
         scale = min(1.0, limit / rim) if rim > 0.0 else 1.0
         self.applied = AppliedCommand(
-            linear=command.linear * scale,
-            angular=command.angular * scale,
+            linear=linear * scale,
+            angular=angular * scale,
             saturated=scale < 1.0,
-            arrived_ns=arrival.arrived_ns,
             effective_ns=now_ns,
         )
         self.braking_since_ns = None

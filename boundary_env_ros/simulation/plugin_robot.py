@@ -27,7 +27,7 @@ from boundary_env_ros.errors import (
     RequestRejected,
     SimulationFailed,
 )
-from boundary_env_ros.simulation.messages import Fields, header
+from boundary_env_ros.simulation.messages import ENCODINGS, Fields, header, image
 from boundary_env_ros.simulation.plugin import (
     Baseline,
     EnvironmentPlugin,
@@ -53,8 +53,6 @@ ARRAY = 'std_msgs/msg/Float64MultiArray'
 IMAGE = 'sensor_msgs/msg/Image'
 
 T = TypeVar('T')
-
-_ENCODINGS = {1: 'mono8', 3: 'rgb8'}
 
 
 @dataclass(slots=True)
@@ -420,7 +418,7 @@ class PluginRobot:
         if space.shape is not None:
             if not isinstance(reading, np.ndarray) or reading.shape != space.shape:
                 raise SimulationFailed(self._wrong(topic, f'pixels of shape {space.shape}'))
-            return self._image(reading)
+            return {'header': header(self._reached, ''), **image(reading)}
         if not isinstance(reading, tuple) or len(reading) != len(space.values):
             raise SimulationFailed(self._wrong(topic, f'{len(space.values)} numbers'))
         if kind == ARRAY:
@@ -431,18 +429,6 @@ class PluginRobot:
             'position': list(reading),
             'velocity': [],
             'effort': [],
-        }
-
-    def _image(self, pixels: np.ndarray[Any, np.dtype[np.uint8]]) -> Fields:
-        height, width, channels = pixels.shape
-        return {
-            'header': header(self._reached, ''),
-            'height': height,
-            'width': width,
-            'encoding': _ENCODINGS[channels],
-            'is_bigendian': 0,
-            'step': width * channels,
-            'data': pixels.tobytes(),
         }
 
     def _wrong(self, topic: str, expected: str) -> str:
@@ -497,7 +483,7 @@ class PluginRobot:
             )
         for space in baseline.sensors:
             if space.shape is not None and (
-                len(space.shape) != 3 or space.shape[2] not in _ENCODINGS
+                len(space.shape) != 3 or space.shape[2] not in ENCODINGS
             ):
                 raise BoundaryError(
                     f'Wrong shape of a camera (expected a camera {space.name!r} with the shape '

@@ -42,16 +42,13 @@ class AppliedTargets:
         Position of each joint, as applied.
     limited
         True if the command was outside the joints' limits and was brought inside.
-    arrived_ns
-        When the driver got it, ns, in the clock of the caller.
     effective_ns
-        Begin of the physics step in which it took effect, ns, likewise.
+        Begin of the physics step in which it took effect, ns, in the clock of the caller.
 
     """
 
     targets: Vector
     limited: bool
-    arrived_ns: int
     effective_ns: int
 
 
@@ -158,7 +155,6 @@ class PositionDriver:
         self.applied = AppliedTargets(
             targets=self._target,
             limited=self._target != arrival.command,
-            arrived_ns=arrival.arrived_ns,
             effective_ns=now_ns,
         )
         self.holding_since_ns = None

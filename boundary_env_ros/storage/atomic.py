@@ -1,16 +1,35 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files or none."""
+"""Whole files or none, and their end."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 import os
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from boundary_env_ros.errors import RecordError
+
+T = TypeVar('T')
+
+
+class Closing(ABC):
+    """What a ``with`` block closes at its end."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Complete and close it; a second time does nothing."""
+
+    def __enter__(self: T) -> T:
+        """Return it."""
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Close it."""
+        self.close()
 
 
 def open_draft(path: Path) -> BinaryIO:

@@ -19,7 +19,7 @@ import os
 from pathlib import Path
 import sqlite3
 from threading import Lock
-from types import NoneType, TracebackType
+from types import NoneType
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -30,7 +30,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import making
+from boundary_env_ros.storage.atomic import Closing, making
 from boundary_env_ros.storage.episode_index import EpisodeFilter, EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.sqlite_bag import bounded
@@ -131,7 +131,7 @@ class AnotherDatabase(RecordError):
     """Raised when a file is a sound database, but no index that this version reads."""
 
 
-class EpisodeStore:
+class EpisodeStore(Closing):
     """
     The index of the episodes of a run. Made by :meth:`create`, read through :meth:`open`.
 
@@ -406,19 +406,6 @@ class EpisodeStore:
                     if self._writable:
                         self._connection.execute('PRAGMA journal_mode = DELETE')
                 self._connection.close()
-
-    def __enter__(self) -> EpisodeStore:
-        """Return the index."""
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the index."""
-        self.close()
 
     def _check_schema(self) -> None:
         with self._used() as connection:

@@ -13,22 +13,19 @@ from collections.abc import Iterator
 import json
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import NoReturn
 
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.atomic import making
+from boundary_env_ros.storage.atomic import Closing, making
 
 #: How files of transitions are called: a line for each, or one alone.
 LINES = ('.jsonl', '.json')
 
-_BLOCK = 64 * 1024
 
-
-class TransitionJsonl:
+class TransitionJsonl(Closing):
     """
     A file of transitions that is being written.
 
@@ -91,19 +88,6 @@ class TransitionJsonl:
         finally:
             self._file.close()
 
-    def __enter__(self) -> TransitionJsonl:
-        """Return the file."""
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the file."""
-        self.close()
-
     def _fail(self, error: OSError) -> NoReturn:
         self._failure = (
             f'{self.path} cannot be written: {error.strerror or error}. '
@@ -112,12 +96,12 @@ class TransitionJsonl:
         raise RecordError(self._failure) from error
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, Transition | RecordError]]:
+def read_lines(path: Path) -> Iterator[tuple[int, Transition | RecordError | None]]:
     """
     Yield the number (from 1) of each line and its transition, or why it is none.
 
-    A torn last line, one without its line end that holds no whole record, as a crash leaves it, is
-    left out; :func:`is_torn` tells it.
+    None stands for a torn last line: without its line end, and no whole record, as a crash leaves
+    it.
 
     Raises
     ------
@@ -127,13 +111,12 @@ def read_lines(path: Path) -> Iterator[tuple[int, Transition | RecordError]]:
     """
     try:
         for number, line in enumerate(_lines_of(path), 1):
-            if not line.endswith(b'\n') and not _is_json(line):
-                return
-            found: Transition | RecordError
-            try:
-                found = load_line(line, f'{path}:{number}')
-            except RecordError as error:
-                found = error
+            found: Transition | RecordError | None = None
+            if line.endswith(b'\n') or _is_json(line):
+                try:
+                    found = load_line(line, f'{path}:{number}')
+                except RecordError as error:
+                    found = error
             yield number, found
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -152,7 +135,8 @@ def read_jsonl(path: Path) -> Iterator[Transition]:
     for _, found in read_lines(path):
         if isinstance(found, RecordError):
             raise found
-        yield found
+        if found is not None:
+            yield found
 
 
 def _lines_of(path: Path) -> Iterator[bytes]:
@@ -161,33 +145,6 @@ def _lines_of(path: Path) -> Iterator[bytes]:
         yield limits.read_file(path, limits.LINE)
     else:
         yield from limits.read_lines(path)
-
-
-def is_torn(path: Path) -> bool:
-    """
-    Return whether the last line of a file is torn, by reading its end only.
-
-    Raises
-    ------
-    RecordError
-        If it cannot be read.
-
-    """
-    tail = b''
-    try:
-        with path.open('rb') as file:
-            position = file.seek(0, os.SEEK_END)
-            while position and b'\n' not in tail:
-                if len(tail) > limits.LINE:
-                    raise limits.exceeded(f'{path}: its last line', 'bytes', limits.LINE)
-                begin = max(0, position - _BLOCK)
-                file.seek(begin)
-                tail = file.read(position - begin) + tail
-                position = begin
-    except OSError as error:
-        raise _unreadable(path, error) from error
-    last = tail[tail.rfind(b'\n') + 1 :]
-    return bool(last) and not _is_json(last)
 
 
 def dump_line(transition: Transition) -> bytes:

@@ -114,7 +114,7 @@ class McapFile:
 
     def count(self, topic: str) -> int:
         """Return how many messages of a topic are in it."""
-        return self._counts[topic]
+        return self._counts.get(topic, 0)
 
     def add_topic(self, topic: BagTopic) -> None:
         """Write the definition of a topic."""
@@ -170,8 +170,9 @@ class McapFile:
             self._file.raw.truncate(self.saved_bytes)
 
     def close(self) -> None:
-        """Close the file, whatever state it is in."""
+        """Close the file, whatever state it is in; its figures stay, its index is let go."""
         self._file.close()
+        self.__dict__.pop('_writer', None)
 
     def _saved(self) -> None:
         self.saved_messages = self.messages

@@ -32,11 +32,10 @@ from dataclasses import replace
 import os
 from pathlib import Path
 import time
-from types import TracebackType
 from typing import NoReturn
 
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.atomic import making, sync_folder, write_atomically
+from boundary_env_ros.storage.atomic import Closing, making, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     BagFile,
     BagTopic,
@@ -54,7 +53,7 @@ _NANOSECONDS = 1_000_000_000
 _MOST_UNSYNCED = 8
 
 
-class McapLog:
+class McapLog(Closing):
     """
     A bag that is being written: ``<folder>/<folder>_0.mcap``, ... and ``<folder>/metadata.yaml``.
 
@@ -110,10 +109,6 @@ class McapLog:
         self._custom_data = dict(custom_data or {})
         self._topics: dict[str, BagTopic] = {}
         self._kept: dict[tuple[str, str], tuple[bytes, int]] = {}
-        # Of the files that are complete.
-        self._complete: list[BagFile] = []
-        self._counts: dict[str, int] = {}
-        self._complete_bytes = 0
         self._unsynced: list[int] = []
         # Links of the chain, and messages that a split repeated: they did not come by `write`.
         self._added = 0
@@ -124,7 +119,8 @@ class McapLog:
         with making(folder, 'a new bag', 'folder'):
             folder.mkdir(parents=True)
         with making(self._path(0), 'a new file'):
-            self._file = self._open(0)
+            # The last of them is being written.
+            self._files = [self._open(0)]
         try:
             self._write_metadata(finished=False)
         except (OSError, RecordError) as error:
@@ -141,17 +137,17 @@ class McapLog:
     @property
     def files(self) -> int:
         """Return the number of files."""
-        return len(self._complete) + 1
+        return len(self._files)
 
     @property
     def messages(self) -> int:
         """Return the number of messages that were given to :meth:`write`."""
-        return self._finished_messages + self._file.messages
+        return sum(file.messages for file in self._files) - self._added
 
     @property
     def saved_messages(self) -> int:
         """Return how many of them only a power loss can take: they have left this process."""
-        return max(0, self._finished_messages + self._file.saved_messages)
+        return max(0, self.messages - self._file.messages + self._file.saved_messages)
 
     @property
     def lost(self) -> int:
@@ -161,11 +157,11 @@ class McapLog:
     @property
     def size(self) -> int:
         """Return the size of all files as they are now, bytes."""
-        return self._complete_bytes + self._file.size
+        return sum(file.size for file in self._files)
 
     @property
-    def _finished_messages(self) -> int:
-        return sum(file.messages for file in self._complete) - self._added
+    def _file(self) -> McapFile:
+        return self._files[-1]
 
     def note(self, key: str, text: str) -> None:
         """Keep something else in ``metadata.yaml``, with the next change of it, or at the end."""
@@ -217,7 +213,6 @@ class McapLog:
         except OSError as error:
             self._fail(error)
         self._topics[name] = topic
-        self._counts[name] = 0
         self._metadata_changed = True
         if self._chain is not None and type_name != CHAIN_TYPE:
             self._chain.add_topic(name, type_name, definition_text)
@@ -341,7 +336,7 @@ class McapLog:
         try:
             if self._chain is not None:
                 self._write_link(self._chain, closed=True)
-            self._file.finish(self._metadata([self._file.description], self._file.count))
+            self._file.finish(self._metadata([self._file]))
             self._unsynced.append(self._file.descriptor())
             descriptors, self._unsynced = self._unsynced, []
             _sync(descriptors)
@@ -352,19 +347,6 @@ class McapLog:
         finally:
             self._closed = True
             self._file.close()
-
-    def __enter__(self) -> McapLog:
-        """Return the log."""
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Close the log."""
-        self.close()
 
     def _check_usable(self) -> None:
         if self._failure:
@@ -413,17 +395,15 @@ class McapLog:
         The disk is not waited for: the next function of :meth:`begin_sync` does that. The name of
         the new file comes into the metadata when the file is there.
         """
-        self._file.finish(self._metadata([self._file.description], self._file.count))
+        done = self._file
+        done.finish(self._metadata([done]))
         if len(self._unsynced) >= _MOST_UNSYNCED:
             # It is never synced.
             _sync([self._unsynced.pop(0)])
-        self._unsynced.append(self._file.descriptor())
-        done, self._file = self._file, self._open(len(self._complete) + 1)
+        self._unsynced.append(done.descriptor())
+        self._files.append(self._open(len(self._files)))
         done.close()
-        self._complete.append(done.description)
-        self._complete_bytes += done.size
         for topic in self._topics.values():
-            self._counts[topic.name] += done.count(topic.name)
             self._file.add_topic(topic)
         for (name, _), (data, publish_time) in self._kept.items():
             self._write(name, data, log_time, publish_time)
@@ -431,9 +411,10 @@ class McapLog:
         self._write_metadata(finished=False)
 
     def _fail(self, error: Exception) -> NoReturn:
+        size = self.size - self._file.size + self._file.saved_bytes
         self._failure = (
             f'{self.path} cannot be written: {reason(error)}. '
-            f'{self.saved_messages} messages ({self._complete_bytes + self._file.saved_bytes} '
+            f'{self.saved_messages} messages ({size} '
             f'bytes) before it are saved and can be read, '
             f'{self.messages - self.saved_messages} are lost. {way_out(error)}'
         )
@@ -442,23 +423,24 @@ class McapLog:
 
     # Metadata ------------------------------------------------------------------------------------
 
-    def _metadata(self, files: Sequence[BagFile], count: Callable[[str], int]) -> str:
-        """Return what is said of some files, given the number of messages of a topic in them."""
+    def _metadata(self, files: Sequence[McapFile], *unfinished: BagFile) -> str:
+        """Return what is said of some files; of one that is not complete that it is there."""
         return metadata_text(
-            files=files,
-            topics=[replace(topic, messages=count(topic.name)) for topic in self._topics.values()],
+            files=[*(file.description for file in files), *unfinished],
+            topics=[
+                replace(topic, messages=sum(file.count(topic.name) for file in files))
+                for topic in self._topics.values()
+            ],
             custom_data=self._custom_data,
             ros_distro=self._ros_distro,
         )
 
     def _write_metadata(self, *, finished: bool) -> None:
         """Describe the bag; of a file that is not complete the contents are not known yet."""
-        present = self._file.description if finished else BagFile(name=self.path.name)
-
-        def count(topic: str) -> int:
-            return self._counts[topic] + (self._file.count(topic) if finished else 0)
-
-        text = self._metadata([*self._complete, present], count)
+        if finished:
+            text = self._metadata(self._files)
+        else:
+            text = self._metadata(self._files[:-1], BagFile(name=self.path.name))
         write_atomically(self.folder / METADATA, folder_text(text).encode())
         self._metadata_changed = False
 

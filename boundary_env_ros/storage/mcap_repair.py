@@ -138,14 +138,14 @@ class _Repair:
         self._path, self._old, self._progress = path, old, progress
         self._size = os.fstat(old.fileno()).st_size
         self._writer = Writer(out)
+        self._writer.start(profile='ros2', library='boundary_env_ros')
         self._channels = Channels(lambda _: True)
         self._numbers: dict[Channel, int] = {}
         self._schemas: dict[tuple[str, str, bytes], int] = {}
-        self._counts: dict[Channel, int] = {}
-        self._start_time = self._end_time = 0
+        self._contents = Contents()
         # Where the chunks of a file that was closed begin.
         self._chunks: list[int] = []
-        self._closed = self._started = False
+        self._closed = False
         # Up to where the old file was read, why not further, and what is damaged before.
         self._good = 0
         self._why = ''
@@ -183,7 +183,6 @@ class _Repair:
                 break
             self._drop(self._good, self._chunks[number], self._why)
             self._why = ''
-            self._start()
 
     def _read_summary(self, scan: McapScan) -> None:
         """Learn what the old file says of its topics and chunks, as far as that is readable."""
@@ -215,10 +214,7 @@ class _Repair:
         self._why = 'it was not closed by its writer'
 
     def _copy_record(self, opcode: int, body: bytes) -> None:
-        if opcode == Opcode.HEADER:
-            head = parsed(records.Header, body)
-            self._start(head.profile, head.library)
-        elif opcode in (Opcode.CHUNK, Opcode.MESSAGE):
+        if opcode in (Opcode.CHUNK, Opcode.MESSAGE):
             content = content_of(opcode, body)
             for _ in in_chunk(content, self._channels):
                 pass  # All of it can be read, or nothing of it is taken.
@@ -238,7 +234,7 @@ class _Repair:
     def _drop(self, begin: int, end: int, damage: str) -> None:
         self._damages += 1
         if self._hole is None:
-            self._hole = self._end_time
+            self._hole = self._contents.end or 0
         self._dropped += end - begin
         if self._damages <= _TOLD:
             self._damaged.append(
@@ -249,21 +245,13 @@ class _Repair:
 
     # Writing -------------------------------------------------------------------------------------
 
-    def _start(self, profile: str = 'ros2', library: str = 'boundary_env_ros') -> None:
-        """Begin the new file, with the head of the old one if that can be read."""
-        if not self._started:
-            self._writer.start(profile=profile, library=library)
-            self._started = True
-
     def _write(self, messages: Any) -> None:
         for channel, sequence, log_time, publish_time, data in messages:
             if self._hole is not None:
                 self._holes.append(f'{self._hole}-{log_time}')
                 self._hole = None
             self._writer.add_message(self._number(channel), log_time, data, publish_time, sequence)
-            self._counts[channel] += 1
-            self._start_time = min(self._start_time or log_time, log_time)
-            self._end_time = max(self._end_time, log_time)
+            self._contents.add(channel, log_time)
 
     def _number(self, channel: Channel) -> int:
         """Return the number of a topic in the new file, where its first use declares it."""
@@ -275,12 +263,11 @@ class _Repair:
             number = self._writer.register_channel(
                 channel.topic, channel.encoding, self._schemas[key], dict(channel.metadata)
             )
-            self._numbers[channel], self._counts[channel] = number, 0
+            self._numbers[channel], self._contents.counts[channel] = number, 0
         return number
 
     def finish(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
         """Write what the file lacks, its index and footer."""
-        self._start()
         for channel in self._channels.all.values():
             self._number(channel)
         damages = self._damaged
@@ -289,7 +276,7 @@ class _Repair:
         if self._why:
             damages.append(f'{self._path.name} ended at byte {self._good}: {self._why[:_LETTERS]}')
         repaired = Repair(
-            messages=sum(self._counts.values()),
+            messages=sum(self._contents.counts.values()),
             dropped=self._dropped,
             unreadable=self._size - self._good if self._why else 0,
             torn=bool(self._why),
@@ -298,10 +285,7 @@ class _Repair:
         self._writer.add_metadata(
             RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_TOLD])}
         )
-        contents = Contents(
-            counts=self._counts, start=self._start_time or None, end=self._end_time or None
-        )
-        text = described({name: contents}, custom_data, ros_distro)
+        text = described({name: self._contents}, custom_data, ros_distro)
         self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})
         self._writer.finish()
         return repaired

@@ -85,7 +85,7 @@ class Channel:
     metadata: Mapping[str, str] = field(repr=False, compare=False, default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Contents:
     """
     What is in a file.
@@ -99,9 +99,15 @@ class Contents:
 
     """
 
-    counts: Mapping[Channel, int]
-    start: int | None
-    end: int | None
+    counts: dict[Channel, int] = field(default_factory=dict)
+    start: int | None = None
+    end: int | None = None
+
+    def add(self, channel: Channel, log_time: int) -> None:
+        """Count a message."""
+        self.counts[channel] = self.counts.get(channel, 0) + 1
+        self.start = log_time if self.start is None else min(self.start, log_time)
+        self.end = log_time if self.end is None else max(self.end, log_time)
 
 
 class BrokenError(Exception):
@@ -242,19 +248,12 @@ class McapScan:
             raise BrokenError('the data has no end', self._size)
 
     def _counted(self) -> Contents:
-        counts: dict[Channel, int] = {}
-        start: int | None = None
-        end: int | None = None
-
-        def known(channel: Channel) -> bool:
-            counts.setdefault(channel, 0)
-            return True
-
-        for channel, log_time, _, _ in self.messages(known):
-            counts[channel] += 1
-            start = log_time if start is None else min(start, log_time)
-            end = log_time if end is None else max(end, log_time)
-        return Contents(counts=counts, start=start, end=end)
+        found = Contents()
+        for channel, log_time, _, _ in self.messages(
+            lambda channel: found.counts.setdefault(channel, 0) == 0
+        ):
+            found.add(channel, log_time)
+        return found
 
     def summary_records(self) -> Iterator[tuple[int, bytes]]:
         """Yield opcode and content of the records of the summary, if there is one."""
@@ -298,7 +297,7 @@ class McapScan:
             if statistics is None:
                 return None
             messages = statistics.message_count
-            counts = dict.fromkeys(channels.all.values(), 0)
+            counts: dict[Channel, int] = dict.fromkeys(channels.all.values(), 0)
             for channel_id, count in statistics.channel_message_counts.items():
                 counts[channels.all[channel_id]] += count
             if sum(counts.values()) != messages:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 import os
 from pathlib import Path
 import shutil
@@ -75,15 +76,10 @@ def _sync(folder: Path) -> None:
 
 def _take_away_drafts(path: Path) -> None:
     """Take away what was begun for a place by processes that are gone."""
-    for draft in path.parent.glob(f'.{_literal(path.name)}.*.tmp'):
+    for draft in path.parent.glob(f'.{escape(path.name)}.*.tmp'):
         owner = draft.name.removesuffix('.tmp').rpartition('.')[2]
         if owner.isdecimal() and not _lives(int(owner)):
             shutil.rmtree(draft, ignore_errors=True)
-
-
-def _literal(name: str) -> str:
-    """Return a pattern that only one name fits."""
-    return ''.join(f'[{sign}]' if sign in '*?[' else sign for sign in name)
 
 
 def _lives(process: int) -> bool:

@@ -10,7 +10,8 @@ source says so.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from pathlib import Path
 import re
 from typing import Final
@@ -20,9 +21,10 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, MSG, readable
-from boundary_env_ros.storage.jsonl import is_torn, LINES, read_jsonl, read_lines
+from boundary_env_ros.storage.jsonl import LINES, read_lines
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
+    AnotherFormat,
     ContractDescription,
     Entry,
     Follow,
@@ -74,50 +76,26 @@ class _BagSource(RecordSource):
         """Return the log times between which messages were damaged."""
         return self._bag.holes
 
-    def entries(self, *classes: type[Record]) -> Iterator[Entry]:
-        """Yield the records of some classes."""
-        wanted = {name for name, cls in RECORDS.items() if not classes or cls in classes}
-        for piece in self._read(wanted, ()):
-            if isinstance(piece, Unreadable):
-                raise RecordError(f'{piece.place}: {piece.why}')
-            if isinstance(piece, Entry):
-                yield piece
-
-    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
-        """Yield the messages of some topics."""
-        return (piece for piece in self._read((), topics) if isinstance(piece, Message))
-
-    def pieces(
-        self, topics: Collection[str] = (), follow: Follow | None = None
-    ) -> Iterator[Piece]:
-        """Yield every record, and the messages of some topics, as they stand in the files."""
-        records = 0
-        try:
-            for piece in self._read(RECORDS, topics, follow):
-                records += not isinstance(piece, Message)
-                yield piece
-        except AnotherFormat:
-            raise  # nothing is wrong with the record
-        except RecordError as error:
-            yield Unreadable(place=f'behind record {records}', why=str(error))
-
-    def _read(
+    def read(
         self,
-        types: Container[str],
-        topics: Container[str] | None,
+        classes: Collection[type[Record]],
+        topics: Collection[str] | None,
         follow: Follow | None = None,
     ) -> Iterator[Piece]:
+        """Yield records and messages as they stand in the files."""
+        types = {name for name, cls in RECORDS.items() if cls in classes}
         records: dict[tuple[str, bytes], Decoder[Record]] = {}
         messages: dict[tuple[str, bytes], MessageDecoder] = {}
         for file in self._files:
             numbers: dict[str, int] = {}
-            for channel, log_time, publish_time, data in file.messages(
+            for channel, log_time, publish_time, data in self._bag.messages_of(
+                file,
                 lambda channel: (
                     follow is not None
                     or channel.type in types
                     or topics is None
                     or channel.topic in topics
-                )
+                ),
             ):
                 if follow is not None:
                     follow(channel, log_time, publish_time, data)
@@ -144,13 +122,11 @@ class _BagSource(RecordSource):
 
     def overview(self) -> Overview:
         """Return what is in the files."""
-        counts: dict[tuple[str, str], int] = {}
+        counts: Counter[tuple[str, str]] = Counter()
         times: list[int] = []
-        for file in self._files:
-            contents = file.contents()
+        for contents in (file.contents() for file in self._files):
             for channel, count in contents.counts.items():
-                key = (channel.topic, channel.type)
-                counts[key] = counts.get(key, 0) + count
+                counts[channel.topic, channel.type] += count
             times.extend(t for t in (contents.start, contents.end) if t is not None)
         return Overview(
             transitions=sum(
@@ -164,10 +140,6 @@ class _BagSource(RecordSource):
                 for (topic, type_name), count in sorted(counts.items())
             ),
         )
-
-
-class AnotherFormat(RecordError):
-    """Raised when a record was written by another version, with other messages."""
 
 
 def _refuse_another_format(channel: Channel, file: Path) -> None:
@@ -188,44 +160,34 @@ class _JsonlSource(RecordSource):
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._torn = is_torn(path)
+        self._torn = False
 
     @property
     def tear(self) -> str:
-        """Return whether the last line is torn."""
+        """Return whether the last line is torn, known when it was read."""
         return f'the last line of {self.path.name} is torn' if self._torn else ''
 
-    def entries(self, *classes: type[Record]) -> Iterator[Entry]:
-        """Yield the transitions, if they are wanted."""
-        if classes and Transition not in classes:
-            return
-        for number, transition in enumerate(read_jsonl(self.path), 1):
-            yield self._entry(transition, number)
-
-    def _entry(self, transition: Transition, line: int) -> Entry:
-        return Entry(transition, '', transition.closed.ros.nanoseconds, self.path, line)
-
-    def pieces(
-        self, topics: Collection[str] = (), follow: Follow | None = None
+    def read(
+        self,
+        classes: Collection[type[Record]],
+        topics: Collection[str] | None,
+        follow: Follow | None = None,
     ) -> Iterator[Piece]:
-        """Yield the transitions."""
-        number = 0
-        try:
-            for number, found in read_lines(self.path):
-                if isinstance(found, RecordError):
-                    why = str(found).removeprefix(f'{self.path}:{number}: ')
-                    yield Unreadable(place=f'{self.path.name}, line {number}', why=why)
-                else:
-                    yield self._entry(found, number)
-        except RecordError as error:  # a line without an end
-            place = f'{self.path.name}, line {number + 1} and all after it'
-            yield Unreadable(place=place, why=str(error))
-
-    def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
-        """Raise: JSON lines hold transitions only."""
-        raise RecordError(
-            f'{self.path} holds transitions only, no messages. Name the run folder or its bag.'
-        )
+        """Yield the transitions, if they are wanted."""
+        if topics is None or (topics and not classes):
+            raise RecordError(
+                f'{self.path} holds transitions only, no messages. Name the run folder or its bag.'
+            )
+        if Transition not in classes:
+            return
+        for number, found in read_lines(self.path):
+            if found is None:
+                self._torn = True
+            elif isinstance(found, RecordError):
+                why = str(found).removeprefix(f'{self.path}:{number}: ')
+                yield Unreadable(place=f'{self.path.name}, line {number}', why=why)
+            else:
+                yield Entry(found, '', found.closed.ros.nanoseconds, self.path, number)
 
     def overview(self) -> Overview:
         """Return what is in the file."""

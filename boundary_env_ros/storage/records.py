@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload, Protocol, TypeAlias, TypeVar
+from typing import Any, get_args, overload, Protocol, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
@@ -48,19 +48,16 @@ R = TypeVar('R', bound=Record)
 #: Version of messages and records, as ``StepId.msg`` says it.
 FORMAT = 1
 
+RECORD_CLASSES: tuple[type[Record], ...] = get_args(Record)
+
 #: The class of each message type that is read as a record, in whatever namespace its topic is.
 RECORDS: Mapping[str, type[Record]] = {
-    f'boundary_env_ros/msg/{cls.__name__}': cls
-    for cls in (
-        Transition,
-        GateDecision,
-        PrivilegedObservation,
-        ActuationEvidence,
-        EpisodeStatus,
-        EpisodeLabel,
-        ContractDescription,
-    )
+    f'boundary_env_ros/msg/{cls.__name__}': cls for cls in RECORD_CLASSES
 }
+
+
+class AnotherFormat(RecordError):
+    """Raised when a record was written by another version, with other messages."""
 
 
 @dataclass(slots=True)
@@ -238,6 +235,14 @@ class RecordSource(ABC):
         return not self.tear
 
     @abstractmethod
+    def read(
+        self,
+        classes: Collection[type[Record]],
+        topics: Collection[str] | None,
+        follow: Follow | None = None,
+    ) -> Iterator[Piece]:
+        """Yield the records of some classes and the messages of some topics (None: of all)."""
+
     def entries(self, *classes: type[Record]) -> Iterator[Entry]:
         """
         Yield the records of some classes (of all, if none is named), each with its place.
@@ -249,8 +254,12 @@ class RecordSource(ABC):
             early is no error, see :attr:`tear`.
 
         """
+        for piece in self.read(classes or RECORD_CLASSES, ()):
+            if isinstance(piece, Unreadable):
+                raise RecordError(f'{piece.place}: {piece.why}')
+            if isinstance(piece, Entry):
+                yield piece
 
-    @abstractmethod
     def messages(self, topics: Collection[str] | None = None) -> Iterator[Message]:
         """
         Yield the messages of some topics (of all, for None), to be decoded one by one.
@@ -261,8 +270,8 @@ class RecordSource(ABC):
             If the source holds no messages (JSON lines), or is damaged.
 
         """
+        return (piece for piece in self.read((), topics) if isinstance(piece, Message))
 
-    @abstractmethod
     def pieces(
         self, topics: Collection[str] = (), follow: Follow | None = None
     ) -> Iterator[Piece]:
@@ -272,6 +281,15 @@ class RecordSource(ABC):
         What cannot be read is yielded as what it is, and what follows it too. ``follow`` gets
         every message of a bag.
         """
+        records = 0
+        try:
+            for piece in self.read(RECORD_CLASSES, topics, follow):
+                records += not isinstance(piece, Message)
+                yield piece
+        except AnotherFormat:
+            raise  # nothing is wrong with the record
+        except RecordError as error:
+            yield Unreadable(place=f'behind record {records}', why=str(error))
 
     @abstractmethod
     def overview(self) -> Overview:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 import shutil
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, TypeAlias
+from weakref import finalize
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
@@ -25,7 +27,7 @@ from boundary_env_ros.storage.bag_metadata import (
     information_of,
     METADATA,
 )
-from boundary_env_ros.storage.mcap_scan import Channel, Contents, MAGIC, McapScan
+from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
 from boundary_env_ros.storage.sqlite_bag import SQLITE, SqliteFile
 from boundary_env_ros.storage.unpacking import unpacked
 
@@ -33,42 +35,11 @@ _WAY_OUT = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
 _ZSTD = b'\x28\xb5\x2f\xfd'
 _ROS_1 = b'#ROSBAG'
 
+BagFile: TypeAlias = McapScan | SqliteFile
 Wanted = Callable[[Channel], bool]
 
 #: Channel, log time and publish time (nanoseconds; the same where the bag has but one), bytes.
 Raw = tuple[Channel, int, int, bytes]
-
-
-class BagFile(Protocol):
-    """One file of a bag."""
-
-    @property
-    def path(self) -> Path:
-        """Return what is read."""
-        ...
-
-    @property
-    def tear(self) -> str:
-        """Return where it is torn; empty if it is whole. Exact when it was read through."""
-        ...
-
-    @property
-    def holes(self) -> tuple[tuple[int, int], ...]:
-        """Return the log times between which messages were damaged, nanoseconds."""
-        ...
-
-    @property
-    def complete(self) -> bool:
-        """Return whether its writer closed it."""
-        ...
-
-    def contents(self) -> Contents:
-        """Return what is in it."""
-        ...
-
-    def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        """Yield the messages of some channels."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +53,14 @@ class Bag:
         What was opened.
     files
         Its files in their order.
+    by_message
+        Whether its messages are compressed one by one.
 
     """
 
     path: Path
     files: tuple[BagFile, ...]
+    by_message: bool = False
 
     @property
     def count(self) -> int | None:
@@ -135,8 +109,16 @@ class Bag:
             If it cannot be read.
 
         """
-        for file in self.files:
-            yield from file.messages(wanted)
+        return chain.from_iterable(self.messages_of(file, wanted) for file in self.files)
+
+    def messages_of(self, file: BagFile, wanted: Wanted) -> Iterator[Raw]:
+        """Yield the messages of one file; see :meth:`messages`."""
+        if not self.by_message:
+            return file.messages(wanted)
+        return (
+            (channel, logged, published, _plain(file.path, channel, data))
+            for channel, logged, published, data in file.messages(wanted)
+        )
 
 
 def open_bag(path: Path) -> Bag:
@@ -155,31 +137,25 @@ def open_bag(path: Path) -> Bag:
 
     """
     try:
-        return Bag(path, _opened(path))
+        return _folder(path, path) if path.is_dir() else Bag(path, (_file(path),))
     except OSError as error:
         raise RecordError(
             f'{path} cannot be read: {error.strerror or error}. {_WAY_OUT}'
         ) from error
 
 
-def _opened(path: Path) -> tuple[BagFile, ...]:
-    return _folder(path) if path.is_dir() else (_file(path),)
-
-
-def _folder(path: Path) -> tuple[BagFile, ...]:
-    if (path / METADATA).exists():
-        mode = str(information_of(path).get('compression_mode', '')).lower()
-        files = tuple(_file(file) for file in files_of_bag(path))
-        return tuple(map(_ByMessage, files)) if mode == 'message' else files
+def _folder(path: Path, folder: Path) -> Bag:
+    if (folder / METADATA).exists():
+        mode = str(information_of(folder).get('compression_mode', '')).lower()
+        return Bag(path, tuple(map(_file, files_of_bag(folder))), mode == 'message')
     # Without its metadata a bag was not closed; its files are there nevertheless.
     for pattern in ('*.mcap', '*.db3'):
-        found = sorted(path.glob(pattern), key=in_order)
+        found = sorted(folder.glob(pattern), key=in_order)
         if found:
-            return tuple(_file(file) for file in found)
-    inner = path / 'bag'
-    if inner.is_dir():
-        return _folder(inner)
-    raise RecordError(f'{path} holds no bag. {_WAY_OUT}')
+            return Bag(path, tuple(map(_file, found)))
+    if (folder / 'bag').is_dir():
+        return _folder(path, folder / 'bag')
+    raise RecordError(f'{folder} holds no bag. {_WAY_OUT}')
 
 
 def _file(path: Path) -> BagFile:
@@ -190,7 +166,7 @@ def _file(path: Path) -> BagFile:
     if head.startswith(SQLITE):
         return SqliteFile(path)
     if head.startswith(_ZSTD):
-        return _Unpacked(path)
+        return _unpacked(path)
     if head.startswith(_ROS_1):
         raise RecordError(
             f'{path} is a bag of ROS 1, not of ROS 2. '
@@ -250,58 +226,23 @@ def _word(value: object, words: Mapping[int, str]) -> str:
 # What rosbag2 compresses -------------------------------------------------------------------------
 
 
-class _Wrapped:
-    """A file with another inside it."""
-
-    def __init__(self, path: Path, file: BagFile) -> None:
-        self.path = path
-        self._file = file
-
-    @property
-    def tear(self) -> str:
-        return self._file.tear
-
-    @property
-    def holes(self) -> tuple[tuple[int, int], ...]:
-        return self._file.holes
-
-    @property
-    def complete(self) -> bool:
-        return self._file.complete
-
-    def contents(self) -> Contents:
-        return self._file.contents()
-
-    def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        return self._file.messages(wanted)
+def _plain(path: Path, channel: Channel, data: bytes) -> bytes:
+    where = f'{path}: a message of {channel.topic}'
+    return b''.join(unpacked('zstd', data, limits.MESSAGE, where))
 
 
-class _ByMessage(_Wrapped):
-    """A file whose messages are compressed one by one."""
-
-    def __init__(self, file: BagFile) -> None:
-        super().__init__(file.path, file)
-
-    def messages(self, wanted: Wanted) -> Iterator[Raw]:
-        for channel, logged, published, data in self._file.messages(wanted):
-            where = f'{self.path}: a message of {channel.topic}'
-            blocks = unpacked('zstd', data, limits.MESSAGE, where)
-            yield channel, logged, published, b''.join(blocks)
-
-
-class _Unpacked(_Wrapped):
-    """A file that is compressed as a whole; it is decompressed when it is opened."""
-
-    def __init__(self, path: Path) -> None:
-        # Taken away when nothing reads it any more.
-        self._folder = TemporaryDirectory(prefix='boundary_env_bag_')
-        inner = Path(self._folder.name) / path.stem
-        size = path.stat().st_size
-        most = min(
-            max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
-            shutil.disk_usage(inner.parent).free // 2,
-        )
-        with path.open('rb') as packed, inner.open('wb') as file:
-            for block in unpacked('zstd', packed, most, path):
-                file.write(block)
-        super().__init__(path, _file(inner))
+def _unpacked(path: Path) -> BagFile:
+    """Return what is in a file that is compressed as a whole, decompressed into another."""
+    folder = TemporaryDirectory(prefix='boundary_env_bag_')
+    inner = Path(folder.name) / path.stem
+    size = path.stat().st_size
+    most = min(
+        max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
+        shutil.disk_usage(inner.parent).free // 2,
+    )
+    with path.open('rb') as packed, inner.open('wb') as out:
+        for block in unpacked('zstd', packed, most, path):
+            out.write(block)
+    file = _file(inner)
+    finalize(file, folder.cleanup)  # when nothing reads it any more
+    return file

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import json
 import os
 import time
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard
 
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -29,7 +29,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.bag_metadata import Qos
-from boundary_env_ros.storage.cdr import record_decoder
+from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow
@@ -39,10 +39,10 @@ from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 
-T = TypeVar('T')
-
 # Notices that wait for the log: a flood of unreadable messages is counted, and no more.
 _MOST_NOTICES = 100
+
+_OWN = 'boundary_env_ros/msg'
 
 
 # What is looked at of messages that are only carried -------------------------------------------
@@ -221,27 +221,22 @@ class RunRecording:
         """
         definition, type_hash = self._definitions[type_name]
         self._bag.add_topic(name, type_name, definition, type_hash, qos)
-        if type_name == 'boundary_env_ros/msg/Transition':
-            taker = self._taker(Transition, type_name, self._on_transition)
-        elif type_name == 'boundary_env_ros/msg/EpisodeStatus':
-            taker = self._taker(EpisodeStatus, type_name, self._on_status)
-        elif type_name == 'boundary_env_ros/msg/EpisodeLabel':
-            taker = self._taker(EpisodeLabel, type_name, self._on_label)
-        elif type_name == 'boundary_env_ros/msg/ContractDescription':
-            self._contracts[name] = record_decoder(_ContractDescription, type_name, definition)
-            return
-        elif type_name == 'boundary_env_ros/msg/GateDecision':
-            taker = self._taker(
+        takers: Mapping[str, tuple[type, Callable[[Any, ClockReading], None]]] = {
+            f'{_OWN}/Transition': (Transition, self._on_transition),
+            f'{_OWN}/EpisodeStatus': (EpisodeStatus, self._on_status),
+            f'{_OWN}/EpisodeLabel': (EpisodeLabel, self._on_label),
+            # Each gate counts its own.
+            f'{_OWN}/GateDecision': (
                 _GateDecision,
-                type_name,
-                # Each gate counts its own.
                 lambda decision, now: self._losses.decision(decision.sequence, name),
-            )
-        elif type_name == 'rosgraph_msgs/msg/Clock':
-            taker = self._taker(_Clock, type_name, self._on_clock)
-        else:
-            return
-        self._takers[name] = taker
+            ),
+            'rosgraph_msgs/msg/Clock': (_Clock, self._on_clock),
+        }
+        if type_name in takers:
+            cls, take = takers[type_name]
+            self._takers[name] = self._taker(cls, record_decoder(cls, type_name, definition), take)
+        elif type_name == f'{_OWN}/ContractDescription':
+            self._contracts[name] = record_decoder(_ContractDescription, type_name, definition)
 
     def write(
         self, topic: str, data: bytes, received: int, published: int, now: ClockReading
@@ -534,23 +529,17 @@ class RunRecording:
             self._notices.append(why)
 
     def _taker(
-        self, cls: type[T], type_name: str, take: Callable[[T, ClockReading], None]
+        self, cls: type, decode: Decoder[Any], take: Callable[[Any, ClockReading], None]
     ) -> Callable[[bytes, ClockReading], None]:
-        decode = record_decoder(cls, type_name, self._definitions[type_name][0])
-
         def taker(data: bytes, now: ClockReading) -> None:
+            what = 'read'
             try:
                 record = decode(data)
-            except Exception as error:  # noqa: BLE001 - whatever a library makes of the bytes
-                self._refuse(f'A {cls.__name__} cannot be read: {error}')
-                return
-            try:
+                what = 'kept'
                 take(record, now)
-            except RecordError as error:
+            except Exception as error:
                 if isinstance(error.__cause__, OSError):
                     raise  # the disk does not take it
-                self._refuse(str(error))
-            except Exception as error:  # noqa: BLE001 - whatever a message leads to
-                self._refuse(f'A {cls.__name__} cannot be kept: {error!r}.')
+                self._refuse(f'A {cls.__name__} cannot be {what}: {error}')
 
         return taker

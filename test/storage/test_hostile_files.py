@@ -240,7 +240,7 @@ def test_line_of_json_without_end_is_one_error(tmp_path: Path) -> None:
         for _ in range(64):
             out.write(b'[' * (1 << 20))
     said = contained(lambda: list(open_records(file).records()))
-    assert f'transitions.jsonl: its last line is too large (expected at most {MOST}' in said
+    assert f'transitions.jsonl:2 is too large (expected at most {MOST} bytes' in said
     with file.open('ab') as out:
         out.write(b'\n')
     said = contained(lambda: list(open_records(file).records()))

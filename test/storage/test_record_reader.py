@@ -175,7 +175,7 @@ def test_json_lines_are_a_source(run: RunFolder) -> None:
     )
     assert [entry.where for entry in source.entries()][2] == f'{run.transitions}:3'
     with pytest.raises(RecordError, match='holds transitions only, no messages'):
-        source.messages()
+        list(source.messages())
 
 
 def test_run_without_a_bag_is_read_from_its_lines(run: RunFolder) -> None:
@@ -189,9 +189,9 @@ def test_torn_lines_are_told(run: RunFolder) -> None:
     text = run.transitions.read_bytes()
     run.transitions.write_bytes(text[:-20])
     source = open_records(run.transitions)
+    assert list(source.transitions()) == [transition(1), transition(2)]
     assert not source.complete
     assert source.tear == 'the last line of transitions.jsonl is torn'
-    assert list(source.transitions()) == [transition(1), transition(2)]
 
 
 def test_messages_of_any_topic_are_decoded_on_demand(run: RunFolder) -> None:

@@ -196,7 +196,7 @@ def fill(message: Message, fields: Mapping[str, Any]) -> Message:
             data = getattr(message, name)
             data.frombytes(value)
         elif isinstance(value, list) and value and isinstance(value[0], Mapping):
-            element = _element_class(message, name)
+            element = nested_class(message.get_fields_and_field_types()[name])
             setattr(message, name, [fill(element(), item) for item in value])
         else:
             setattr(message, name, value)
@@ -216,19 +216,18 @@ def held_as_float32(kind: Any, group: ActionSpec) -> tuple[bool, ...]:
 def _is_float32(kind: Any, path: str) -> bool:
     *parents, last = path.split('.')
     for name in parents:
-        package, inner = kind.get_fields_and_field_types()[name].split('/')
-        kind = message_class(f'{package}/msg/{inner}')
-    declared: str = kind.get_fields_and_field_types().get(last, '')
-    return declared.removeprefix('sequence<').split('[')[0].split(',')[0].rstrip('>') == 'float'
+        kind = nested_class(kind.get_fields_and_field_types()[name])
+    return element_type(kind.get_fields_and_field_types().get(last, '')) == 'float'
 
 
-def _element_class(message: Message, name: str) -> Any:
-    """Return the class of the messages in a sequence or array."""
-    declared = message.get_fields_and_field_types()[name]
-    package, kind = (
-        declared.removeprefix('sequence<').split('[')[0].rstrip('>').split(',')[0].split('/')
-    )
-    return message_class(f'{package}/msg/{kind}')
+def element_type(declared: str) -> str:
+    """Return the type of the elements of a sequence or array; of anything else its own."""
+    return declared.removeprefix('sequence<').split('[')[0].split(',')[0].rstrip('>')
+
+
+def nested_class(declared: str) -> Any:
+    """Return the class of a field that holds a message, or several."""
+    return message_class(element_type(declared).replace('/', '/msg/'))
 
 
 @cache

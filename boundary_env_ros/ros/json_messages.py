@@ -16,7 +16,7 @@ import re
 from typing import Any, NamedTuple
 
 from boundary_env_ros.errors import RequestRejected
-from boundary_env_ros.ros.conversions import message_class
+from boundary_env_ros.ros.conversions import nested_class
 from boundary_env_ros.storage.message_types import INTEGERS
 
 Json = Any
@@ -51,10 +51,6 @@ def _type(declared: str) -> _Type:
 
 def _fields(kind: Any) -> Mapping[str, _Type]:
     return {name: _type(text) for name, text in kind.get_fields_and_field_types().items()}
-
-
-def _class(name: str) -> Any:
-    return message_class(name.replace('/', '/msg/'))
 
 
 # To JSON -----------------------------------------------------------------------------------------
@@ -131,7 +127,7 @@ def _read(data: Json, of: _Type, where: str) -> Any:
 
 def _read_one(data: Json, name: str, where: str) -> Any:
     if '/' in name:
-        return from_json(_class(name), data, where)
+        return from_json(nested_class(name), data, where)
     if name in _REALS:
         if isinstance(data, (int, float)) and not isinstance(data, bool):
             try:

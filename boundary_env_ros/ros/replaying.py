@@ -284,7 +284,7 @@ def _check_neighbours(node: Node, topics: tuple[_Topic, ...], own: int) -> None:
         if others:
             raise LinkError(
                 f'Another node publishes {name}: {", ".join(others)}. Its subscribers could not '
-                'tell the record from it. Replay in another domain (--domain-id) or namespace, or '
+                'tell the record from it. Replay in another domain (--domain-id), or '
                 'leave the topic out with --exclude.'
             )
     if not any(topic.commands for topic in topics):

@@ -91,7 +91,7 @@ def _launch(folder: Path, name: str, *arguments: str) -> Iterator[Launched]:
         process = subprocess.Popen(
             [
                 sys.executable,
-                str(Path(__file__).with_name('launch_program.py')),
+                str(Path(__file__).parents[1] / 'support/launch_program.py'),
                 str(share_file(f'launch/{name}')),
                 f'run:={run}',
                 *arguments,
@@ -210,7 +210,7 @@ def gazebo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip(
         'ros_gz_interfaces', reason='needs ros_gz_interfaces, which is on no package index'
     )
-    server = Path(__file__).parents[1] / 'ros/simulator_server.py'
+    server = Path(__file__).parents[1] / 'support/simulator_server.py'
     programs = {
         ('ros_gz_sim', 'gzserver'): f'exec {sys.executable} {server} "" "$@"',
         # The server has the topics of ROS already.

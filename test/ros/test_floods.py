@@ -59,7 +59,7 @@ def flood(message: Any, topic: str, seconds: float) -> Iterator[subprocess.Popen
     process = subprocess.Popen(
         [
             sys.executable,
-            str(Path(__file__).with_name('flooding.py')),
+            str(Path(__file__).parents[1] / 'support/flooding.py'),
             name,
             topic,
             serialize_message(message).hex(),

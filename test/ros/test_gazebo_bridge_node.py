@@ -79,7 +79,7 @@ def hall(
         changes = {**PATIENT, 'clock': 'sim', 'pacing': pacing}
         file = write_contract(folder / 'contract.yaml', changes)
         server = subprocess.Popen(
-            [sys.executable, Path(__file__).parent / 'simulator_server.py', mode],
+            [sys.executable, Path(__file__).parents[1] / 'support/simulator_server.py', mode],
             env={**os.environ, **environment},
             stdout=subprocess.PIPE,
         )

@@ -54,9 +54,9 @@ def second(world: World, env: BoundaryEnv, tmp_path: Path) -> Iterator[NodeProce
         NodeSpec(
             name='safety_gate',
             parameters={'contract': str(world.file), 'pacing': world.pacing},
-            module='second_gate',
+            module='support.second_gate',
         ),
-        environment={**environment, 'PYTHONPATH': str(Path(__file__).parent)},
+        environment={**environment, 'PYTHONPATH': str(Path(__file__).parents[1])},
         log=tmp_path / 'second_gate.log',
     )
     yield made

@@ -105,11 +105,6 @@ class Run:
         return self.is_lines and self.source.path.suffix == '.json'
 
     @property
-    def is_bag_folder(self) -> bool:
-        """Return whether it is a folder with a bag, in a run or alone."""
-        return self.path.is_dir() and not self.is_lines
-
-    @property
     def tear(self) -> str:
         """
         Return where and why the records end before their end; empty if they are whole.

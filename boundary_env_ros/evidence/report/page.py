@@ -19,6 +19,7 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.columns import rounded
 from boundary_env_ros.evidence.report.report import Report, Way
+from boundary_env_ros.evidence.summary.figures import milliseconds
 from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
 from boundary_env_ros.evidence.web_page import page
 
@@ -52,7 +53,7 @@ def render(report: Report) -> Iterator[str]:
             'counted': _counted,
             'css': _css,
             'many': _many,
-            'milliseconds': _milliseconds,
+            'milliseconds': lambda s: _UNKNOWN if s is None else milliseconds(s),
             'number': _number,
             'percent': _percent,
             'place': _place,
@@ -148,10 +149,3 @@ def _number(value: float | None) -> str:
 
 def _percent(rate: Proportion) -> str:
     return _UNKNOWN if rate.value is None else f'{100 * rate.value:.3g} %'
-
-
-def _milliseconds(seconds: float | None) -> str:
-    if seconds is None:
-        return _UNKNOWN
-    milliseconds = 1000 * seconds
-    return f'{milliseconds:.0f}' if abs(milliseconds) >= 100 else f'{milliseconds:.3g}'

@@ -453,19 +453,20 @@ def _stage(client: Group, stage: str) -> str:
     if p50 is None or p99 is None:
         return 'unknown'
     over = f', {found.over} over' if found.over else ''
-    return f'{_milliseconds(p50)} / {_milliseconds(p99)} ({found.known}{over})'
+    return f'{milliseconds(p50)} / {milliseconds(p99)} ({found.known}{over})'
 
 
 def _delay(found: Delay | None) -> str:
     if found is None:
         return 'unknown'
     episodes = f'{found.episodes} episode{"s" if found.episodes != 1 else ""}'
-    return f'{_milliseconds(found.seconds)} ± {_milliseconds(found.uncertainty)} ({episodes})'
+    return f'{milliseconds(found.seconds)} ± {milliseconds(found.uncertainty)} ({episodes})'
 
 
-def _milliseconds(seconds: float) -> str:
-    milliseconds = 1000 * seconds
-    return f'{milliseconds:.0f}' if abs(milliseconds) >= 100 else f'{milliseconds:.3g}'
+def milliseconds(seconds: float) -> str:
+    """Return a duration in milliseconds, in about three digits."""
+    told = 1000 * seconds
+    return f'{told:.0f}' if abs(told) >= 100 else f'{told:.3g}'
 
 
 def _difference(client: Group, pair: str, dimension: str) -> str:

@@ -45,12 +45,8 @@ class Proportion:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Return the 95 % score interval; None out of nothing."""
-        return self.interval_at(0.05)
-
-    def interval_at(self, alpha: float) -> tuple[float, float] | None:
         """
-        Return the score interval of a confidence of ``1 - alpha``; None out of nothing.
+        Return the 95 % score interval; None out of nothing.
 
         E. B. Wilson (1927), Probable inference, the law of succession, and statistical inference,
         Journal of the American Statistical Association 22(158), 209-212. Unlike the normal
@@ -59,7 +55,7 @@ class Proportion:
         if not self.of:
             return None
         n, p = self.of, self.count / self.of
-        z = NormalDist().inv_cdf(1.0 - alpha / 2.0)
+        z = NormalDist().inv_cdf(0.975)
         scale = 1.0 + z**2 / n
         centre = (p + z**2 / (2 * n)) / scale
         half = z / scale * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))

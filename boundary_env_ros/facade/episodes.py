@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, cast, Generic, TypeVar
 
 from boundary_env_ros.core.environment.snapshot import Snapshot, status_by
@@ -13,13 +12,14 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.facade.contract_env import Array
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.storage.atomic import Closing
 
 __all__ = ['Episodes', 'Snapshot']
 
 S = TypeVar('S')
 
 
-class Episodes(Generic[S]):
+class Episodes(Closing, Generic[S]):
     """
     Episodes of one contract, each in a world of its own, stepped in any order.
 
@@ -105,19 +105,6 @@ class Episodes(Generic[S]):
                 env.close()
         while self._idle and not episode_id:
             self._idle.pop().close()
-
-    def __enter__(self) -> Episodes[S]:
-        """Return this."""
-        return self
-
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """End all episodes."""
-        self.close()
 
     def _keep(
         self, env: BoundaryEnv, observation: Mapping[str, Array], reward: float, info: Any

@@ -4,9 +4,9 @@
 Records, and messages of any type, straight from the bytes of a bag.
 
 For each record class and message definition a function is generated, once, that reads the bytes
-in one go. It gives what :func:`boundary_env_ros.core.serialization.from_message` gives for the
-decoded message, to which a test holds it, in a third of the time that decoding and converting
-take: reading a long bag is little else.
+in one go, by the rules of :mod:`boundary_env_ros.core.serialization`. A test holds it to what an
+independent decoder and conversion give, which take three times as long: reading a long bag is
+little else.
 """
 
 from __future__ import annotations

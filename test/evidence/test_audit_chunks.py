@@ -84,10 +84,10 @@ def _longer(decision: GateDecision) -> GateDecision:
     ('forge', 'rule'),
     [
         (_another_step, 'request-valid'),
-        (_another_action, 'request-valid'),
-        (_another_request, 'request-valid'),
+        (_another_action, 'decision-recomputed'),
+        (_another_request, 'decision-recomputed'),
         (_of_itself, 'request-valid'),
-        (_longer, 'request-valid'),
+        (_longer, 'decision-recomputed'),
     ],
 )
 def test_a_forged_action_of_a_chunk_is_found(

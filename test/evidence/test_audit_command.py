@@ -56,8 +56,8 @@ def test_forged_record_exits_with_1_and_names_rule_and_page(
 ) -> None:
     assert main(['audit', str(forged)]) == 1
     out = capsys.readouterr().out
-    assert 'fatal step-consistent (' in out
-    assert 'Page: doc/audit.md#step-consistent' in out
+    assert 'fatal step-recomputed (' in out
+    assert 'Page: doc/audit.md#step-recomputed' in out
 
 
 def test_json_has_findings_counts_and_what_was_not_checked(
@@ -66,7 +66,7 @@ def test_json_has_findings_counts_and_what_was_not_checked(
     assert main(['audit', str(forged), '--json']) == 1
     data = json.loads(capsys.readouterr().out)
     assert data['outcome'] == 'contradicted'
-    assert data['counts']['step-consistent'] > 0
+    assert data['counts']['step-recomputed'] > 0
     assert {item['why'] for item in data['not_checked']} == {
         'the record has no raw messages: audit the bag'
     }

@@ -8,11 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
-from boundary_env_ros.evidence.audit.memory import Chain
-from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import terms_of
-from boundary_env_ros.evidence.audit.rules.checks import DECISION_CHECKS
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Verdict
+from boundary_env_ros.evidence.replay.differences import FieldDifference
+from boundary_env_ros.evidence.replay.rerun import Rerun
 from support.campaign_traffic import Run
 from support.core_world import DIGEST
 from tools.gate_campaign import contract_of
@@ -33,20 +31,21 @@ class Recorded(Run):
 
 
 def found(name: str, decisions: list[GateDecision]) -> dict[int, str]:
-    """Return what the rule about the command before finds, by the number of the decision."""
-    terms, chain = terms_of(contract_of(name), DIGEST), Chain()
-    mismatches = {}
+    """Return what running them again finds, by the number of the decision."""
+    differences: dict[int, str] = {}
+
+    def find(of: StepId, sequence: int | None, first: FieldDifference) -> None:
+        differences[sequence or 0] = f'{first}'
+
+    again = Rerun(contract_of(name), None, digest=DIGEST, find=find)
     for decision in decisions:
-        link = chain.link(decision, 'here', terms, direct=True)
-        for check in DECISION_CHECKS:
-            if check.rule is catalogue.PREVIOUS_COMMAND:
-                for mismatch in check.look(link):
-                    mismatches[decision.sequence] = f'{mismatch}'
-    return mismatches
+        again.add(decision)
+    again.finish()
+    return differences
 
 
 @pytest.mark.parametrize('name', ['waiting', 'every_kind', 'watchful', 'lockstep'])
-def test_no_honest_decision_begins_from_another_command_than_the_audit_expects(name: str) -> None:
+def test_no_honest_decision_comes_out_as_another(name: str) -> None:
     run = Recorded(name, 1)
     run.go()
     assert found(name, run.decisions) == {}
@@ -67,22 +66,3 @@ def test_a_lease_that_begins_at_the_measured_state_while_a_command_is_in_force_i
         decisions.append(decision)
     assert forged
     assert forged in found('waiting', decisions)
-
-
-def test_a_deactivation_is_remembered_until_the_next_command() -> None:
-    run = Recorded('waiting', 1)
-    run.go()
-    sent = next(d for d in run.decisions if d.verdict is Verdict.STOPPED and d.published)
-    reasons = tuple(replace(rule, reason=Reason.DEACTIVATED) for rule in sent.rules)
-    refused = next(d for d in run.decisions if d.verdict is Verdict.REJECTED)
-    terms, chain = terms_of(contract_of('waiting'), DIGEST), Chain()
-
-    def deactivated(decision: GateDecision) -> bool:
-        """Return what the chain knows when a decision comes."""
-        return chain.link(decision, 'here', terms, direct=True).deactivated
-
-    assert not deactivated(sent)
-    assert not deactivated(replace(sent, rules=reasons))
-    assert deactivated(refused)  # somebody asks too early
-    assert deactivated(sent)
-    assert not deactivated(sent)

@@ -130,7 +130,7 @@ def test_honest_run_is_clean_wherever_it_is_read_from(honest: Path, place: str) 
     report = audit_path(honest / place)
     assert report.counts == {}, f'\n{report}'
     # Where there are topics, a contract without an operator has nothing of him to check.
-    assert FROM_TOPICS - {'operator-first'} <= set(report.not_applied) <= FROM_TOPICS
+    assert FROM_TOPICS - {'decision-recomputed'} <= set(report.not_applied) <= FROM_TOPICS
     assert report.episodes == 5
     assert report.contract == 'warehouse_cart 1.0.0'
 
@@ -160,7 +160,7 @@ def test_lines_alone_are_audited_without_contract(lines: Path, contract: Contrac
     report = audit_path(lines)
     assert report.ok
     assert report.contract == ''
-    assert 'ending-justified' in report.not_applied
+    assert 'step-recomputed' in report.not_applied
     given = audit_path(lines, contract)
     assert given.counts == {}, f'\n{given}'
     assert set(given.not_applied) == FROM_TOPICS
@@ -257,7 +257,7 @@ def test_contract_that_was_changed_afterwards_is_named(run: RunFolder) -> None:
     assert 'high: [0.8, 1.5]' in text
     run.contract.write_text(text.replace('high: [0.8, 1.5]', 'high: [0.7, 1.5]'))
     report = audit_path(run.path)
-    assert {'one-contract', 'command-in-bounds', 'ruling-recomputed'} <= rules_of(report)
+    assert {'one-contract', 'command-in-bounds', 'decision-recomputed'} <= rules_of(report)
     assert not report.ok
 
 
@@ -287,7 +287,7 @@ def test_record_whose_task_is_not_installed_in_its_version_is_held_against_the_r
     assert report.digest == loaded.digest
     origin = f'{loaded.contract.task.distribution} {loaded.contract.task.version}'
     why = f"the task 'go_to_goal' of {origin} made this record, {got}: install {origin}"
-    assert {item.rule for item in report.not_checked if item.why == why} >= {'task-recomputed'}
+    assert {item.rule for item in report.not_checked if item.why == why} >= {'step-recomputed'}
     assert 'command-in-bounds' not in report.not_applied
 
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictRepor
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
-from boundary_env_ros.storage.records import Entry
 from support.lockstep_maker import LockstepBench
 from support.record_maker import Bench, chosen_start, seek_goal
 
@@ -102,9 +100,9 @@ def judged(
         counterfactual=True,
         **options,
     )
-    for number, piece in enumerate(pieces):
+    for piece in pieces:
         if isinstance(piece, (Transition, GateDecision)):
-            again.add(Entry(piece, f'/{type(piece).__name__}', 0, Path('record'), number))
+            again.add(piece, 0, f'/{type(piece).__name__}')
     (episode,) = again.finish()
     return episode
 

@@ -85,7 +85,7 @@ FORGERIES: tuple[Forgery, ...] = (
         ('values-from-sensors',),
         sensors.sensor_message_taken_out,
     ),
-    Forgery('goal and rewards', ('task-recomputed',), sensors.goal_moved),
+    Forgery('goal and rewards', ('step-recomputed',), sensors.goal_moved),
     Forgery('truth mended', ('values-from-sensors',), sensors.truth_mended),
     Forgery(
         'truth shown to the policy', ('truth-withheld', 'values-from-sensors'), sensors.truth_shown
@@ -104,7 +104,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery('command in every record', ('command-on-topic',), records.command_in_every_record),
     Forgery(
         'command in every record and its message',
-        ('ruling-recomputed',),
+        ('decision-recomputed',),
         records.command_message_and_copies,
     ),
     Forgery(
@@ -112,7 +112,7 @@ FORGERIES: tuple[Forgery, ...] = (
     ),
     Forgery(
         'decision, its copies and its message taken out, others renumbered',
-        ('request-answered', 'previous-command'),
+        ('request-answered', 'decision-recomputed'),
         records.decision_and_message_taken_out,
     ),
     Forgery('command of somebody else', ('command-on-topic',), records.strange_command),
@@ -125,7 +125,7 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery('lease and client renamed', ('as-published',), records.lease_renamed),
     Forgery('episode renamed', ('as-published',), records.episode_renamed),
     Forgery('digest everywhere', ('one-contract',), records.digest_everywhere),
-    Forgery('seed and sampled start', ('task-recomputed',), records.seed_and_sample),
+    Forgery('seed and sampled start', ('step-recomputed',), records.seed_and_sample),
     Forgery('observation in the steps', ('as-published',), records.observation_in_the_steps),
-    Forgery('reward and its terms', ('task-recomputed',), records.reward_and_its_terms),
+    Forgery('reward and its terms', ('step-recomputed',), records.reward_and_its_terms),
 )

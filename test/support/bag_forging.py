@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +13,11 @@ from boundary_env_ros.core.environment.observation import age_of, Observation, O
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement
+from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of, was_unheard
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
-from boundary_env_ros.evidence.audit.rules.recompute import ruling_of
-from boundary_env_ros.evidence.audit.rules.step import values_of
 from support.bag_maker import each, of, Sent, Tape
 from support.damage import remeasured
 from support.record_maker import COMMAND
@@ -100,8 +100,9 @@ class Forge:
                     for a, b in zip(before.command, base, strict=True)
                 )
                 made = replace(made, previous_command=before.command, previous_rate=rate)
-            ruling = ruling_of(made, limits, {m.name: m for m in made.measurements})
-            if ruling is not None:
+            if not was_unheard(made):
+                measured = {m.name: m for m in made.measurements}
+                ruling = rule_on(limits, situation_of(made, measured), wanted_of(made))
                 made = replace(
                     made,
                     verdict=ruling.verdict,
@@ -176,6 +177,11 @@ class Forge:
             return value
 
         self.everywhere(captured)
+
+
+def values_of(fields: Iterable[ObservationField]) -> Mapping[str, tuple[float, ...]]:
+    """Return the values of fields by name, without images and what is missing."""
+    return {field.name: field.values for field in fields if field.values}
 
 
 def aged(field: ObservationField, step: Transition) -> ObservationField:

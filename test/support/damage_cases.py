@@ -79,7 +79,7 @@ CASES = (
     ),
     Case(
         'another goal than the sampled one',
-        'task-recomputed',
+        'step-recomputed',
         at(is_admitted, **{'after[goal].values': (1.0, 1.0)}),
     ),
     # Silence, and the space of the action.
@@ -90,28 +90,28 @@ CASES = (
     ),
     Case(
         'an action with a value too few',
-        'request-valid',
+        'decision-recomputed',
         edit(is_admitted, lambda step: with_answer(step, admitted_action=(0.1,))),
     ),
     Case('a tick that was in time', 'steps-in-order', at(is_admitted, tick_error=0.05)),
     # The order of the steps.
     Case('a step is missing', 'steps-in-order', forged.drop_step),
-    Case('a step is missing, renumbered', 'step-consistent', forged.drop_step_and_renumber),
+    Case('a step is missing, renumbered', 'step-recomputed', forged.drop_step_and_renumber),
     Case('a step twice', 'steps-in-order', forged.repeat_step),
     Case('steps change places', 'steps-in-order', forged.swap_steps),
     Case('a step after the ending', 'steps-in-order', forged.go_on_after_ending),
     Case('an episode comes back', 'steps-in-order', forged.come_back),
     Case('the reset is missing', 'reset-as-contract', forged.drop_reset),
     Case('a reset without its record', 'reset-as-contract', at(is_reset, reset=None)),
-    Case('a reset with a reward', 'reset-as-contract', at(is_reset, reward=1.0)),
+    Case('a reset with a reward', 'step-recomputed', at(is_reset, reward=1.0)),
     Case(
         'a reset that ends',
-        'reset-as-contract',
+        'step-recomputed',
         at(is_reset, terminated=True, ending='success', declared_by='task:go_to_goal'),
     ),
     Case('an ending is missing', 'episode-ended', forged.drop_ending),
     Case('another seed in a step', 'episode-constant', at(is_admitted, seed=7)),
-    Case('another seed throughout', 'task-recomputed', forged.reseed),
+    Case('another seed throughout', 'step-recomputed', forged.reseed),
     Case(
         'the clock goes back',
         'steps-in-order',
@@ -120,51 +120,51 @@ CASES = (
     # Resets.
     Case(
         'a reset far off',
-        'reset-as-contract',
+        'step-recomputed',
         at(is_reset, **{'reset.achieved[start].values': (0.0, 0.0, 0.0)}),
     ),
-    Case('a wider tolerance', 'reset-as-contract', edit(is_reset, forged.widen_reset)),
+    Case('a wider tolerance', 'step-recomputed', edit(is_reset, forged.widen_reset)),
     Case('nobody confirmed', 'reset-as-contract', at(is_reset, **{'reset.confirmed_by': ''})),
-    Case('the goal was moved', 'task-recomputed', forged.moved_goal),
+    Case('the goal was moved', 'step-recomputed', forged.moved_goal),
     # Endings.
-    Case('both flags', 'ending-declared', at(is_time_limit, terminated=True)),
-    Case('no name', 'ending-declared', at(is_success, ending='')),
-    Case('an ending without flag', 'ending-declared', at(is_admitted, ending='success')),
-    Case('no declarer', 'ending-declared', at(is_success, declared_by='')),
-    Case('a declarer without ending', 'ending-declared', at(is_admitted, declared_by='me')),
+    Case('both flags', 'step-recomputed', at(is_time_limit, terminated=True)),
+    Case('no name', 'step-recomputed', at(is_success, ending='')),
+    Case('an ending without flag', 'step-recomputed', at(is_admitted, ending='success')),
+    Case('no declarer', 'step-recomputed', at(is_success, declared_by='')),
+    Case('a declarer without ending', 'step-recomputed', at(is_admitted, declared_by='me')),
     Case(
         'time limit as termination',
-        'ending-declared',
+        'step-recomputed',
         at(is_time_limit, terminated=True, truncated=False),
     ),
-    Case('an unknown ending', 'ending-declared', at(is_time_limit, ending='boredom')),
-    Case('time limit too early', 'ending-justified', at(is_success, ending='time_limit')),
-    Case('beyond the time limit', 'ending-justified', forged.longer_episode),
+    Case('an unknown ending', 'step-recomputed', at(is_time_limit, ending='boredom')),
+    Case('time limit too early', 'step-recomputed', at(is_success, ending='time_limit')),
+    Case('beyond the time limit', 'step-recomputed', forged.longer_episode),
     Case(
         'no ending at the limit',
-        'ending-justified',
+        'step-recomputed',
         at(is_time_limit, truncated=False, ending='', declared_by=''),
     ),
-    Case('time limit as success', 'task-recomputed', edit(is_time_limit, forged.claim_success)),
+    Case('time limit as success', 'step-recomputed', edit(is_time_limit, forged.claim_success)),
     Case(
         'a stop that ends nothing',
-        'ending-justified',
+        'step-recomputed',
         at(is_stopped, truncated=False, ending='', declared_by=''),
     ),
     Case(
         'a stop of the gate without one',
-        'ending-justified',
+        'step-recomputed',
         at(is_time_limit, ending='safety_stop', declared_by='safety_gate'),
     ),
     Case(
         'sensor lost for nothing',
-        'ending-justified',
+        'step-recomputed',
         edit(is_time_limit, forged.sensor_lost_for_nothing),
     ),
     # Rewards.
-    Case('a higher reward', 'step-consistent', at(is_admitted, reward=5.0)),
-    Case('no number', 'step-consistent', at(is_admitted, reward=float('nan'))),
-    Case('reward and terms', 'task-recomputed', edit(is_admitted, forged.raise_reward)),
+    Case('a higher reward', 'step-recomputed', at(is_admitted, reward=5.0)),
+    Case('no number', 'step-recomputed', at(is_admitted, reward=float('nan'))),
+    Case('reward and terms', 'step-recomputed', edit(is_admitted, forged.raise_reward)),
     # Observations.
     Case('a field less', 'fields-as-contract', at(is_admitted, after=lambda after: after[1:])),
     Case(
@@ -190,17 +190,17 @@ CASES = (
     Case(
         'clipped within bounds', 'fields-as-contract', edit(is_admitted, forged.clip_out_of_place)
     ),
-    Case('a younger age', 'fields-recomputed', at(is_admitted, **{'after[pose].age': 0.001})),
-    Case('a younger pose', 'step-consistent', forged.younger_pose),
-    Case('old and fresh', 'fields-recomputed', edit(is_admitted, forged.fresh_although_old)),
+    Case('a younger age', 'step-recomputed', at(is_admitted, **{'after[pose].age': 0.001})),
+    Case('a younger pose', 'step-recomputed', forged.younger_pose),
+    Case('old and fresh', 'step-recomputed', edit(is_admitted, forged.fresh_although_old)),
     Case(
         'missing with a value',
-        'fields-recomputed',
+        'step-recomputed',
         at(is_admitted, **{'after[scan].status': FieldStatus.MISSING}),
     ),
     Case(
         'too old in a running episode',
-        'ending-justified',
+        'step-recomputed',
         edit(is_admitted, forged.stale_in_a_running_episode),
     ),
     Case(
@@ -218,19 +218,19 @@ CASES = (
     ),
     Case(
         'another observation before',
-        'step-consistent',
+        'step-recomputed',
         at(is_admitted, **{'before[pose].values': (0.0, 0.0, 0.0)}),
     ),
     # The decision of a step.
-    Case('another verdict', 'step-consistent', at(is_clipped, verdict=Verdict.ADMITTED)),
-    Case('no decision', 'step-consistent', at(is_admitted, decision=-1)),
+    Case('another verdict', 'step-recomputed', at(is_clipped, verdict=Verdict.ADMITTED)),
+    Case('no decision', 'step-recomputed', at(is_admitted, decision=-1)),
     Case(
         'the clipped action as the requested one',
-        'step-consistent',
+        'step-recomputed',
         edit(is_clipped, lambda s: replace(s, requested_action=s.admitted_action)),
     ),
-    Case('another command', 'step-consistent', at(is_admitted, commanded_action=(0.1, 0.1))),
-    Case('a faster policy', 'step-consistent', edit(is_admitted, forged.earlier_answer)),
+    Case('another command', 'step-recomputed', at(is_admitted, commanded_action=(0.1, 0.1))),
+    Case('a faster policy', 'step-recomputed', edit(is_admitted, forged.earlier_answer)),
     Case(
         'an answer to another observation',
         'request-valid',
@@ -258,8 +258,8 @@ CASES = (
         'request-valid',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.skipped', 1)),
     ),
-    Case('a forgotten overrun', 'step-consistent', edit(is_overrun, forged.forget_overrun)),
-    Case('held by another', 'step-consistent', at(is_held, held_by='driver')),
+    Case('a forgotten overrun', 'step-recomputed', edit(is_overrun, forged.forget_overrun)),
+    Case('held by another', 'step-recomputed', at(is_held, held_by='driver')),
     Case('half a measured action', 'execution-measured', at(is_admitted, measured_action=(0.1,))),
     Case(
         'measured after the end',
@@ -271,25 +271,25 @@ CASES = (
     ),
     # The gate.
     Case('a gap in the decisions', 'decision-sequence', forged.two_decisions_less),
-    Case('hidden clip', 'decision-explained', edit(is_clipped, forged.hide_clip)),
-    Case('half hidden clip', 'decision-explained', edit(is_clipped, forged.hide_clip_under_rule)),
+    Case('hidden clip', 'decision-recomputed', edit(is_clipped, forged.hide_clip)),
+    Case('half hidden clip', 'decision-recomputed', edit(is_clipped, forged.hide_clip_under_rule)),
     Case(
         'a milder verdict',
-        'decision-explained',
+        'decision-recomputed',
         edit(is_clipped, lambda s: with_answer(s, verdict=Verdict.ADMITTED)),
     ),
-    Case('an invented rule', 'ruling-recomputed', edit(is_admitted, forged.invent_rule)),
+    Case('an invented rule', 'decision-recomputed', edit(is_admitted, forged.invent_rule)),
     Case('out of bounds', 'command-in-bounds', edit(is_clipped, forged.publish_beyond_bounds)),
     Case('faster than allowed', 'command-motion', edit(is_rate_limited, forged.jump)),
-    Case('driving on', 'ruling-recomputed', edit(is_stopped, forged.drive_on)),
+    Case('driving on', 'decision-recomputed', edit(is_stopped, forged.drive_on)),
     Case(
         'something else published',
-        'decision-explained',
+        'decision-recomputed',
         edit(is_admitted, lambda s: with_answer(s, command=scaled(s.commanded_action, 0.9))),
     ),
     Case(
         'a refusal that moves',
-        'decision-explained',
+        'decision-recomputed',
         edit(is_rejected, lambda s: with_answer(s, command=(0.1, 0.0))),
     ),
     Case(
@@ -299,7 +299,7 @@ CASES = (
     ),
     Case(
         'another request',
-        'request-valid',
+        'decision-recomputed',
         edit(
             is_admitted,
             lambda s: put(s, f'decisions[{s.decision}].request.action', (0.0, 0.0)),
@@ -307,7 +307,7 @@ CASES = (
     ),
     Case(
         'a request twice',
-        'request-valid',
+        'decision-recomputed',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.sequence', 1)),
     ),
     Case(
@@ -321,13 +321,13 @@ CASES = (
         'allowed-to-move',
         edit(is_admitted, lambda s: with_answer(s, emergency_stop=True)),
     ),
-    Case('a decision less, renumbered', 'previous-command', forged.drop_decision_and_renumber),
+    Case('a decision less, renumbered', 'decision-recomputed', forged.drop_decision_and_renumber),
     Case(
         'another command before',
-        'previous-command',
+        'decision-recomputed',
         edit(is_admitted, lambda s: with_answer(s, previous_command=(0.0, 0.0))),
     ),
-    Case('a head start', 'previous-command', edit(is_seeded, forged.forged_feedback)),
+    Case('a head start', 'decision-recomputed', edit(is_seeded, forged.forged_feedback)),
     Case(
         'more time',
         'inputs-recomputed',
@@ -346,7 +346,7 @@ CASES = (
     Case('an earlier arrival', 'inputs-recomputed', edit(is_admitted, forged.earlier_arrival)),
     Case(
         'an old observation let through',
-        'request-valid',
+        'decision-recomputed',
         edit(
             is_admitted,
             lambda s: put(s, f'decisions[{s.decision}].request.observed', later(s.observed, -900)),
@@ -354,7 +354,7 @@ CASES = (
     ),
     Case(
         'nothing in the way',
-        'ruling-recomputed',
+        'decision-recomputed',
         edit(
             is_stopped,
             lambda s: put(s, 'decisions[-1].measurements[obstacle].values', (5.0, 5.0, 1.0, 1.0)),
@@ -362,7 +362,7 @@ CASES = (
     ),
     Case(
         'a refusal for nothing',
-        'ruling-recomputed',
+        'decision-recomputed',
         edit(
             is_rejected,
             lambda s: put(
@@ -393,7 +393,7 @@ CASES = (
     ),
     Case(
         'another rate before',
-        'previous-command',
+        'decision-recomputed',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].previous_rate', (9.0, 9.0))),
     ),
     Case(
@@ -409,28 +409,28 @@ CASES = (
     # Time.
     Case(
         'a missing stage',
-        'step-consistent',
+        'step-recomputed',
         edit(is_admitted, lambda s: put(s, 'latency.inference.duration', None)),
     ),
     Case(
         'a missing instant',
-        'step-consistent',
+        'step-recomputed',
         edit(is_admitted, lambda s: remeasured(replace(s, delivered=None))),
     ),
     Case(
         'a shorter stage',
-        'step-consistent',
+        'step-recomputed',
         edit(is_admitted, lambda s: put(s, 'latency.inference.duration', 0.0001)),
     ),
-    Case('stage and reaction', 'step-consistent', edit(is_actuated, forged.faster_stage)),
+    Case('stage and reaction', 'step-recomputed', edit(is_actuated, forged.faster_stage)),
     Case(
         'a shorter reaction',
-        'step-consistent',
+        'step-recomputed',
         edit(is_actuated, lambda s: put(s, 'latency.reaction.duration', 0.01)),
     ),
     Case(
         'a wider budget',
-        'step-consistent',
+        'step-recomputed',
         edit(is_admitted, lambda s: put(s, 'latency.inference.budget', 9.0)),
     ),
     Case(
@@ -471,7 +471,7 @@ CASES = (
 CASES += (
     Case(
         'a request of the timer',
-        'request-valid',
+        'decision-recomputed',
         at(is_held, **{'decisions[0].trigger': Trigger.REQUEST}),
     ),
 )

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+import gc
 import heapq
 import itertools
 import json
 import math
 import random
+from types import FunctionType, ModuleType
 from typing import Any
 import uuid
 
@@ -466,3 +468,15 @@ def make_record(
 def transitions_of(record: list[Piece]) -> Iterator[Transition]:
     """Yield the transitions of a record."""
     return (piece for piece in record if isinstance(piece, Transition))
+
+
+def objects_in(one: object) -> int:
+    """Return how many objects something holds on to, however deep, but for types and functions."""
+    found: dict[int, object] = {}
+    pending = [one]
+    while pending:
+        held = pending.pop()
+        if id(held) not in found and not isinstance(held, (type, ModuleType, FunctionType)):
+            found[id(held)] = held
+            pending += gc.get_referents(held)
+    return len(found)

@@ -209,7 +209,8 @@ class Replay:
         own = heard or (then.verdict is not Verdict.REJECTED and not was_over(then))
         episode = then.id.episode_id if own else current
         last = self._last_sequence
-        gap = not begun if last is None else then.sequence != last + 1
+        first = last is None and (not begun or then.sequence != 1)
+        gap = first if last is None else then.sequence != last + 1
         self.missing = 0
         self._last_sequence = then.sequence
         if episode and episode != self._episode and not was_over(then):

@@ -156,7 +156,7 @@ def _audited(
         elif isinstance(piece, Message):
             auditor.message(piece)
         else:
-            auditor.add(piece.record, piece.log_time)
+            auditor.add(piece.record, piece.log_time, piece.topic)
             if index is not None:
                 index.add(piece.record)
             done += 1

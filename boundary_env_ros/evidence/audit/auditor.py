@@ -17,16 +17,17 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
-from boundary_env_ros.core.imported import is_import
+from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding
 from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, WINDOW
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
-from boundary_env_ros.evidence.audit.rules import catalogue, freezing, imported, whole
+from boundary_env_ros.evidence.audit.rules import catalogue, whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
     Link,
@@ -38,7 +39,8 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
 )
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
-from boundary_env_ros.evidence.audit.rules.step import values_of
+from boundary_env_ros.evidence.replay.differences import FieldDifference
+from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.
@@ -50,6 +52,40 @@ DESCRIBED = 64
 
 #: Why there is no contract to hold the record against.
 NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
+
+IMPORTED = 'the record was imported from a bag, which has no request, decision or reset'
+UNJUDGED = 'steps of the import that the task could not judge'
+ABSENT = 'steps of the import with fields that the bag has no topic for'
+
+#: The rules that one transition alone cannot be looked at for, or only in part.
+_NEIGHBOURS = (catalogue.STEP_RECOMPUTED, catalogue.RECORD_ENDED)
+
+#: The rules about what is in no import.
+_NOT_OF_IMPORTS = tuple(
+    dict.fromkeys(
+        (
+            catalogue.AS_PUBLISHED,
+            catalogue.COMMAND_ON_TOPIC,
+            catalogue.EMERGENCY_STOP_HEARD,
+            catalogue.STEP_RECOMPUTED,
+            catalogue.DECISION_RECOMPUTED,
+            *(check.rule for check in STEP_CHECKS if not check.imports),
+            *(check.rule for check in DECISION_CHECKS),
+        )
+    )
+)
+
+#: What of a decision follows from the ones before it, of which some may be missing.
+_FROM_BEFORE = frozenset(
+    {
+        'previous_command',
+        'previous_rate',
+        'previous_acceleration',
+        'seeded',
+        'overruns',
+        'recent_commands',
+    }
+)
 
 #: Why it is not known whether a wrapper hides something.
 WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are UNKNOWN'
@@ -104,6 +140,9 @@ class Auditor:
         if contract is not None and topics:
             self._raw = RawAuditor(contract, topics, self.find, self._holes)
         self._terms = None if contract is None else terms_of(contract, digest_of(contract))
+        self._again: Rerun | None = None
+        if contract is not None:
+            self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
         self._of_sequence = [c for c in self._checks if c.rule is catalogue.DECISION_SEQUENCE]
@@ -123,13 +162,15 @@ class Auditor:
         """Return what is missing to make a check, or to look at the raw messages for a rule."""
         if isinstance(of, Check) and of.contract and self._terms is None:
             return self._missing or NO_CONTRACT
-        if isinstance(of, Check) and of.task and self._task is None:
+        if of in catalogue.RECOMPUTED and self._terms is None:
+            return self._missing or NO_CONTRACT
+        if of is catalogue.STEP_RECOMPUTED and self._task is None:
             return self._missing or 'the task of the contract is not known'
         if isinstance(of, Rule) and of.raw and self._raw is None:
             if self._has_topics:
                 return self._missing or NO_CONTRACT
             return 'the record has no raw messages: audit the bag'
-        if self._alone and (of.near or of is catalogue.RECORD_ENDED):
+        if self._alone and (of.near or of in _NEIGHBOURS):
             return 'the record is one transition, without its neighbours: audit the run'
         return ''
 
@@ -149,7 +190,7 @@ class Auditor:
         except RecordError as error:
             self.unreadable(recorded.topic, str(error))
 
-    def add(self, record: Record, log_time: int = 0) -> None:
+    def add(self, record: Record, log_time: int = 0, topic: str = '') -> None:
         """
         Look at the next piece of the record.
 
@@ -159,6 +200,8 @@ class Auditor:
             The piece.
         log_time
             When the recorder had it, nanoseconds; only compared with that of raw messages.
+        topic
+            From where.
 
         """
         if self._holes:
@@ -175,6 +218,8 @@ class Auditor:
             before = self._agents.setdefault(record.id.agent, Agent()).last
             if before is not None:
                 self._behind.add(before.id)  # what came between the two may have ended it
+        if self._again is not None:
+            self._again.add(record, log_time, topic)
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):
@@ -278,6 +323,11 @@ class Auditor:
             nothing = Mismatch('record', 'at least one transition', 'none')
             self.find(catalogue.RECORD_COMPLETE, nothing)
         self._compare_contracts()
+        if self._again is not None:
+            self._again.finish()
+            for why in () if self._alone else self._again.unable:
+                rule = catalogue.RECOMPUTED[why.startswith('a decision')]
+                self._spared[rule.id, f'not run again: {why}'] = None
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
@@ -346,7 +396,6 @@ class Auditor:
                 self._leave(agent, last)
             agent.start = now
             agent.fresh = True
-            agent.past.clear()
         links = []
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
@@ -360,10 +409,8 @@ class Auditor:
             start=agent.start or now,
             answered=answered(now, agent),
             reopened=reopened,
-            past=tuple(agent.past),
             links=tuple(links),
             terms=self._terms,
-            task=self._task,
         )
         made = is_import(now)
         if made:
@@ -372,7 +419,7 @@ class Auditor:
             self._spared[catalogue.NO_HIDDEN_WRAPPER.id, WRAPPERS_UNKNOWN] = None
         of = now.id
         for check in self._step_checks:
-            if made and check.imports(now):
+            if made and not check.imports:
                 continue
             for mismatch in check.look(scene):
                 self.find(check.rule, mismatch, of, near=check.near)
@@ -387,7 +434,6 @@ class Auditor:
                 self._compare_evidence(evidence, link.decision, now)
         agent.last = now
         self._look_for_leaks(agent)
-        agent.past.append(values_of((*now.after, *now.state)))
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
@@ -395,11 +441,12 @@ class Auditor:
     def _note_imported(self, now: Transition) -> None:
         """Take note of a step that was not recorded, and of what it cannot be compared with."""
         self._imported += 1
-        for check in STEP_CHECKS:
-            if why := check.imports(now):
-                self._spared[check.rule.id, why] = None
-        for rule in (*imported.OF_THE_GATE, *(check.rule for check in DECISION_CHECKS)):
-            self._spared[rule.id, imported.WHY] = None
+        for rule in _NOT_OF_IMPORTS:
+            self._spared[rule.id, IMPORTED] = None
+        if is_unknown(now, 'reward'):
+            self._spared[catalogue.STEP_RECOMPUTED.id, UNJUDGED] = None
+        elif any(f.status is FieldStatus.MISSING for f in (*now.after, *now.state)):
+            self._spared[catalogue.STEP_RECOMPUTED.id, ABSENT] = None
 
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
@@ -422,6 +469,15 @@ class Auditor:
         return (
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
+
+    def _differs(self, of: StepId, sequence: int | None, first: FieldDifference) -> None:
+        """Note where gate or environment came to something else than is recorded."""
+        rule, place, near = catalogue.STEP_RECOMPUTED, first.field, False
+        if sequence is not None:
+            rule, place = catalogue.DECISION_RECOMPUTED, f'decision {sequence}.{first.field}'
+            near = first.field.partition('[')[0].partition('.')[0] in _FROM_BEFORE
+        if not (near and self._alone):
+            self.find(rule, Mismatch(place, first.recomputed, first.recorded), of, near=near)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -496,8 +552,8 @@ class Auditor:
             self._find_all(catalogue.TRUTH_WITHHELD, found, step.id)
             if self._terms is not None:
                 specs = self._terms.contract.privileged
-                found = freezing.wrong_privileged(truth.fields, specs, step.closed)
-                self._find_all(catalogue.FIELDS_RECOMPUTED, found, step.id)
+                found = whole.frozen_otherwise(truth.fields, specs, step.closed)
+                self._find_all(catalogue.STEP_RECOMPUTED, found, step.id)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         agent = self._agents.setdefault(record.id.agent, Agent())

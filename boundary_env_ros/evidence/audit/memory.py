@@ -5,11 +5,9 @@
 from __future__ import annotations
 
 from collections import deque, OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
@@ -18,21 +16,15 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.recorded import was_deactivated
-from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.rules.base import (
-    Asked,
-    ASKED_KEPT,
-    is_republished,
-    is_unheard,
     Link,
     Terms,
 )
 from boundary_env_ros.evidence.audit.rules.whole import Pair
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
-EPISODES, WINDOW, RECENT, PAST = 65_536, 1024, 64, 64
+EPISODES, WINDOW, RECENT = 65_536, 1024, 64
 
 T = TypeVar('T')
 Key = tuple[int, int]
@@ -50,9 +42,6 @@ class Window(OrderedDict[Key, T]):
 #: Published decisions that are remembered: a third derivative is of four.
 EMITTED = 3
 
-#: Commands that are remembered since a client was obeyed; a silence ends in a stop before that.
-HELD = 64
-
 
 @dataclass(slots=True)
 class Chain:
@@ -64,11 +53,6 @@ class Chain:
     seen: ActionRequest | None = None
     obeyed: GateDecision | None = None
     ticked: GateDecision | None = None
-    since_obeyed: tuple[Vector, ...] = ()
-    goal: Vector | None = None
-    deactivated: bool = False
-    lease: str = ''
-    asked: tuple[Asked, ...] | None = None
 
     def link(
         self, decision: GateDecision, place: str, terms: Terms | None, *, direct: bool
@@ -76,11 +60,6 @@ class Chain:
         """Return the decision in its chain, and go on to it."""
         before, request = self.before, decision.request
         refused = decision.verdict is Verdict.REJECTED
-        last = self.emitted[-1] if self.emitted else None
-        if not refused and (last is None or last.id.episode_id != decision.id.episode_id):
-            self.goal = None
-        if request is not None and not is_unheard(decision):
-            self._ask(request, decision.received, begins=before is None)
         link = Link(
             decision=decision,
             place=place,
@@ -90,18 +69,10 @@ class Chain:
             seen=self.seen,
             obeyed=self.obeyed,
             ticked=self.ticked,
-            since_obeyed=self.since_obeyed,
-            goal=self.goal,
-            deactivated=self.deactivated,
-            asked=self.asked,
             direct=direct,
             terms=terms,
         )
         self.before = decision
-        if was_deactivated(decision):
-            self.deactivated = True
-        elif decision.published:
-            self.deactivated = False
         if request is not None:
             self.seen = request
             if not refused:
@@ -111,29 +82,8 @@ class Chain:
         if not refused and decision.trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
             self.obeyed = decision
         if decision.published:
-            self._go_on(decision)
+            self.emitted = (*self.emitted[1 - EMITTED :], decision)
         return link
-
-    def _ask(self, request: ActionRequest, received: ClockReading | None, *, begins: bool) -> None:
-        """Take note of a request that was asked how late it is."""
-        if request.lease_id != self.lease:
-            self.lease = request.lease_id
-            # Where the record begins in the middle of a lease, what came before is not known.
-            self.asked = None if begins and request.sequence > 1 else ()
-        if self.asked is not None:
-            self.asked = (*self.asked[1 - ASKED_KEPT :], (request.observed, received))
-
-    def _go_on(self, decision: GateDecision) -> None:
-        """Take note of a decision that published a command."""
-        if decision.verdict is Verdict.STOPPED:
-            self.goal = decision.command
-        elif decision.trigger is not Trigger.TIMER or is_republished(decision):
-            # Also where a timer begins with what is commanded: after a change of hands.
-            self.goal = decision.requested_command
-        if decision is self.obeyed:
-            self.since_obeyed = ()
-        self.since_obeyed = (*self.since_obeyed[1 - HELD :], decision.command)
-        self.emitted = (*self.emitted[1 - EMITTED :], decision)
 
 
 @dataclass(slots=True)
@@ -155,7 +105,6 @@ class Agent:
     carried: Chain = field(default_factory=Chain)
     sent: Chain = field(default_factory=Chain)
     fresh: bool = True
-    past: deque[Mapping[str, Vector]] = field(default_factory=lambda: deque(maxlen=PAST))
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Window[tuple[GateDecision, Transition]] = field(default_factory=lambda: Window())
     ahead: OrderedDict[Key, ActuationEvidence] = field(default_factory=OrderedDict)

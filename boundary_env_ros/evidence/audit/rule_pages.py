@@ -4,13 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 import difflib
 import textwrap
 
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit.rules.base import DecisionCheck, Rule, Severity, StepCheck
-from boundary_env_ros.evidence.audit.rules.catalogue import GROUPS, RULE
+from boundary_env_ros.evidence.audit.rules.catalogue import (
+    GROUPS,
+    RECOMPUTED,
+    RULE,
+    STEP_RECOMPUTED,
+)
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 
 _WIDTH = 88
@@ -63,34 +68,17 @@ def listed() -> str:
     return '\n'.join(lines)
 
 
-def section(rule: Rule) -> str:
-    """Return the page of a rule as a section of ``doc/audit.md``."""
-    return (
-        f'#### `{rule.id}`\n\n'
-        f'{rule.severity.value.capitalize()}. {rule.sentence}\n\n'
-        f'*Fix:* {rule.way_out}\n'
-    )
-
-
-def sections() -> Iterator[str]:
-    """Yield all pages with their headings, as they stand in ``doc/audit.md``."""
-    for title, rules in GROUPS.items():
-        yield f'### {title}\n'
-        for rule in rules:
-            yield section(rule)
-
-
 def applied_to(rule: Rule) -> str:
     """Return what a rule looks at and what it needs for that, in words."""
     checks = [c for c in CHECKS if c.rule is rule]
     looks = {
-        'each step': any(isinstance(check, StepCheck) for check in checks),
-        'each decision of the gate': any(isinstance(check, DecisionCheck) for check in checks),
+        'each step': rule is STEP_RECOMPUTED or any(isinstance(c, StepCheck) for c in checks),
+        'each decision of the gate': any(isinstance(c, DecisionCheck) for c in checks),
         'the raw messages of a bag, and what the record says of them': rule.raw,
     }
     needs = {
-        'the contract': rule.raw or any(check.contract for check in checks),
-        'its task': any(check.task for check in checks),
+        'the contract': rule.raw or rule in RECOMPUTED or any(c.contract for c in checks),
+        'its task': rule is STEP_RECOMPUTED,
     }
     what, needed = ([text for text, is_so in found.items() if is_so] for found in (looks, needs))
     return (', '.join(what) or 'the record as a whole') + (

@@ -14,6 +14,7 @@ from boundary_env_ros.evidence.audit.rules.base import close, number, vector
 
 #: What of a decision is decided again, what it follows from first.
 OF_DECISION = (
+    'request',
     'requested_action',
     'previous_command',
     'previous_rate',
@@ -26,6 +27,16 @@ OF_DECISION = (
     'admitted_action',
     'command',
     'rules',
+)
+
+#: What of a refusal is.
+OF_REFUSAL = (
+    'request',
+    'requested_action',
+    'verdict',
+    'requested_command',
+    'admitted_action',
+    'command',
 )
 
 #: What of a step is closed again, what it follows from first.
@@ -46,10 +57,27 @@ OF_STEP = (
     'truncated',
     'ending',
     'declared_by',
+    'payload',
+    'captured',
+    'observed',
+    'delivered',
+    'requested',
+    'received',
+    'commanded',
+    'clock_offsets',
+    'latency',
 )
 
+#: What of an imported step follows from its observations; what it is worth, and how it ends.
+OF_IMPORT = (
+    *('before', 'after', 'state', 'captured'),
+    *('verdict', 'decision', 'requested_action', 'admitted_action'),
+)
+WORTH = ('reward_terms', 'reward')
+ENDS = ('terminated', 'truncated', 'ending', 'declared_by')
+
 #: What of a field of an observation is frozen again.
-_OF_FIELD = ('name', 'status', 'values', 'clipped', 'age')
+OF_FIELD = ('name', 'status', 'values', 'clipped', 'age')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +166,7 @@ def _compare(path: str, recorded: object, again: object) -> FieldDifference | No
     if is_dataclass(recorded) and type(recorded) is type(again):
         names = [f.name for f in fields(recorded)]
         if {'status', 'clipped'} <= set(names):
-            names = list(_OF_FIELD)
+            names = list(OF_FIELD)
         for name in names:
             found = _compare(f'{path}.{name}', getattr(recorded, name), getattr(again, name))
             if found is not None:

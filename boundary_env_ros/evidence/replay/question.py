@@ -137,7 +137,7 @@ class Question:
                 if len(unreadable) < _NAMED:
                     unreadable.append(f'{entry.place}: {entry.why}')
             else:
-                rerun.add(entry)
+                rerun.add(entry.record, entry.log_time, entry.topic)
             progress(done, total)
         episodes = rerun.finish()
         if only is not None and not episodes:

@@ -15,19 +15,32 @@ from dataclasses import dataclass, field, replace
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.observation_buffer import ANSWERABLE
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    StepId,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.gate.replay import Replay
+from boundary_env_ros.core.gate.rules.recorded import was_unheard
+from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.errors import BoundaryError, PolicyFailed, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, PolicyFailed, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
 from boundary_env_ros.evidence.replay.differences import (
+    ENDS,
     FieldDifference,
     first_difference,
     OF_DECISION,
+    OF_IMPORT,
+    OF_REFUSAL,
     OF_STEP,
+    WORTH,
 )
 from boundary_env_ros.evidence.replay.report import (
     Difference,
@@ -35,10 +48,13 @@ from boundary_env_ros.evidence.replay.report import (
     EpisodeVerdict,
 )
 from boundary_env_ros.evidence.replay.steps import StepsAgain
-from boundary_env_ros.storage.records import Entry
+from boundary_env_ros.storage.records import Record
 
 #: Decisions that wait for the step that carries them; more, and they are run without it.
-_WAITING = 1024
+WAITING = 1024
+
+#: Reasons that are kept why something was not run again.
+_REASONS = 20
 
 #: What is compared of what would have been.
 _OF_OTHER_DECISION = ('verdict', 'command')
@@ -48,6 +64,9 @@ _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 #: (ns): the actions that a policy predicts from there on, one a step; none if it cannot be asked.
 Propose = Callable[[Transition, int], tuple[Vector, ...]]
 
+#: Is told where a record differs: in which step or decision (its number; None: the step itself).
+Find = Callable[[StepId, int | None, FieldDifference], None]
+
 Key = tuple[int, int]
 
 
@@ -55,10 +74,11 @@ Key = tuple[int, int]
 class _Agent:
     """What is remembered of one agent."""
 
-    gate: Replay
+    name: str
     steps: StepsAgain
+    gate: Replay | None = None
     waiting: OrderedDict[Key, GateDecision] = field(default_factory=OrderedDict)
-    done: OrderedDict[Key, GateDecision | None] = field(default_factory=OrderedDict)
+    done: OrderedDict[Key, tuple[GateDecision | None, bool]] = field(default_factory=OrderedDict)
     last: GateDecision | None = None
     late: Replay | None = None
     answers: OrderedDict[tuple[str, int], tuple[Vector, ...]] = field(default_factory=OrderedDict)
@@ -76,9 +96,9 @@ class Rerun:
     Parameters
     ----------
     contract, task
-        Under which contract, and its task.
+        Under which contract, and its task; None if it is not known.
     digest
-        The digest that the record was made under.
+        The digest that the record was made under; empty: that of its first step.
     counterfactual
         Whether something else is asked than what was recorded: then what the gate would have sent
         before is what it goes on from, and only what it would have decided is compared.
@@ -86,20 +106,30 @@ class Rerun:
         Another policy, asked for every observation instead of the recorded requests.
     only
         Number of the one episode to run, from 1; None: all.
+    find
+        Is told every difference, also where no episode runs; then none is kept with the episodes.
+
+    Attributes
+    ----------
+    unable
+        Why something was not run again that ought to have been.
 
     """
 
     def __init__(
         self,
         contract: Contract,
-        task: Task,
+        task: Task | None,
         *,
-        digest: str,
+        digest: str = '',
         counterfactual: bool = False,
         propose: Propose | None = None,
         only: int | None = None,
+        find: Find | None = None,
     ) -> None:
         self._contract, self._task, self._digest = contract, task, digest
+        self._find = find
+        self.unable: dict[str, None] = {}
         self._other = counterfactual or propose is not None
         self._propose, self._only = propose, only
         self._agents: dict[str, _Agent] = {}
@@ -112,13 +142,23 @@ class Rerun:
         """Number of episodes that the record has so far, those that are not run included."""
         return self._begun
 
-    def add(self, entry: Entry) -> None:
-        """Run the next piece of the record again; of a kind that says nothing, pass over it."""
-        record = entry.record
+    def add(self, record: Record, log_time: int = 0, topic: str = '') -> None:
+        """
+        Run the next piece of the record again; of a kind that says nothing, pass over it.
+
+        Parameters
+        ----------
+        record
+            The piece.
+        log_time, topic
+            When the recorder had it, nanoseconds, and from where.
+
+        """
         if isinstance(record, Transition):
-            self._transition(entry, record)
+            self._digest = self._digest or record.id.digest
+            self._transition(record, log_time)
         elif isinstance(record, GateDecision):
-            self._sent(entry.topic, record)
+            self._sent(topic, record)
         elif isinstance(record, EpisodeStatus):
             self._agent(record.id.agent).status = record
 
@@ -132,15 +172,14 @@ class Rerun:
     def _agent(self, name: str) -> _Agent:
         agent = self._agents.get(name)
         if agent is None:
-            agent = self._agents[name] = _Agent(
-                gate=self._new_gate(name), steps=StepsAgain(self._contract, self._task, name)
-            )
+            agent = self._agents[name] = _Agent(name, StepsAgain(self._contract, self._task, name))
         return agent
 
-    def _new_gate(self, name: str) -> Replay:
+    def _new_gate(self, name: str, then: GateDecision) -> Replay:
         return Replay(
             self._contract,
-            digest=self._digest,
+            # Where the record has no step, a decision says the digest as well.
+            digest=self._digest or then.id.digest,
             agent=name,
             topics={
                 item.name: self._contract.topic_of(name, item.topic)
@@ -158,10 +197,10 @@ class Rerun:
         agent = self._agent(self._whose.get(topic, then.id.agent))
         key = key_of(then)
         if key in agent.done:
-            self._compare(agent, then, agent.done[key])
+            self._compare_again(agent, then, key)
             return
         agent.waiting[key] = then
-        if len(agent.waiting) > _WAITING:
+        if len(agent.waiting) > WAITING:
             self._decide(agent, agent.waiting.popitem(last=False)[1])
 
     def _flush(self, agent: _Agent) -> None:
@@ -175,15 +214,18 @@ class Rerun:
         for decision in then.decisions:
             key = key_of(decision)
             if key not in agent.done:
-                while key in agent.waiting:
-                    found, waited = agent.waiting.popitem(last=False)
+                while agent.waiting and key not in agent.done:
+                    found, waited = next(iter(agent.waiting.items()))
+                    if key not in agent.waiting and _steady(waited) > _steady(decision):
+                        break
+                    del agent.waiting[found]
                     current = then.id.episode_id if found in carried else ''
                     self._decide(agent, waited, current)
                 if key not in agent.done:
                     self._decide(agent, decision, then.id.episode_id)
             else:
-                self._compare(agent, decision, agent.done[key])
-            result = agent.done[key]
+                self._compare_again(agent, decision, key)
+            result, _ = agent.done[key]
             if result is not None:
                 again.append(result)
         return tuple(again)
@@ -192,7 +234,7 @@ class Rerun:
         """Let the gate decide again."""
         gate = self._gate(agent, then)
         again: GateDecision | None = then
-        episode = self._of(agent, then)
+        episode, differs = self._of(agent, then), False
         try:
             again = gate.again(
                 then,
@@ -204,37 +246,49 @@ class Rerun:
             if isinstance(error, PolicyFailed):
                 raise
             gate.adopt(then)
-            if episode is not None:
-                episode.skipped(f'a decision: {type(error).__name__}: {error}')
+            why, differs = f'{type(error).__name__}: {error}', True
+            if self._find is not None:
+                self._find(then.id, then.sequence, _unable(why))
+            self._skip(episode, f'a decision: {why}')
         else:
             if then.trigger is Trigger.PROBE:
                 again = then
                 gate.adopt(then)
                 if episode is not None:
                     episode.skipped("a decision of the probe of a driver's timeout", owed=False)
-            elif episode is not None:
-                if gate.missing and gate is agent.gate:
-                    episode.skipped('a decision that the record does not have', gate.missing)
-                episode.decided(then, again)
-                if self._compare(agent, then, again) and not self._other:
+            else:
+                if episode is not None:
+                    if gate.missing and gate is agent.gate:
+                        why = 'a decision that the record does not have'
+                        self._skip(episode, why, gate.missing)
+                    episode.decided(then, again)
+                differs = self._compare(agent, then, again)
+                if differs and not self._other:
                     gate.adopt(then)
-        agent.done[key_of(then)] = again
-        if len(agent.done) > _WAITING:
+        agent.done[key_of(then)] = again, differs
+        if len(agent.done) > WAITING:
             agent.done.popitem(last=False)
+
+    def _skip(self, episode: EpisodeVerdict | None, why: str, count: int = 1) -> None:
+        """Take note of what ought to have been run again, and was not."""
+        if len(self.unable) < _REASONS:
+            self.unable[why] = None
+        if episode is not None:
+            episode.skipped(why, count)
 
     def _gate(self, agent: _Agent, then: GateDecision) -> Replay:
         """Return the gate that is to decide: another one, if this decision is not its next."""
-        last = agent.last
-        if last is None or then.sequence > last.sequence:
+        last, gate = agent.last, agent.gate
+        if last is not None and gate is not None and then.sequence > last.sequence:
             agent.last = then
-            return agent.gate
-        if _steady(then) > _steady(last):
-            # The gate was started again, and counts from the beginning.
-            agent.gate, agent.last = self._new_gate(then.id.agent), then
+            return gate
+        if last is None or _steady(then) > _steady(last):
+            # The gate was started, or started again, and counts from the beginning.
+            agent.gate, agent.last = self._new_gate(agent.name, then), then
             return agent.gate
         # The recorder had it after others that it precedes: what came before is as recorded.
         if agent.late is None:
-            agent.late = self._new_gate(then.id.agent)
+            agent.late = self._new_gate(agent.name, then)
         return agent.late
 
     def _of(self, agent: _Agent, then: GateDecision) -> EpisodeVerdict | None:
@@ -268,6 +322,12 @@ class Rerun:
         action = tuple(value for row in rows[: request.horizon] for value in row)
         return replace(request, action=action)
 
+    def _compare_again(self, agent: _Agent, then: GateDecision, key: Key) -> None:
+        """Compare what somebody else says of a decision, unless it was another one already."""
+        again, differs = agent.done[key]
+        if not differs:
+            agent.done[key] = again, self._compare(agent, then, again)
+
     def _compare(self, agent: _Agent, then: GateDecision, again: GateDecision | None) -> bool:
         """Note where a decision came out as another; return whether it did."""
         episode = self._of(agent, then)
@@ -276,10 +336,23 @@ class Rerun:
                 field='verdict', recorded=then.verdict.name, recomputed='no decision'
             )
         else:
-            names = _OF_OTHER_DECISION if self._other else OF_DECISION
+            names = _OF_OTHER_DECISION if self._other else _names_of_decision(then, again)
             first = first_difference(then, again, names)
-        if first is None or episode is None:
-            return first is not None
+        if first is None:
+            return False
+        if self._find is not None:
+            self._find(then.id, then.sequence, first)
+        elif episode is not None:
+            self._keep(episode, then, again, first)
+        return True
+
+    def _keep(
+        self,
+        episode: EpisodeVerdict,
+        then: GateDecision,
+        again: GateDecision | None,
+        first: FieldDifference,
+    ) -> None:
         episode.decisions_unlike += 1
         for reason in _why(then, again):
             episode.by_reason[reason] += 1
@@ -287,11 +360,10 @@ class Rerun:
         episode.differs(
             differing(then, again, first, contract.command_dimensions, contract.command_unit)
         )
-        return True
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _transition(self, entry: Entry, then: Transition) -> None:
+    def _transition(self, then: Transition, log_time: int) -> None:
         agent = self._agent(then.id.agent)
         if then.kind is Kind.RESET or agent.episode_id != then.id.episode_id:
             self._begin(agent, then)
@@ -307,7 +379,7 @@ class Rerun:
         again = self._step(agent, episode, then, decisions)
         running = not then.terminated and not then.truncated
         if self._propose is not None and running and not agent.over:
-            rows = self._propose(again or then, entry.log_time)
+            rows = self._propose(again or then, log_time)
             agent.answers[(then.id.episode_id, then.id.step)] = rows
             if len(agent.answers) > ANSWERABLE:
                 agent.answers.popitem(last=False)
@@ -331,7 +403,8 @@ class Rerun:
                 episode_id=then.id.episode_id,
                 seed=then.seed,
             )
-            self._episodes.append(agent.now)
+            if self._find is None:
+                self._episodes.append(agent.now)
 
     def _close(self, agent: _Agent) -> None:
         """Say of an episode without an ending which node declared one, if one did."""
@@ -349,14 +422,21 @@ class Rerun:
         then: Transition,
         decisions: tuple[GateDecision, ...],
     ) -> Transition | None:
-        closed = agent.steps.again(then, decisions)
+        again: Transition | None = None
+        try:
+            again = agent.steps.again(then, decisions)
+        except RecordError as error:
+            self._skip(episode, f'a step: {error}')
+        except (BoundaryError, *WRONG_INPUT) as error:
+            why = f'{type(error).__name__}: {error}'
+            if self._find is not None:
+                self._find(then.id, None, _unable(why))
+            self._skip(episode, f'a step: {why}')
         _end(episode, then)
         if not episode.client:
             asked = (d.request.client for d in then.decisions if d.request is not None)
             episode.client = next(asked, '')
-        again = closed.transition
         if again is None:
-            episode.skipped(f'a step: {closed.why}')
             return None
         episode.steps += 1
         episode.reward += then.reward
@@ -367,7 +447,10 @@ class Rerun:
         first = self._difference(then, again)
         if first is not None:
             episode.steps_unlike += 1
-            episode.differs(Difference(step=then.id.step, sequence=None, first=first))
+            if self._find is not None:
+                self._find(then.id, None, first)
+            else:
+                episode.differs(Difference(step=then.id.step, sequence=None, first=first))
         return again
 
     def _difference(self, then: Transition, again: Transition) -> FieldDifference | None:
@@ -377,13 +460,40 @@ class Rerun:
             return FieldDifference(
                 field='id.digest', recorded=then.id.digest, recomputed=self._digest
             )
-        if then.kind is Kind.RESET and then.reset is not None and again.reset is not None:
+        if then.reset is not None and again.reset is not None and not is_import(then):
             found = first_difference(
                 then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
             )
             if found is not None:
                 return replace(found, field=f'reset.{found.field}')
-        return first_difference(then, again, OF_STEP)
+        return first_difference(then, again, names_of(then))
+
+
+def _names_of_decision(then: GateDecision, again: GateDecision) -> tuple[str, ...]:
+    """
+    Return what of a decision is decided again.
+
+    A request that was refused unheard changes nothing. Before the first one under a lease was
+    heard, nothing in the record says which lease the gate had granted.
+    """
+    if not was_unheard(then):
+        return OF_DECISION
+    authority = all(any(r.rule == 'authority' for r in d.rules) for d in (then, again))
+    return OF_REFUSAL if authority else (*OF_REFUSAL, 'rules')
+
+
+def names_of(then: Transition) -> tuple[str, ...]:
+    """Return what of a step is closed again; of an imported one, as far as that has it."""
+    if not is_import(then):
+        return OF_STEP
+    if is_unknown(then, 'reward'):
+        return OF_IMPORT
+    missing = any(f.status is FieldStatus.MISSING for f in (*then.after, *then.state))
+    return (*OF_IMPORT, *WORTH, *(() if missing else ENDS))
+
+
+def _unable(why: str) -> FieldDifference:
+    return FieldDifference(field='', recorded=why, recomputed='what can be run again')
 
 
 def _end(episode: EpisodeVerdict, then: Transition) -> None:

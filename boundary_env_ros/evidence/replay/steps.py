@@ -11,12 +11,12 @@ been silent for too long or ended the episode from outside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import json
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import ActionKind, Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
@@ -24,32 +24,49 @@ from boundary_env_ros.core.environment.observation import FieldStatus, Observati
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close, Step
-from boundary_env_ros.core.environment.task import sample, supply, Task
+from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.imported import is_import, is_unknown
+from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
-from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, RecordError, TaskFailed, WRONG_INPUT
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reclosed:
-    """
-    A step that was closed again.
+class _AsRecorded:
+    """Stands for a task that is not known here, or cannot judge: it says what the record says."""
 
-    Attributes
-    ----------
-    transition
-        What came out; None if it could not be closed.
-    why
-        Why not, in words.
+    def __init__(self, step: Transition) -> None:
+        self._step = step
 
-    """
+    def sample_reset(
+        self, rng: np.random.Generator, options: Mapping[str, object]
+    ) -> tuple[NamedValues, ...]:
+        return () if self._step.reset is None else self._step.reset.sampled
 
-    transition: Transition | None = None
-    why: str = ''
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        return {}
+
+    def judge(self, step: StepView) -> Outcome:
+        ends = self._step.declared_by.startswith('task:')
+        return Outcome(terms=self._step.reward_terms, ending=self._step.ending if ends else '')
+
+
+class _OfImport(_AsRecorded):
+    """A task that goes by the command that an imported step says: no decision has one."""
+
+    def __init__(self, step: Transition, task: Task) -> None:
+        super().__init__(step)
+        self._task = task
+
+    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
+        return self._task.observe(reset, agent)
+
+    def judge(self, step: StepView) -> Outcome:
+        return self._task.judge(replace(step, commanded=self._step.commanded_action))
 
 
 class StepsAgain:
@@ -61,13 +78,13 @@ class StepsAgain:
     contract
         The contract that it has now; the recorded one, or another.
     task
-        Its task.
+        Its task; None if it is not known: then what it said is taken from the record.
     agent
         The agent.
 
     """
 
-    def __init__(self, contract: Contract, task: Task, agent: str) -> None:
+    def __init__(self, contract: Contract, task: Task | None, agent: str) -> None:
         self._contract, self._task, self._agent = contract, task, agent
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
         self._buffer = ObservationBuffer(contract, topics)
@@ -83,7 +100,7 @@ class StepsAgain:
         """Id of the episode that the record has the reset of; empty if it has none."""
         return '' if self._reset is None or self._last is None else self._last.id.episode_id
 
-    def again(self, then: Transition, decisions: tuple[GateDecision, ...]) -> Reclosed:
+    def again(self, then: Transition, decisions: tuple[GateDecision, ...]) -> Transition:
         """
         Close the next recorded step again.
 
@@ -94,30 +111,36 @@ class StepsAgain:
         decisions
             Those of the gate that it is to be closed with.
 
-        """
-        try:
-            return self._again(then, decisions)
-        except (BoundaryError, *WRONG_INPUT) as error:
-            self._last, self._before = then, None
-            return Reclosed(why=f'{type(error).__name__}: {error}')
+        Raises
+        ------
+        RecordError
+            If the record does not have what the step follows from.
+        BoundaryError, WRONG_INPUT
+            If it cannot be closed.
 
-    def _again(self, then: Transition, decisions: tuple[GateDecision, ...]) -> Reclosed:
+        """
+        last, before = self._last, self._before
+        # Until the end is reached, nothing is known that the next step may follow from.
+        self._last, self._before = then, None
         if then.kind is Kind.RESET:
-            return Reclosed(transition=self._begin(then))
-        last, before, view = self._last, self._before, self._view(then)
+            return self._begin(then)
+        view = self._view(then)
         same_episode = last is not None and last.id.episode_id == then.id.episode_id
         follows = last is not None and same_episode and last.id.step + 1 == then.id.step
         if not same_episode:
             self._reset = None
-        again, why = None, ''
-        if self._reset is None:
-            why = 'the reset of its episode is missing'
-        elif not follows or before is None:
-            why = 'the step before it is missing'
-        else:
-            again = self._close(then, before, view, self._reset, decisions)
         self._keep(then, view)
-        return Reclosed(transition=again, why=why)
+        if self._reset is None:
+            raise RecordError('the reset of its episode is missing')
+        if not follows or before is None:
+            raise RecordError('the step before it is missing')
+        return self._close(then, before, view, self._reset, decisions)
+
+    def _task_of(self, then: Transition) -> Task:
+        """Return what judges a step: the task, unless it is not known, or an import lacks data."""
+        if self._task is None or is_unknown(then, 'reward') or is_unknown(then, 'reset'):
+            return _AsRecorded(then)
+        return _OfImport(then, self._task) if is_import(then) else self._task
 
     # A reset -------------------------------------------------------------------------------------
 
@@ -125,21 +148,28 @@ class StepsAgain:
         self._buffer.forget()
         self._reset = record = then.reset
         self._supplied = {}
+        task = self._task_of(then)
         if record is not None:
-            self._supplied = supply(
-                self._task, self._contract, by_name(record.sampled), self._agent
-            )
+            self._supplied = supply(task, self._contract, by_name(record.sampled), self._agent)
         view = self._view(then)
         self._keep(then, view)
         again = replace(
             then,
+            before=(),
             after=view.observation.fields,
             state=view.state,
+            requested_action=(),
+            admitted_action=(),
+            commanded_action=(),
+            verdict=None,
+            decision=-1,
+            overrun=False,
+            held_by='',
             reward=0.0,
             reward_terms=(),
             terminated=False,
         )
-        if record is None:
+        if record is None or is_import(then):
             return again
         procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
@@ -149,7 +179,7 @@ class StepsAgain:
             again,
             reset=replace(
                 record,
-                sampled=self._sampled(then.seed, record),
+                sampled=self._sampled(task, then.seed, record),
                 tolerance=tolerances(procedure),
                 within_tolerance=not wrong,
             ),
@@ -159,10 +189,10 @@ class StepsAgain:
             again = replace(again, truncated=True, ending=endings.RESET_FAILED)
         return again
 
-    def _sampled(self, seed: int, record: ResetRecord) -> tuple[NamedValues, ...]:
+    def _sampled(self, task: Task, seed: int, record: ResetRecord) -> tuple[NamedValues, ...]:
         try:
             options = json.loads(record.options or '{}')
-            return sample(self._task, self._contract, np.random.default_rng(seed), options)
+            return sample(task, self._contract, np.random.default_rng(seed), options)
         except (BoundaryError, *WRONG_INPUT):
             return ()
 
@@ -201,7 +231,7 @@ class StepsAgain:
                 seed=then.seed,
                 info=then.info,
             ),
-            task=self._task,
+            task=self._task_of(then),
             actuation=actuation,
             endings=self._found(then, view, said),
         )
@@ -210,7 +240,31 @@ class StepsAgain:
             for item in closed.transition.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
-        return closed.transition
+        again = closed.transition
+        if is_import(then):
+            # Only what was commanded is known there, which was asked for, unless it says more.
+            plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
+            asked = then.commanded_action if plain else then.requested_action
+            again = replace(again, requested_action=asked, admitted_action=asked)
+        if then.actuated is None:
+            return again
+        # When the robot acted is measured, too.
+        return replace(
+            again,
+            actuated=then.actuated,
+            latency=measure(
+                captured=again.captured,
+                observed=again.observed,
+                delivered=again.delivered,
+                requested=again.requested,
+                received=again.received,
+                commanded=again.commanded,
+                actuated=then.actuated,
+                budget=contract.latency_budget,
+                lockstep=contract.pacing is Pacing.LOCKSTEP,
+                offsets=again.clock_offsets,
+            ),
+        )
 
     def _found(
         self, then: Transition, view: View, said: Mapping[str, str]
@@ -227,6 +281,8 @@ class StepsAgain:
             for key, message in said.items()
             if key.startswith('ending:')
         }
+        if is_import(then) and then.ending and not by.startswith('task:'):
+            outside.setdefault(then.ending, (by, ''))
         sensor = outside.pop(endings.SENSOR_LOST, None)
         why = self._buffer.why_lost(view)
         if why:
@@ -248,7 +304,9 @@ class StepsAgain:
             field = recorded.get(spec.name)
             if spec.derived is None and field is not None:
                 values = self._supplied.get(spec.task, field.values)
-                _take(self._buffer, replace(field, values=tuple(values)))
+                if field.status is not FieldStatus.MISSING:
+                    sample = sample_of(replace(field, values=tuple(values)))
+                    self._buffer.take(field.name, sample)
         view = self._buffer.view(then.id, then.closed)
         fields = (*view.observation.fields, *view.state)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)
@@ -262,19 +320,15 @@ class StepsAgain:
         self._buffer.keep(view)
 
 
-def _take(sight: ObservationBuffer, field: ObservationField) -> None:
-    if field.status is FieldStatus.MISSING:
-        return
-    sight.take(
-        field.name,
-        Sample(
-            values=field.values,
-            captured=field.captured,
-            published=field.published,
-            arrived=field.arrived,
-            confidence=field.confidence,
-            image=field.image,
-        ),
+def sample_of(field: ObservationField) -> Sample:
+    """Return the sample that a field claims to be of."""
+    return Sample(
+        values=field.values,
+        captured=field.captured,
+        published=field.published,
+        arrived=field.arrived,
+        confidence=field.confidence,
+        image=field.image,
     )
 
 

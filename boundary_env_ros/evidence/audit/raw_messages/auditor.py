@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
@@ -275,10 +275,7 @@ class RawAuditor:
                 kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
-                rules = _RULES_OF[kind]
-                if use.name == f'gate {OPERATOR}':
-                    rules = (*rules, catalogue.OPERATOR_FIRST)
-                found += [NotChecked(rule=rule.id, why=why) for rule in rules]
+                found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF[kind]]
         for kind, rule in (
             (_REQUEST, catalogue.AS_PUBLISHED),
             (_REQUEST, catalogue.REQUEST_ANSWERED),

@@ -7,11 +7,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from boundary_env_ros.core.gate.commands import turned_all
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_silent
-from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.timebase import ClockReading, to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.support import (
@@ -127,8 +125,6 @@ class DecisionChecks:
             heard = self._measurement(decision, measurement, use, log_time)
             if heard is None:
                 continue
-            if decision.trigger is Trigger.OPERATOR and measurement.name == OPERATOR:
-                self._operator(decision, use, heard)
             self._newest(decision, measurement, use, heard, instant, asked, agent)
         if now is None or instant is None:
             # What publishes nothing needs no check that a press was obeyed.
@@ -137,19 +133,6 @@ class DecisionChecks:
         else:
             listened = now if self._tape.lockstep else self._listened(decision, instant, now)
             self._emergency_stop(decision, agent, now, listened, asked)
-
-    def _operator(self, decision: GateDecision, use: Use, heard: Heard) -> None:
-        """Hold a decision on the operator against the message of his topic."""
-        *command, switch = heard.readings[use.name].values
-        wanted = decision.requested_command
-        asked = turned_all(self._tape.contract.action, tuple(command), decision.previous_command)
-        if switch >= HELD and (not wanted or same(asked, wanted)):
-            self._tape.took('commands by hand', 'commands by hand')
-            return
-        expected = vector(command) if switch >= HELD else 'no decision'
-        expected = f'{expected} with a switch that reads {switch:g} on {use.topic}'
-        place = '.requested_command'
-        self._find(catalogue.OPERATOR_FIRST, decision, place, expected, vector(wanted))
 
     def _measurement(
         self, decision: GateDecision, measurement: Measurement, use: Use, log_time: int

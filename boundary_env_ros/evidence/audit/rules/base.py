@@ -10,18 +10,13 @@ from enum import Enum
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import ObservationField
-from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
-    Reason,
     RuntimeLimits,
-    Trigger,
 )
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Transition
@@ -72,9 +67,6 @@ class Terms:
     ----------
     contract, digest
         The contract and its digest.
-    names, low, high, safe, rate, stop
-        Of each dimension of the command, one action group after the other; ``safe`` is NaN where
-        a dimension is to stay where it is.
     limits
         What the rules of the gate need of the contract.
     seen
@@ -84,21 +76,8 @@ class Terms:
 
     contract: Contract
     digest: str
-    names: tuple[str, ...]
-    low: Vector
-    high: Vector
-    safe: Vector
-    rate: Vector
-    stop: Vector
     limits: Limits
     seen: Mapping[str, FieldSpec]
-
-
-#: Requests of one lease whose instants are remembered.
-ASKED_KEPT = 256
-
-#: When the observation that a request answers was frozen, and when the gate had the request.
-Asked = tuple[ClockReading | None, ClockReading | None]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -121,18 +100,8 @@ class Link:
         The last request before it that was not refused, and the last one of all.
     obeyed
         The last decision before it by which a policy or an operator was heard.
-    since_obeyed
-        The commands that went out since ``obeyed``, with that of its own.
     ticked
         The last decision before it of the gate's own timer.
-    goal
-        The command that is in force: what the last one who was heard asked for, or where the
-        robot was stopped; None if that is not known.
-    deactivated
-        Whether the gate was deactivated since the last command that it published, or with it.
-    asked
-        When what the requests under its lease answer was observed, and when the gate had them, the
-        newest last; None if the record does not begin before them.
     direct
         Whether it must follow ``before`` directly: False where the record holds no decisions
         between two episodes.
@@ -149,10 +118,6 @@ class Link:
     seen: ActionRequest | None
     obeyed: GateDecision | None
     ticked: GateDecision | None
-    since_obeyed: tuple[Vector, ...]
-    goal: Vector | None
-    deactivated: bool
-    asked: tuple[Asked, ...] | None
     direct: bool
     terms: Terms | None
 
@@ -182,13 +147,10 @@ class Scene:
         more.
     reopened
         Whether the episode had been left for another one before.
-    past
-        Values of the fields of the observations of the episode before this one, the newest last,
-        as far as they are remembered.
     links
         The decisions of the transition, in the chain of the gate.
-    terms, task
-        The contract and its task; None if they are not known.
+    terms
+        The contract; None if it is not known.
 
     """
 
@@ -198,10 +160,8 @@ class Scene:
     start: Transition
     answered: Transition | None
     reopened: bool
-    past: tuple[Mapping[str, Vector], ...]
     links: tuple[Link, ...]
     terms: Terms | None
-    task: Task | None
 
     @property
     def earlier(self) -> Transition | None:
@@ -272,21 +232,20 @@ class Check:
         The rule.
     look
         Pure function from a step, or a decision of the gate, to what is wrong in it.
-    contract, task
-        Whether it can only be applied with the contract, or its task, at hand.
+    contract
+        Whether it can only be applied with the contract at hand.
     near
         Whether it compares with the step or decision before, as :class:`Rule` has it.
     imports
-        Why it is not applied to an imported step; empty if it is.
+        Whether it is applied to an imported step, too.
 
     """
 
     rule: Rule
     look: Callable[..., Found]
     contract: bool = False
-    task: bool = False
     near: bool = False
-    imports: Callable[[Transition], str] = lambda now: ''
+    imports: bool = True
 
 
 class StepCheck(Check):
@@ -306,15 +265,10 @@ class NotChecked:
 
 
 def of_step(
-    rule: Rule,
-    *,
-    contract: bool = False,
-    task: bool = False,
-    near: bool = False,
-    imports: Callable[[Transition], str] = lambda now: '',
+    rule: Rule, *, contract: bool = False, near: bool = False, imports: bool = True
 ) -> Callable[[Callable[[Scene], Found]], StepCheck]:
     """Make a check of steps of a function."""
-    return lambda look: StepCheck(rule, look, contract, task, near, imports)
+    return lambda look: StepCheck(rule, look, contract, near, imports)
 
 
 def of_decision(
@@ -326,29 +280,12 @@ def of_decision(
 
 def terms_of(contract: Contract, digest: str) -> Terms:
     """Return the contract in the form in which the rules use it."""
-    limits = Limits.of(contract)
     return Terms(
         contract=contract,
         digest=digest,
-        names=limits.names,
-        low=contract.flat('low'),
-        high=contract.flat('high'),
-        safe=contract.flat('safe'),
-        rate=contract.flat('rate'),
-        stop=contract.flat('stop'),
-        limits=limits,
+        limits=Limits.of(contract),
         seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
     )
-
-
-def is_unheard(decision: GateDecision) -> bool:
-    """Return whether there is no request, or one whose lateness was not asked for."""
-    return decision.trigger is not Trigger.REQUEST or was_unheard(decision)
-
-
-def is_republished(decision: GateDecision) -> bool:
-    """Return whether a decision sends what is in force again, between two actions."""
-    return any(result.reason is Reason.REPUBLISHED for result in decision.rules)
 
 
 def limits_of(decision: GateDecision, terms: Terms) -> Limits:

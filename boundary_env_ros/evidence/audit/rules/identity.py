@@ -19,7 +19,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Scene,
     unlike,
 )
-from boundary_env_ros.evidence.audit.rules.imported import never
 
 _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
 _UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
@@ -58,7 +57,7 @@ def _of_contract(scene: Scene) -> Found:
         yield Mismatch('id.agent', f'one of {", ".join(contract.agents)}', repr(now.id.agent))
 
 
-@of_step(catalogue.VERSIONS_PRESENT, imports=never)
+@of_step(catalogue.VERSIONS_PRESENT, imports=False)
 def _versions_present(scene: Scene) -> Found:
     now, answer = scene.now, scene.answer
     names = ('contract', 'contract_version', 'software_version', 'client_version')
@@ -132,7 +131,7 @@ def _wrappers(scene: Scene) -> list[str]:
     return [re.split(r'[<(]', wrapper)[0].rpartition('.')[2] for wrapper in told]
 
 
-@of_step(catalogue.NO_HIDDEN_WRAPPER, imports=never)
+@of_step(catalogue.NO_HIDDEN_WRAPPER, imports=False)
 def _no_hidden_wrapper(scene: Scene) -> Found:
     for i, name in enumerate(_wrappers(scene)):
         if name in _HIDING:

@@ -6,66 +6,24 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.observation import age_of
-from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Measurement
 from boundary_env_ros.core.gate.explain import unusable
 from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
-from boundary_env_ros.core.gate.rules.measured import beside, kept_of, measured_command
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
-    limits_of,
     Link,
     Mismatch,
     of_decision,
     outside,
     Terms,
     unlike,
-    vector,
 )
 from boundary_env_ros.evidence.audit.rules.command import (
     BEFORE_COMMAND,
-    in_force,
-    known_since,
-    left_alone,
-    since_sent,
 )
-from boundary_env_ros.evidence.audit.rules.gate import same_numbers
-
-
-@of_decision(catalogue.PREVIOUS_COMMAND, contract=True)
-def seeded_from_measured(link: Link) -> Found:
-    """Yield where a command before that was measured is not what the gate makes of the state."""
-    terms, decision = known(link.terms), link.decision
-    limits = limits_of(decision, terms)
-    if not decision.seeded or decision.verdict is Verdict.REJECTED:
-        return
-    found = {measurement.name: measurement for measurement in decision.measurements}
-    expected = measured_command(limits, found, since_sent(link, terms)) or ()
-    last = in_force(link, terms)
-    if last is not None and len(last.command) == len(limits.low) == len(decision.previous_command):
-        left, surely = (left_alone(last, decision, terms, surely=sure) for sure in (False, True))
-        measured = measured_command(limits, found)
-        kept = kept_of(limits, last.command, measured) if measured else ()
-        if not any(left) or (kept == decision.previous_command and not any(surely)):
-            expected = kept
-        elif not all(surely):
-            # Whether a driver had taken over by then is known to within a moment.
-            gone = [
-                certain or (maybe and previous != was)
-                for certain, maybe, previous, was in zip(
-                    surely, left, decision.previous_command, last.command, strict=True
-                )
-            ]
-            there = known_since(link, terms)
-            expected = beside(limits, last.command, there, gone, to_stop=False)
-    if not same_numbers(expected, decision.previous_command):
-        yield Mismatch(
-            'previous_command',
-            f'{vector(expected)} as measured' if expected else 'nothing: it is not known',
-            vector(decision.previous_command),
-        )
 
 
 @of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)

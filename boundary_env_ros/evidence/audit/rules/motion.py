@@ -58,7 +58,7 @@ def _path(link: Link, terms: Terms) -> list[Node]:
     The stop profile and a measured state begin a sequence anew; the first is no part of it.
     """
     decision: GateDecision = link.decision
-    size = len(terms.rate)
+    size = len(terms.limits.low)
     if brakes(decision, terms):
         return []
     time, nodes = 0.0, [(0.0, decision.command)]
@@ -133,7 +133,7 @@ def command_rotation(link: Link) -> Found:
     """Yield where a rotation is none, or is turned too far."""
     declared, decision = known(link.terms), link.decision
     command, previous = decision.command, decision.previous_command
-    if len(command) != len(declared.rate):
+    if len(command) != len(declared.limits.low):
         return
     stopped = decision.verdict is Verdict.STOPPED
     seconds = decision.time_step or 0.0

@@ -8,18 +8,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.latency import (
-    LatencyStage,
-    measure,
-    measured_offsets,
-    STAGES,
-    STEADY_IN_LOCKSTEP,
-)
+from boundary_env_ros.core.environment.step_builder import answering
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
-    close,
+    format_value,
     Found,
     known,
     Mismatch,
@@ -28,54 +23,13 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Scene,
     unlike,
 )
-from boundary_env_ros.evidence.audit.rules.imported import never
 
 #: The instants of a step that its own processes took, in the order in which they happen.
 IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
 
-#: The instants that measure the offset of the policy's clock.
-_EXCHANGE = ('observed', 'delivered', 'requested', 'received')
-
 #: Seconds that one pair of readings of the two clocks may lie apart because the process was
 #: interrupted between them.
 READING = 0.02
-
-
-@of_step(catalogue.STEP_CONSISTENT, imports=never)
-def _instants_present(scene: Scene) -> Found:
-    now, answer = scene.now, scene.answer
-    if now.kind is not Kind.STEP or answer is None or not answer.published:
-        return
-    found = {name: getattr(now, name) for name in ('captured', *IN_ORDER)}
-    # Between two hosts in lockstep there is no clock for what the world waited for.
-    lockstep = now.pacing is Pacing.LOCKSTEP
-    for name in ('capture',) if lockstep else ('capture', *STEADY_IN_LOCKSTEP):
-        found[f'latency.{name}.duration'] = getattr(now.latency, name).duration
-    for name, value in found.items():
-        if value is None:
-            yield Mismatch(name, 'an instant or a duration', 'unknown')
-
-
-@of_step(catalogue.STEP_CONSISTENT)
-def _stages_recomputed(scene: Scene) -> Found:
-    now = scene.now
-    instants = {name: getattr(now, name) for name in ('captured', *IN_ORDER, 'actuated')}
-    budget = {} if scene.terms is None else scene.terms.contract.latency_budget
-    lockstep = now.pacing is Pacing.LOCKSTEP
-    exchange = {name: getattr(now, name) for name in _EXCHANGE}
-    yield from unlike('clock_offsets', measured_offsets(**exchange), now.clock_offsets)
-    expected = measure(**instants, budget=budget, lockstep=lockstep, offsets=now.clock_offsets)
-    if expected == now.latency:
-        return
-    for name in STAGES:
-        ours: LatencyStage = getattr(expected, name)
-        theirs: LatencyStage = getattr(now.latency, name)
-        for part in ('duration', 'clock_offset', 'uncertainty'):
-            one, other = getattr(ours, part), getattr(theirs, part)
-            if one is None or other is None or not close(one, other):
-                yield from unlike(f'latency.{name}.{part}', one, other, 's, from the instants')
-        if scene.terms is not None and now.kind is Kind.STEP:
-            yield from unlike(f'latency.{name}.budget', ours.budget, theirs.budget)
 
 
 @of_step(catalogue.INSTANTS_IN_ORDER)
@@ -150,7 +104,7 @@ def _one_clock(scene: Scene) -> Found:
             yield from unlike(f'{place}.clock', clock, stamp.clock)
 
 
-@of_step(catalogue.CLOCKS_AGREE, imports=never)
+@of_step(catalogue.CLOCKS_AGREE, imports=False)
 def _clocks_agree(scene: Scene) -> Found:
     for (_, start), (name, end) in pairwise(_of_step(scene.now)):
         one, other = start.ros, end.ros
@@ -188,3 +142,69 @@ def _period_kept(scene: Scene) -> Found:
         yield Mismatch(
             'closed', f'{number(expected)} s after the step before', f'{number(passed)} s'
         )
+
+
+@of_step(catalogue.REQUEST_VALID, imports=False)
+def _answered_observation(scene: Scene) -> Found:
+    now, answer = scene.now, scene.answer
+    if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
+        return
+    request, asked = answer.request, answer.request.id
+    if asked.episode_id != now.id.episode_id or asked.step > now.id.step:
+        yield Mismatch(
+            'decisions.request.id',
+            f'step {now.id.step} of {now.id.episode_id}, or one before it',
+            f'step {asked.step} of {asked.episode_id}',
+        )
+        return
+    if asked.step != request.observed_step + request.skipped + 1:
+        yield Mismatch(
+            'decisions.request.observed_step',
+            f'step {asked.step - request.skipped - 1}, {request.skipped} skipped before '
+            f'step {asked.step}',
+            f'step {request.observed_step}',
+        )
+    seen = scene.answered
+    if seen is not None:
+        why = f'when step {seen.id.step} was closed'
+        yield from unlike('observed', seen.closed, now.observed, why)
+
+
+@of_step(catalogue.EXECUTION_MEASURED)
+def _measured_action(scene: Scene) -> Found:
+    now = scene.now
+    if bool(now.measured_action) != (now.measured_at is not None):
+        expected = 'an instant exactly if something was measured'
+        yield Mismatch('measured_at', expected, format_value(now.measured_at))
+    if now.measured_at is not None:
+        stamp, closed = now.measured_at, now.closed.ros
+        same_clock = (stamp.clock, stamp.host) == (closed.clock, closed.host)
+        if same_clock and stamp.nanoseconds > closed.nanoseconds:
+            yield Mismatch('measured_at', 'not after `closed`', 'after it')
+    sizes = {len(a) for a in (now.measured_action, now.commanded_action) if a}
+    if scene.terms is not None:
+        sizes.add(len(scene.terms.limits.low))
+    if now.measured_action and len(sizes) > 1:
+        actual = str(len(now.measured_action))
+        yield Mismatch('measured_action', 'as many values as the command has', actual)
+
+
+#: What a step repeats of the decision that answered its action.
+_OF_ANSWER = {
+    'verdict': 'verdict',
+    'requested_action': 'requested_action',
+    'admitted_action': 'admitted_action',
+    'commanded_action': 'command',
+    'received': 'received',
+    'commanded': 'commanded',
+}
+
+
+@of_step(catalogue.STEP_RECOMPUTED, imports=False)
+def _copied_from_decision(scene: Scene) -> Found:
+    # Also of one step alone, which cannot be run again.
+    now, answer = scene.now, scene.answer
+    yield from unlike('decision', answering(now.decisions), now.decision)
+    for name, source in _OF_ANSWER.items():
+        nothing = () if name.endswith('action') else None
+        yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))

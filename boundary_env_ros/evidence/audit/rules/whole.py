@@ -4,10 +4,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import freeze, ObservationField
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.errors import WRONG_INPUT
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     Mismatch,
@@ -16,6 +22,8 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
     vector,
 )
+from boundary_env_ros.evidence.replay.differences import first_difference, OF_FIELD
+from boundary_env_ros.evidence.replay.steps import sample_of
 
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
 COINCIDENCES = 3
@@ -76,6 +84,26 @@ def wrong_privileged(record: PrivilegedObservation, terms: Terms) -> Found:
             'privileged.fields', ', '.join(expected) or 'none', ', '.join(actual) or 'none'
         )
     yield from unlike('privileged.id.digest', terms.digest, record.id.digest)
+
+
+def frozen_otherwise(
+    fields: Sequence[ObservationField], specs: Sequence[FieldSpec], closed: ClockReading
+) -> Found:
+    """Yield where privileged fields are not what freezing them once more makes of them."""
+    if tuple(field.name for field in fields) != tuple(spec.name for spec in specs):
+        return  # which is named by the rule about fields
+    latest = {field.name: sample_of(field) for field in fields if field.values}
+    try:
+        again = freeze(
+            specs, latest, {field.name: field.source for field in fields}, observed=closed
+        )
+    except WRONG_INPUT:
+        return  # another number of values than the contract has, which is named elsewhere
+    for ours, theirs in zip(again, fields, strict=True):
+        first = first_difference(theirs, ours, OF_FIELD)
+        if first is not None:
+            place = f'privileged.{theirs.name}.{first.field}'
+            yield Mismatch(place, first.recomputed, first.recorded)
 
 
 def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:

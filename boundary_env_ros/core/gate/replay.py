@@ -102,7 +102,7 @@ class Replay:
         # recorded, to the last digit.
         self._sent_alike = self._asked_alike = True
         self._overruns_known = True
-        self._rates_unknown = False
+        self._rates_unknown = self._probed = False
         self._same_terms = digest_of(contract) == digest
 
     # Driving it ----------------------------------------------------------------------------------
@@ -141,6 +141,10 @@ class Replay:
         self._now = self._instants.go_on_to(then)
         if gap:
             self._take_up(then)
+        if self._probed and then.trigger is not Trigger.PROBE:
+            self._probed = False
+            commands = replace(self._state.commands, braked=self._braked(then))
+            self._state = replace(self._state, commands=commands)
         self._before = self._state
         self._before = self._state = self._as_recorded(then)
         event = self._event(then, request or then.request)
@@ -161,6 +165,7 @@ class Replay:
 
     def adopt(self, then: GateDecision) -> None:
         """Go on from what the record says that the gate did, not from what this one would have."""
+        self._probed = then.trigger is Trigger.PROBE
         before, lease_state = self._before, self._state.lease_state
         commands, chunk, last_request = before.commands, before.chunk, before.last_request
         refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
@@ -246,6 +251,21 @@ class Replay:
             index = max(then.id.step - then.request.id.step, 0)
             chunk = Chunk(then.request, then.received, index, 0)
         self._state = replace(self._state, commands=commands, chunk=chunk)
+
+    def _braked(self, then: GateDecision) -> frozenset[int]:
+        """
+        Return the groups whose drivers were seen to brake in a probe.
+
+        That stands in no decision but the next: it begins elsewhere than at the last command.
+        """
+        last, found, start = self._state.commands.in_force or (), set(), 0
+        for index, group in enumerate(self._contract.action):
+            part = slice(start, start + group.size)
+            start += group.size
+            elsewhere = then.seeded or then.previous_command[part] != last[part]
+            if group.driver_timeout_probe and elsewhere:
+                found.add(index)
+        return frozenset(found)
 
     # What was told -------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
-from boundary_env_ros.evidence.audit.memory import Chain
+from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import catalogue, motion
 from boundary_env_ros.evidence.audit.rules.base import outside, Terms, terms_of
 from boundary_env_ros.evidence.summary.summary import summarise
@@ -426,8 +426,8 @@ def test_rotation_is_judged_by_its_angle(
         previous_command=about_z(0.4),
         command=about_z(angle),
     )
-    link = Chain().link(decision, '', turning, direct=True)
-    assert len(list(motion.command_rotation.look(link))) == found
+    one = link(None, decision, '', turning, direct=True)
+    assert len(list(motion.command_rotation.look(one))) == found
 
 
 def test_command_that_is_no_unit_quaternion_is_named(
@@ -437,8 +437,8 @@ def test_command_that_is_no_unit_quaternion_is_named(
     decision = replace(
         steps[1].decisions[0], time_step=0.1, previous_command=about_z(0.4), command=command
     )
-    link = Chain().link(decision, '', turning, direct=True)
-    (found,) = motion.command_rotation.look(link)
+    one = link(None, decision, '', turning, direct=True)
+    (found,) = motion.command_rotation.look(one)
     assert found.expected == 'a norm of 1'
 
 

@@ -25,7 +25,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding
-from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, WINDOW
+from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, link, WINDOW
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
 from boundary_env_ros.evidence.audit.rules import catalogue, whole
 from boundary_env_ros.evidence.audit.rules.base import (
@@ -332,10 +332,10 @@ class Auditor:
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find(catalogue.RECORD_ENDED, none, agent.last.id)
-            if agent.sent.before is not None:
+            if agent.sent is not None:
                 for step, decision, log_time in agent.only_carried.values():
                     recent = torn and log_time >= self._now - DELAY
-                    if recent and _is_later(decision, agent.sent.before):
+                    if recent and _is_later(decision, agent.sent.decision):
                         self._lacking_of[catalogue.AS_PUBLISHED.id] += 1
                     else:
                         self._not_sent(step, decision)
@@ -400,7 +400,8 @@ class Auditor:
         for i, decision in enumerate(now.decisions):
             # What the gate decided between two episodes is in no step.
             place, direct = f'decisions[{i}]', not agent.fresh
-            links.append(agent.carried.link(decision, place, self._terms, direct=direct))
+            agent.carried = link(agent.carried, decision, place, self._terms, direct=direct)
+            links.append(agent.carried)
             agent.fresh = False
         scene = Scene(
             now=now,
@@ -423,15 +424,15 @@ class Auditor:
                 continue
             for mismatch in check.look(scene):
                 self.find(check.rule, mismatch, of, near=check.near)
-        for link in links:
+        for each in links:
             self._decisions += 1
             # What the gate published is looked at in the chain of all that it published.
-            published = self._match_carried(agent, now.id, link.decision)
-            self._check_link(link, now.id, self._of_sequence if published else self._checks)
-            agent.executed.put(link.decision, (link.decision, now))
-            evidence = agent.ahead.pop(key_of(link.decision), None)
+            published = self._match_carried(agent, now.id, each.decision)
+            self._check_link(each, now.id, self._of_sequence if published else self._checks)
+            agent.executed.put(each.decision, (each.decision, now))
+            evidence = agent.ahead.pop(key_of(each.decision), None)
             if evidence is not None:
-                self._compare_evidence(evidence, link.decision, now)
+                self._compare_evidence(evidence, each.decision, now)
         agent.last = now
         self._look_for_leaks(agent)
         agent.recent.append(now)
@@ -481,10 +482,10 @@ class Auditor:
 
     # Decisions -----------------------------------------------------------------------------------
 
-    def _check_link(self, link: Link, of: StepId, checks: Sequence[Check]) -> None:
+    def _check_link(self, one: Link, of: StepId, checks: Sequence[Check]) -> None:
         for check in checks:
-            for found in check.look(link):
-                placed = replace(found, field=f'{link.place}.{found.field}')
+            for found in check.look(one):
+                placed = replace(found, field=f'{one.place}.{found.field}')
                 self.find(check.rule, placed, of, near=check.near)
 
     def _sent(self, decision: GateDecision) -> None:
@@ -492,8 +493,9 @@ class Auditor:
         agent = self._agents.setdefault(decision.id.agent, Agent())
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
-        link = agent.sent.link(decision, place, self._terms, direct=decision.sequence != 1)
-        self._check_link(link, decision.id, self._checks)
+        direct = decision.sequence != 1
+        agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
+        self._check_link(agent.sent, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
             self._compare_decision(carried[0], carried[1], decision)
@@ -506,7 +508,7 @@ class Auditor:
         if sent is not None:
             return self._compare_decision(of, decision, sent)
         forgotten = agent.only_carried.put(decision, (of, decision, self._now))
-        if forgotten is not None and agent.sent.before is not None:
+        if forgotten is not None and agent.sent is not None:
             self._not_sent(*forgotten[:2])
         return False
 

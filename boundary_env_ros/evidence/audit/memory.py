@@ -10,7 +10,6 @@ from typing import TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
     GateDecision,
     StepId,
     Trigger,
@@ -43,47 +42,33 @@ class Window(OrderedDict[Key, T]):
 EMITTED = 3
 
 
-@dataclass(slots=True)
-class Chain:
-    """The decisions of one gate, as far as the next one needs them."""
-
-    before: GateDecision | None = None
-    emitted: tuple[GateDecision, ...] = ()
-    heard: ActionRequest | None = None
-    seen: ActionRequest | None = None
-    obeyed: GateDecision | None = None
-    ticked: GateDecision | None = None
-
-    def link(
-        self, decision: GateDecision, place: str, terms: Terms | None, *, direct: bool
-    ) -> Link:
-        """Return the decision in its chain, and go on to it."""
-        before, request = self.before, decision.request
-        refused = decision.verdict is Verdict.REJECTED
-        link = Link(
-            decision=decision,
-            place=place,
-            before=before,
-            emitted=self.emitted,
-            heard=self.heard,
-            seen=self.seen,
-            obeyed=self.obeyed,
-            ticked=self.ticked,
-            direct=direct,
-            terms=terms,
-        )
-        self.before = decision
-        if request is not None:
-            self.seen = request
-            if not refused:
-                self.heard = request
-        if decision.trigger in (Trigger.TIMER, Trigger.PROBE) and decision.published:
-            self.ticked = decision
-        if not refused and decision.trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
-            self.obeyed = decision
-        if decision.published:
-            self.emitted = (*self.emitted[1 - EMITTED :], decision)
-        return link
+def link(
+    last: Link | None, decision: GateDecision, place: str, terms: Terms | None, *, direct: bool
+) -> Link:
+    """Return the next decision of a gate in the chain of its decisions."""
+    if last is None:
+        return Link(decision=decision, place=place, direct=direct, terms=terms)
+    before = last.decision
+    request, trigger = before.request, before.trigger
+    refused = before.verdict is Verdict.REJECTED
+    emitted, ticked, obeyed = last.emitted, last.ticked, last.obeyed
+    if before.published:
+        emitted = (*emitted[1 - EMITTED :], before)
+        ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
+    if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
+        obeyed = before
+    return Link(
+        decision=decision,
+        place=place,
+        before=before,
+        emitted=emitted,
+        heard=request if request is not None and not refused else last.heard,
+        seen=request or last.seen,
+        obeyed=obeyed,
+        ticked=ticked,
+        direct=direct,
+        terms=terms,
+    )
 
 
 @dataclass(slots=True)
@@ -102,8 +87,8 @@ class Agent:
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     left: OrderedDict[str, None] = field(default_factory=OrderedDict)
     bereft: str = ''
-    carried: Chain = field(default_factory=Chain)
-    sent: Chain = field(default_factory=Chain)
+    carried: Link | None = None
+    sent: Link | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Window[tuple[GateDecision, Transition]] = field(default_factory=lambda: Window())

@@ -9,14 +9,11 @@ import difflib
 import textwrap
 
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.audit.rules.base import DecisionCheck, Rule, Severity, StepCheck
+from boundary_env_ros.evidence.audit.rules.base import Severity
 from boundary_env_ros.evidence.audit.rules.catalogue import (
     GROUPS,
-    RECOMPUTED,
     RULE,
-    STEP_RECOMPUTED,
 )
-from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 
 _WIDTH = 88
 
@@ -49,7 +46,6 @@ def explain(name: str) -> str:
         f'{rule.id}: {rule.severity.value}. {_SEVERITY[rule.severity]}',
         f'Rule: {rule.sentence}',
         f'Fix: {rule.way_out}',
-        f'Applied to {applied_to(rule)}.',
         f'Page: {rule.page}',
     ]
     return '\n'.join(
@@ -66,21 +62,3 @@ def listed() -> str:
         lines += ['', title] if lines else [title]
         lines += [f'  {rule.id:<{width}}  {rule.severity.value}' for rule in rules]
     return '\n'.join(lines)
-
-
-def applied_to(rule: Rule) -> str:
-    """Return what a rule looks at and what it needs for that, in words."""
-    checks = [c for c in CHECKS if c.rule is rule]
-    looks = {
-        'each step': rule is STEP_RECOMPUTED or any(isinstance(c, StepCheck) for c in checks),
-        'each decision of the gate': any(isinstance(c, DecisionCheck) for c in checks),
-        'the raw messages of a bag, and what the record says of them': rule.raw,
-    }
-    needs = {
-        'the contract': rule.raw or rule in RECOMPUTED or any(c.contract for c in checks),
-        'its task': rule is STEP_RECOMPUTED,
-    }
-    what, needed = ([text for text, is_so in found.items() if is_so] for found in (looks, needs))
-    return (', '.join(what) or 'the record as a whole') + (
-        f'; needs {" and ".join(needed)}' if needed else ''
-    )

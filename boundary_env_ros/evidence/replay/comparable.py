@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.rules.limits import ALIVE, Limits
-from boundary_env_ros.evidence.replay.differences import format_value
+from boundary_env_ros.evidence.audit.rules.base import format_value
 
 _OF_FIELD = ('topic', 'type', 'source', 'task', 'shape', 'dtype', 'unit', 'frame')
 _OF_GROUP = ('kind', 'topic', 'type', 'source', 'unit', 'frame', 'options')

@@ -4,13 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass
-from enum import Enum
-from typing import Any
 
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.evidence.audit.rules.base import close, number, vector
+from boundary_env_ros.evidence.audit.rules.base import close, format_value
 
 #: What of a decision is decided again, what it follows from first.
 OF_DECISION = (
@@ -120,31 +118,6 @@ def first_difference(
         if found is not None:
             return found
     return None
-
-
-def format_value(value: object) -> str:
-    """Return a value of a record in words."""
-    if isinstance(value, Enum):
-        return value.name
-    if value is None:
-        return 'unknown'
-    if isinstance(value, bool):
-        return 'true' if value else 'false'
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, tuple):
-        if all(isinstance(item, float) for item in value):
-            return vector(value)
-        return ', '.join(map(format_value, value)) or 'nothing'
-    if is_dataclass(value):
-        named: Mapping[str, Any] = {f.name: getattr(value, f.name) for f in fields(value)}
-        rule, reason = named.get('rule'), named.get('reason')
-        if rule is not None and isinstance(reason, Enum):
-            return f'{rule} ({reason.name.lower()})'
-        name = named.get('name')
-        if name is not None:
-            return str(name)
-    return repr(value) if isinstance(value, str) else str(value)
 
 
 def decided(decision: GateDecision | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.replay.differences import decided, FieldDifference
 from boundary_env_ros.terminal import table
@@ -98,8 +98,6 @@ class EpisodeVerdict:
         The first of them, in order.
     places
         Steps with one, as first and last of each run of them.
-    verdicts, verdicts_again
-        Decisions by verdict, recorded and recomputed.
     by_reason
         Decisions that came out as others, by what changed in their reasons.
 
@@ -125,8 +123,6 @@ class EpisodeVerdict:
     after_ending: int = 0
     differences: list[Difference] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
-    verdicts: Counter[Verdict] = field(default_factory=Counter)
-    verdicts_again: Counter[Verdict] = field(default_factory=Counter)
     by_reason: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -156,13 +152,6 @@ class EpisodeVerdict:
             why = 'something else, for other reasons'
         self.not_run[why] += count
         self.unproven += count * owed
-
-    def decided(self, then: GateDecision, again: GateDecision | None) -> None:
-        """Count a decision that was taken again."""
-        self.decisions += 1
-        self.verdicts[then.verdict] += 1
-        if again is not None:
-            self.verdicts_again[again.verdict] += 1
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON."""

@@ -261,7 +261,7 @@ class Rerun:
                     if gate.missing and gate is agent.gate:
                         why = 'a decision that the record does not have'
                         self._skip(episode, why, gate.missing)
-                    episode.decided(then, again)
+                    episode.decisions += 1
                 differs = self._compare(agent, then, again)
                 if differs and not self._other:
                     gate.adopt(then)

@@ -14,6 +14,7 @@ from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
+    RuleResult,
     RuntimeLimits,
 )
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -112,12 +113,12 @@ class Link:
 
     decision: GateDecision
     place: str
-    before: GateDecision | None
-    emitted: tuple[GateDecision, ...]
-    heard: ActionRequest | None
-    seen: ActionRequest | None
-    obeyed: GateDecision | None
-    ticked: GateDecision | None
+    before: GateDecision | None = None
+    emitted: tuple[GateDecision, ...] = ()
+    heard: ActionRequest | None = None
+    seen: ActionRequest | None = None
+    obeyed: GateDecision | None = None
+    ticked: GateDecision | None = None
     direct: bool
     terms: Terms | None
 
@@ -325,19 +326,25 @@ def close(one: float, other: float, tolerance: float = ROUNDING) -> bool:
 def format_value(value: object) -> str:
     """Return what a record says as text for a person."""
     if isinstance(value, tuple):
-        if value and all(isinstance(item, str) for item in value):
-            return ', '.join(value)
-        numbers = all(isinstance(item, (int, float)) for item in value)
-        return vector(value) if numbers else f'{len(value)} items'
+        if value and all(isinstance(item, (int, float)) for item in value):
+            return vector(value)
+        return ', '.join(map(format_value, value)) or 'nothing'
     if isinstance(value, Enum):
         return str(value.name)
+    if isinstance(value, bool):
+        return 'true' if value else 'false'
     if isinstance(value, ClockReading):
         return f'{value.ros.nanoseconds} ns'
     if isinstance(value, Stamp):
         return f'{value.nanoseconds} ns'
     if isinstance(value, bytes):
         return value.hex()
-    return number(value) if value is None or isinstance(value, float) else repr(value)
+    if isinstance(value, RuleResult):
+        return f'{value.rule} ({value.reason.name.lower()})'
+    if value is None or isinstance(value, float):
+        return number(value)
+    name = getattr(value, 'name', None)
+    return name if isinstance(name, str) else repr(value)
 
 
 def unlike(field: str, expected: object, actual: object, why: str = '') -> tuple[Mismatch, ...]:

@@ -13,7 +13,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import FORMS
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
-from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
+from boundary_env_ros.storage.contract_file import loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
 from boundary_env_ros.storage.task_check import task_problems
@@ -88,10 +88,10 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
         source=source,
         problems=tuple(sorted(found, key=lambda problem: problem.line or 0)),
         notes=(
-            *_on_trust(loaded),
-            *_never_seen(loaded),
-            *_not_si(loaded),
-            *_waits_in_vain(loaded),
+            *(
+                f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): {note}'
+                for path, note in _unwise(loaded.contract)
+            ),
             *filter(None, (messages.note, note)),
         ),
         name=loaded.contract.name,
@@ -142,69 +142,56 @@ def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield from _types(value, (*path, key))
 
 
-def _on_trust(loaded: LoadedContract) -> Iterator[str]:
-    """Yield which timeouts of drivers are not measured, though the gate could."""
-    if loaded.contract.pacing is Pacing.LOCKSTEP:
-        return  # The world stands still between two commands: no driver's time runs out.
-    for group in loaded.contract.action:
-        # How long a driver holds a place by itself cannot be seen.
-        stays = any(map(math.isnan, group.safe))
-        if group.driver_timeout is None or group.driver_timeout_probe or stays:
-            continue
-        path: KeyPath = ('action', group.name, 'driver_timeout')
-        yield (
-            f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): '
-            f'{group.driver_timeout:g} s is taken on trust, and is all that stops the robot when '
-            'the gate dies. Declare `driver_timeout_probe`, a small command, and start the nodes '
-            'with `up --probe`: the gate measures it before it can be armed.'
-        )
-
-
-def _never_seen(loaded: LoadedContract) -> Iterator[str]:
-    """Yield the groups whose commands change too little in a period to be seen executed."""
-    period = loaded.contract.period
-    for group in loaded.contract.action:
-        least = [2.0 * threshold for threshold in group.feedback.threshold]
-        if any(period * rate >= each for rate, each in zip(group.rate, least, strict=True)):
-            continue
-        path: KeyPath = ('action', group.name, 'feedback', 'threshold')
-        yield (
-            f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): in every step it '
-            'will be unknown when a command was executed: to be seen it has to change by twice '
-            f'the threshold (expected at most {period * max(group.rate) / 2.0:g}, half of what '
-            f'{period:g} s can change, got {min(group.feedback.threshold):g}). Lower it, or leave '
-            'it out.'
-        )
-
-
-def _not_si(loaded: LoadedContract) -> Iterator[str]:
-    """Yield the groups whose command is in a unit that no message of ROS has."""
-    for group in loaded.contract.action:
-        odd = sorted({unit for unit in group.unit if unit in _NOT_SI})
-        if odd:
-            path: KeyPath = ('action', group.name, 'unit')
+def _unwise(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what is allowed and may not be meant, each with its place."""
+    for group in contract.action:
+        # How long a driver holds a place by itself cannot be seen; in lockstep the world stands
+        # still between two commands, and no driver's time runs out.
+        stays = any(map(math.isnan, group.safe)) or contract.pacing is Pacing.LOCKSTEP
+        if group.driver_timeout is not None and not group.driver_timeout_probe and not stays:
             yield (
-                f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): '
-                f'{", ".join(odd)}: no unit is converted, the driver gets the numbers as they '
-                'are. Messages of ROS have rad and m.'
+                ('action', group.name, 'driver_timeout'),
+                (
+                    f'{group.driver_timeout:g} s is taken on trust, and is all that stops the '
+                    'robot when the gate dies. Declare `driver_timeout_probe`, a small command, '
+                    'and start the nodes with `up --probe`: the gate measures it before it can be '
+                    'armed.'
+                ),
             )
-
-
-def _waits_in_vain(loaded: LoadedContract) -> Iterator[str]:
-    """Yield steps of the reset that wait for a place to which nothing brings the robot."""
-    contract = loaded.contract
+    for group in contract.action:
+        changes = [contract.period * rate for rate in group.rate]
+        if all(a < 2.0 * b for a, b in zip(changes, group.feedback.threshold, strict=True)):
+            yield (
+                ('action', group.name, 'feedback', 'threshold'),
+                (
+                    'in every step it will be unknown when a command was executed: to be seen it '
+                    f'has to change by twice the threshold (expected at most '
+                    f'{max(changes) / 2.0:g}, half of what {contract.period:g} s can change, got '
+                    f'{min(group.feedback.threshold):g}). Lower it, or leave it out.'
+                ),
+            )
+    for group in contract.action:
+        odd = sorted(_NOT_SI.intersection(group.unit))
+        if odd:
+            yield (
+                ('action', group.name, 'unit'),
+                (
+                    f'{", ".join(odd)}: no unit is converted, the driver gets the numbers as they '
+                    'are. Messages of ROS have rad and m.'
+                ),
+            )
     units = {field.name: field.unit for field in contract.fields}
     for index, step in enumerate(contract.episode.reset.steps):
         if not isinstance(step, WaitStep):
             return
-        if all('/s' in unit for unit in units.get(step.field, ())):
-            continue
-        path: KeyPath = ('episode', 'reset', 'procedure', index, 'wait')
-        yield (
-            f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): no step before it '
-            f'moves the robot, so the reset fails unless {step.field!r} has its value already. '
-            'Put a `call` or `confirm` before it.'
-        )
+        if not all('/s' in unit for unit in units.get(step.field, ())):
+            yield (
+                ('episode', 'reset', 'procedure', index, 'wait'),
+                (
+                    'no step before it moves the robot, so the reset fails unless '
+                    f'{step.field!r} has its value already. Put a `call` or `confirm` before it.'
+                ),
+            )
 
 
 def _task_problems(contract: Contract) -> tuple[tuple[Problem, ...], str]:

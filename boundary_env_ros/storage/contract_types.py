@@ -11,15 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from boundary_env_ros.core.contract.checks import readers
 from boundary_env_ros.core.contract.model import (
+    Acknowledgement,
     ActionSpec,
     CallStep,
+    Confidence,
     Contract,
     FieldSpec,
     PublishStep,
 )
-from boundary_env_ros.core.contract.safety import obstacle_path, Safety, STOP_TYPE
+from boundary_env_ros.core.contract.safety import Operator, STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
     Array,
     Lookup,
@@ -76,14 +80,11 @@ def problems_of(contract: Contract, types: MessageTypes | None = None) -> TypeCh
     """
     known = message_types() if types is None else types
     if known.is_empty:
-        return TypeCheck(
-            problems=(),
-            note=(
-                'Message types and field paths were not checked: there is neither ROS nor rosbags '
-                'here. Source a ROS 2 workspace, or install '
-                '`pip install rosbags`.'
-            ),
+        note = (
+            'Message types and field paths were not checked: there is neither ROS nor rosbags '
+            'here. Source a ROS 2 workspace, or install `pip install rosbags`.'
         )
+        return TypeCheck(problems=(), note=note)
     check = _Check(known)
     found = tuple(dict.fromkeys(check.contract(contract)))
     note = ''
@@ -101,64 +102,39 @@ class _Check:
         self.unknown: set[str] = set()
 
     def contract(self, contract: Contract) -> Iterator[Problem]:
-        sections = (
-            ('observation', contract.observation),
-            ('state', contract.state),
-            ('privileged', contract.privileged),
-        )
-        for section, fields in sections:
-            for spec in fields:
-                yield from self._field(spec, (section, spec.name))
+        for path, reader in readers(contract):
+            yield from self._reader(reader, path)
         for group in contract.action:
-            yield from self._action(group, ('action', group.name))
-        yield from self._safety(contract.safety)
+            place: KeyPath = ('action', group.name)
+            wrong = list(self._source(group.type, group.source, place))
+            yield from wrong or self._writable(group, place)
+        if contract.safety.emergency_stop:
+            yield from self._known(STOP_TYPE, ('safety', 'emergency_stop'))
         for index, step in enumerate(contract.episode.reset.steps):
-            place: KeyPath = ('episode', 'reset', 'procedure', index)
+            place = ('episode', 'reset', 'procedure', index)
             if isinstance(step, CallStep):
                 yield from self._plain(step.type, step.request, (*place, 'type'), 'request')
             elif isinstance(step, PublishStep):
                 yield from self._plain(step.type, step.message, (*place, 'type'), 'message')
 
-    def _safety(self, safety: Safety) -> Iterator[Problem]:
-        for rule in safety.obstacles:
-            yield from self._known(rule.type, (*obstacle_path(rule), 'type'))
-        for place in safety.workspaces:
-            at: KeyPath = ('safety', 'workspace', place.name)
-            yield from self._source(place.type, place.source, (*at, 'type'), at)
-        hand = safety.operator
-        if hand is not None:
-            at = ('safety', 'operator')
-            yield from self._source(hand.type, hand.source, (*at, 'type'), at)
-            if self._is_known(hand.type):
-                yield from self._number(hand.type, hand.enable, (*at, 'enable'))
-        if safety.emergency_stop:
-            yield from self._known(STOP_TYPE, ('safety', 'emergency_stop'))
-
-    def _field(self, spec: FieldSpec, place: KeyPath) -> Iterator[Problem]:
-        if spec.source is None:
+    def _reader(self, reader: Any, place: KeyPath) -> Iterator[Problem]:
+        """Yield where what reads messages looks for what they do not have."""
+        if isinstance(source := getattr(reader, 'source', None), Lookup):
+            paths = Paths(paths=source.paths)
+            yield from self._source(_TRANSFORM, paths, place, 'transform')
             return
-        if isinstance(spec.source, Lookup):
-            paths = Paths(paths=spec.source.paths)
-            yield from self._source(_TRANSFORM, paths, (*place, 'transform'), place)
+        yield from self._source(reader.type, source, place)
+        if not self._is_known(reader.type):
             return
-        yield from self._source(spec.type, spec.source, (*place, 'type'), place)
-        confidence = spec.confidence
-        if confidence is None or not self._is_known(spec.type):
-            return
-        for key, path in (('field', confidence.field), ('variance', confidence.variance)):
-            if path:
-                yield from self._number(spec.type, path, (*place, 'confidence', key))
-
-    def _action(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
-        wrong = list(self._source(group.type, group.source, (*place, 'type'), place))
-        yield from wrong or self._writable(group, place)
-        feedback, below = group.feedback, (*place, 'feedback')
-        yield from self._source(feedback.type, feedback.source, (*below, 'type'), below)
-        applied, below = group.acknowledgement, (*place, 'acknowledgement')
-        if applied is not None:
-            yield from self._source(applied.type, applied.source, (*below, 'type'), below)
-            if self._is_known(applied.type):
-                yield from self._number(applied.type, 'header.stamp.sec', (*below, 'type'))
+        match reader:
+            case FieldSpec(confidence=Confidence() as confidence):
+                for key, path in (('field', confidence.field), ('variance', confidence.variance)):
+                    if path:
+                        yield from self._number(reader.type, path, (*place, 'confidence', key))
+            case Acknowledgement():
+                yield from self._number(reader.type, 'header.stamp.sec', (*place, 'type'))
+            case Operator(enable=enable):
+                yield from self._number(reader.type, enable, (*place, 'enable'))
 
     def _writable(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
         """Yield where a command, which is of numbers with fractions, cannot be written to."""
@@ -181,9 +157,9 @@ class _Check:
                 ).at(*at)
 
     def _source(
-        self, type_name: str, source: Source, type_place: KeyPath, place: KeyPath
+        self, type_name: str, source: Source | None, place: KeyPath, type_key: str = 'type'
     ) -> Iterator[Problem]:
-        wrong = list(self._known(type_name, type_place))
+        wrong = list(self._known(type_name, (*place, type_key)))
         yield from wrong
         if wrong or not self._is_known(type_name):
             return

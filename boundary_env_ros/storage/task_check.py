@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, WaitStep
+from boundary_env_ros.core.contract.model import Contract, WaitStep
 from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import Vector
@@ -58,7 +58,7 @@ def task_problems(contract: Contract, task: Task) -> tuple[Problem, ...]:
     if problems:
         return problems
     failures = [
-        _failure(contract, task, _drawn_step(contract, agent, sampled, supplied[agent], rng))
+        _failure(contract, task, agent, sampled, supplied[agent], rng)
         for agent in contract.agents
         for _ in range(_TRIALS)
     ]
@@ -124,64 +124,48 @@ class _Fields(dict[str, Vector]):
         return super().get(name, default)
 
 
-def _failure(contract: Contract, task: Task, step: StepView) -> Problem | None:
-    """Return what keeps a task from judging a step; None if it judges it."""
+def _failure(
+    contract: Contract,
+    task: Task,
+    agent: str,
+    sampled: Mapping[str, Vector],
+    supplied: Mapping[str, Vector],
+    rng: np.random.Generator,
+) -> Problem | None:
+    """Return what keeps a task from judging a step of values drawn at random; None if it does."""
     missed: list[str] = []
+    specs = [s for s in (*contract.observation, *contract.state) if not s.is_image]
+    before, after = (
+        {s.name: supplied[s.task] if s.task else _drawn(s.low, s.high, rng) for s in specs}
+        for _ in range(2)
+    )
     step = StepView(
-        agent=step.agent,
-        before=_Fields(step.before, missed),
-        after=_Fields(step.after, missed),
-        commanded=step.commanded,
-        reset=step.reset,
-        step=step.step,
-        period=step.period,
+        agent=agent,
+        before=_Fields(before, missed),
+        after=_Fields(after, missed),
+        commanded=_drawn(contract.flat('low'), contract.flat('high'), rng),
+        reset=sampled,
+        step=1,
+        period=contract.period,
     )
     try:
         judge(task, contract, step)
     except TaskFailed as error:
         path = ('task', 'name')
         if not missed:
-            told = str(error).rstrip('.')
-            return _problem(path, '', told)
+            return _problem(path, '', str(error).rstrip('.'))
         lacking = ', '.join(map(repr, dict.fromkeys(missed)))
         return _problem(
             path,
             f'every field that the task {contract.task.name!r} reads ({lacking})',
-            f'{_listed(step.after)} in observation and state',
+            f'{_listed(after)} in observation and state',
             f'Add {lacking}, or choose another task.',
         )
     return None
 
 
-def _drawn_step(
-    contract: Contract,
-    agent: str,
-    sampled: Mapping[str, Vector],
-    supplied: Mapping[str, Vector],
-    rng: np.random.Generator,
-) -> StepView:
-    """Return a step with values that the contract allows, drawn at random."""
-    specs = [s for s in (*contract.observation, *contract.state) if not s.is_image]
-    before, after = (
-        {s.name: supplied[s.task] if s.task else _within(s, rng) for s in specs} for _ in range(2)
-    )
-    low, high = (np.asarray(contract.flat(key), float) for key in ('low', 'high'))
-    return StepView(
-        agent=agent,
-        before=before,
-        after=after,
-        commanded=_uniform(low, high, rng),
-        reset=sampled,
-        step=1,
-        period=contract.period,
-    )
-
-
-def _within(spec: FieldSpec, rng: np.random.Generator) -> Vector:
-    return _uniform(np.asarray(spec.low, float), np.asarray(spec.high, float), rng)
-
-
-def _uniform(low: np.ndarray, high: np.ndarray, rng: np.random.Generator) -> Vector:
+def _drawn(lowest: Vector, highest: Vector, rng: np.random.Generator) -> Vector:
+    low, high = np.asarray(lowest, float), np.asarray(highest, float)
     low, high = np.maximum(low, np.minimum(-_WIDE, high)), np.minimum(high, _WIDE)
     return tuple(rng.uniform(np.minimum(low, high), high).tolist())
 

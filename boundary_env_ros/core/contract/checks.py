@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from itertools import groupby
+from typing import Any
 
 from boundary_env_ros.core.contract.model import (
     ActionKind,
@@ -225,34 +226,29 @@ def _paths(field: FieldSpec) -> tuple[str, ...]:
 
 # Topics ------------------------------------------------------------------------------------------
 
-#: Topic, type and number of publishers that something reads, and where it says so.
-_Use = tuple[str, str, int, Path]
 
-
-def _uses(contract: Contract) -> Iterator[_Use]:
+def readers(contract: Contract) -> Iterator[tuple[Path, Any]]:
+    """Yield everything that reads messages of the robot, and where the contract says so."""
     safety = contract.safety
-    readers: list[tuple[Path, object]] = [
-        *(((where, f.name), f) for where, f in _sections(contract) if f.topic),
-        *((('action', a.name, 'feedback'), a.feedback) for a in contract.action),
-        *(
-            (('action', a.name, 'acknowledgement'), a.acknowledgement)
-            for a in contract.action
-            if a.acknowledgement is not None
-        ),
-        *((('safety', 'workspace', w.name), w) for w in safety.workspaces),
-        *((obstacle_path(rule), rule) for rule in safety.obstacles),
-    ]
+    yield from (((where, f.name), f) for where, f in _sections(contract) if f.topic or f.source)
+    yield from ((('action', a.name, 'feedback'), a.feedback) for a in contract.action)
+    for group in contract.action:
+        if group.acknowledgement is not None:
+            yield ('action', group.name, 'acknowledgement'), group.acknowledgement
+    yield from ((('safety', 'workspace', w.name), w) for w in safety.workspaces)
+    yield from ((obstacle_path(rule), rule) for rule in safety.obstacles)
     if safety.operator is not None:
-        readers.append((('safety', 'operator'), safety.operator))
-    for path, reader in readers:
-        publishers = publishers_of(getattr(reader, 'source', None))
-        yield getattr(reader, 'topic', ''), getattr(reader, 'type', ''), publishers, path
+        yield ('safety', 'operator'), safety.operator
 
 
 def _topics(contract: Contract) -> Iterator[Fault]:
     """One topic has one type; a command topic is no sensor's, and none is written by others."""
     # A topic that was refused is empty, and has its problem.
-    used = [use for use in _uses(contract) if use[0]]
+    used = [
+        (reader.topic, reader.type, publishers_of(getattr(reader, 'source', None)), path)
+        for path, reader in readers(contract)
+        if reader.topic
+    ]
     for topic, group in groupby(sorted(used), key=lambda item: item[0]):
         items = list(group)
         first, most = items[0][1], max(publishers for _, _, publishers, _ in items)

@@ -62,7 +62,6 @@ class Reader:
         self._optional: list[str] = []
         self._silent = False
         self._inner: dict[str, Reader] = {}
-        self._written: dict[str, list[Any]] = {}  # names of dimensions, as the file has them
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -318,58 +317,63 @@ class Reader:
             result.append(form.unfit if found is None else found)
         return tuple(result)
 
-    def number_dimensions(self, names: Mapping[str, int], *keys: str) -> None:
-        """Put in place of the names of dimensions where these are in the command."""
-        first = {index: name for name, index in reversed(list(names.items()))}
-        for key in keys:
-            value = self._data.get(key)
-            if value is None:
-                continue
-            is_list = isinstance(value, (list, tuple))
-            items: list[Any] = list(value) if isinstance(value, (list, tuple)) else [value]
-            found = [names.get(item) if isinstance(item, str) else None for item in items]
-            for index, item in enumerate(items):
-                if found[index] is not None:
-                    continue
-                counted = first.get(item) if type(item) is int else None
-                hint = f'Write {counted}.' if counted else nearest(str(item), names)
-                if names:  # else they are unknown
-                    expected = f'the name of a dimension ({", ".join(names)})'
-                    self.problem((key, index) if is_list else (key,), expected, item, hint)
-                # Of what is wrong, any that is free: nothing more is said of it.
-                free = (i for i in names.values() if i not in found)
-                found[index] = item if counted else next(free, 0)
-            self._written[key] = items
-            self._data = {**self._data, key: found if is_list else found[0]}
+    def dimension(self, key: str, names: Mapping[str, int]) -> int:
+        """Return where a dimension of the command is, by its name; it must be there."""
+        value = self._take(key, 'the name of a dimension', REQUIRED)
+        return 0 if value is None else self._dimension((key,), value, names) or 0
 
-    def indices(
-        self, key: str, below: int, *, wanted: str = '', right: Collection[int] = ()
+    def dimensions(
+        self, key: str, names: Mapping[str, int], *, wanted: str = '', right: Collection[int] = ()
     ) -> tuple[int, ...]:
         """
-        Return places in a vector, each once; none if the key is absent.
+        Return where some dimensions of the command are, by their names; none if one is unknown.
 
         Parameters
         ----------
         key
             The key.
-        below
-            How many places the vector has.
+        names
+            Where each is.
         wanted, right
             How many there are to be, in words and numbers; empty: as many as there are.
 
         """
         if not self.has(key):
             return ()
-        form = integer_form(0, math.inf)
-        values = self.many(key, replace(form, unfit=None), count=self.length(key))
-        is_named = key in self._written
-        if None in values or (is_named and not below):
+        value = self._take(key, '', None)
+        is_list = isinstance(value, (list, tuple))
+        items = (
+            [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
+        )
+        found = [
+            self._dimension((key, index) if is_list else (key,), item, names)
+            for index, item in enumerate(items)
+        ]
+        if None in found:
             return ()
-        fits = len(set(values)) == len(values) and (is_named or max(values, default=0) < below)
-        if not fits or (right and len(values) not in right):
-            what = 'dimensions' if is_named else f'whole numbers below {below}'
-            expected = f'different {what}{wanted and f": {wanted}"}'
-            self.problem((key,), expected, self._written.get(key, list(values)))
+        if len(set(found)) != len(found) or (right and len(found) not in right):
+            self.problem((key,), f'different dimensions{wanted and f": {wanted}"}', items)
+            return ()
+        return tuple(index for index in found if index is not None)
+
+    def _dimension(self, path: Path, name: object, names: Mapping[str, int]) -> int | None:
+        found = names.get(name) if isinstance(name, str) else None
+        if found is None and names:  # else they are unknown
+            counted = next((n for n, i in names.items() if type(name) is int and i == name), '')
+            hint = f'Write {counted}.' if counted else nearest(str(name), names)
+            self.problem(path, f'the name of a dimension ({", ".join(names)})', name, hint)
+        return found
+
+    def indices(self, key: str, below: int) -> tuple[int, ...]:
+        """Return places in a vector of so many, each once; none if the key is absent."""
+        if not self.has(key):
+            return ()
+        form = replace(integer_form(0, math.inf), unfit=None)
+        values = self.many(key, form, count=self.length(key))
+        if None in values:
+            return ()
+        if len(set(values)) != len(values) or max(values, default=0) >= below:
+            self.problem((key,), f'different whole numbers below {below}', list(values))
             return ()
         return values
 
@@ -436,7 +440,7 @@ class Reader:
         for reader in self._inner.values():
             reader.finish()
         left = [key for key in self._optional if key not in self._data]
-        known = dict.fromkeys((*self._asked, *left))
+        known = sorted({*self._asked, *left})
         for key in self._data:
             if key not in self._asked:
                 hint = nearest(key, [k for k in known if k not in self._data])

@@ -23,7 +23,7 @@ from boundary_env_ros.core.contract.safety import (
     Workspace,
 )
 from boundary_env_ros.core.contract.sources import CLOUD, COMMAND_FORMS, RANGE, Vector
-from boundary_env_ros.storage.contract.forms import integer_form, list_form, number_form
+from boundary_env_ros.storage.contract.forms import list_form, number_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
 
@@ -120,9 +120,10 @@ def _obstacles(safety: Reader, names: Mapping[str, int]) -> tuple[Obstacle, ...]
 
 
 def _obstacle(key: Reader, name: str, names: Mapping[str, int]) -> Obstacle:
-    key.number_dimensions(names, 'dimension')
     type_name = key.value(Obstacle, 'type')
-    rule = key.make(Obstacle, name=name, type=type_name, zone=_zone(key, type_name))
+    dimension = key.dimension('dimension', names)
+    zone = _zone(key, type_name)
+    rule = key.make(Obstacle, name=name, type=type_name, dimension=dimension, zone=zone)
     key.report(obstacle_faults(rule))
     key.finish()
     return rule
@@ -143,7 +144,6 @@ def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
 
 
 def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
-    key.number_dimensions(names, 'dimensions')
     type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     before = len(key.problems)
@@ -194,11 +194,10 @@ def _dimensions(
         expected = f'names of dimensions of the command ({", ".join(names)})'
         key.problem(('dimensions',), expected, said('nothing'))
         return ()
+    wanted, right = f'{values.count}, one for each value of the place', {values.count}
     if body:
-        wanted = 'one or two, forward and to the left'
-        return key.indices('dimensions', len(names), wanted=wanted, right=(1, 2))
-    wanted = f'{values.count}, one for each value of the place'
-    return key.indices('dimensions', len(names), wanted=wanted, right=(values.count,))
+        wanted, right = 'one or two, forward and to the left', {1, 2}
+    return key.dimensions('dimensions', names, wanted=wanted, right=right)
 
 
 def _turn(key: Reader, names: Mapping[str, int], *, body: bool) -> int | None:
@@ -206,8 +205,7 @@ def _turn(key: Reader, names: Mapping[str, int], *, body: bool) -> int | None:
         return None
     if body:
         before = len(key.problems)
-        key.number_dimensions(names, 'turn')
-        turn: int = key.one('turn', integer_form(0, math.inf))
+        turn = key.dimension('turn', names)
         return turn if len(key.problems) == before else None
     key.problem(('turn',), 'no `turn` with `moves: axes`', said('one'))
     key.skip('turn')

@@ -34,7 +34,6 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.storage.contract.forms import number_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import (
-    joint_values,
     parse_source,
     parse_unit,
     Values,
@@ -252,20 +251,11 @@ def _of_command(
 
     Of joints it is, unless the keys say otherwise, that quantity of those that are commanded.
     """
-    count, source = command.count, command.source
-    names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
-    form = next((form for form in COMMAND_FORMS if key.has(form)), 'joints')
-    if type_name == JOINTS and form == 'joints' and len(set(interface)) == 1:
-        # Of joints that are named here it is the position, as wherever joints are read.
-        usual = '' if key.has('joints') else interface[0].value
-        if key.has('joints') or not names:
-            names = key.value(Joints, 'names')
-        values = joint_values(key, names, usual)
-        if key.has('publishers') and isinstance(values.source, Joints):
-            several = key.value(Joints, 'publishers')
-            values = replace(values, source=replace(values.source, publishers=several))
-    else:
-        values = parse_source(key, type_name, COMMAND_FORMS)
+    count, source, commanded = command.count, command.source, None
+    if type_name == JOINTS and len(set(interface)) == 1:
+        names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
+        commanded = Joints(names=names, quantities=(interface[0].value,))
+    values = parse_source(key, type_name, COMMAND_FORMS, commanded=commanded)
     if values.count != count:
         key.problem(
             ('joints',) if type_name == JOINTS else ('fields',),

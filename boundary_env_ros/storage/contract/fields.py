@@ -37,6 +37,17 @@ _TRANSFORM = 'geometry_msgs/msg/TransformStamped'
 
 Fields = tuple[FieldSpec, ...]
 
+#: What only a field of the task, a derived one, or one of numbers says.
+_NO_TASK: Mapping[str, Any] = {'task': '', 'derived': None}
+_NO_NUMBERS: Mapping[str, Any] = {
+    **_NO_TASK,
+    'out_of_bounds': OutOfBounds.CLIP,
+    'confidence': None,
+    'unit': (),
+    'low': (),
+    'high': (),
+}
+
 
 def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
     """Return the fields of observation, state and privileged."""
@@ -116,8 +127,7 @@ def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
         source=values.source,
         shape=values.shape,
         unit=parse_unit(key, values, FieldSpec),
-        task='',
-        derived=None,
+        **_NO_TASK,
         **given,
     )
 
@@ -125,20 +135,8 @@ def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
 def _document(key: Reader, name: str, type_name: str) -> FieldSpec:
     if type_name != STRING:
         key.problem(('type',), f'{STRING}, with a `schema`', type_name)
-    given: dict[str, Any] = {'unit': (), 'low': (), 'high': (), 'source': None}
-    spec = key.make(
-        FieldSpec,
-        name=name,
-        type=type_name,
-        shape=(0,),
-        frame='',
-        dtype='float32',
-        out_of_bounds=OutOfBounds.CLIP,
-        confidence=None,
-        task='',
-        derived=None,
-        **given,
-    )
+    about: dict[str, Any] = {'source': None, 'shape': (0,), 'frame': '', 'dtype': 'float32'}
+    spec = key.make(FieldSpec, name=name, type=type_name, **about, **_NO_NUMBERS)
     key.report(schema_problems(spec.schema))
     return spec
 
@@ -154,10 +152,8 @@ def schema_problems(schema: Mapping[str, object]) -> Iterator[Fault]:
 
 
 def _confidence(section: Reader) -> Confidence:
-    if section.has('field'):
-        given: dict[str, Any] = {'variance': '', 'tolerance': 0.0}
-    else:
-        given = {'field': ''}
+    of_field: dict[str, Any] = {'variance': '', 'tolerance': 0.0}
+    given = of_field if section.has('field') else {'field': ''}
     result = section.make(Confidence, **given)
     section.finish()
     return result
@@ -166,10 +162,11 @@ def _confidence(section: Reader) -> Confidence:
 def _image(key: Reader, name: str, type_name: str) -> FieldSpec:
     source = key.make(Picture)
     channels, dtype = ENCODINGS[source.encoding or 'rgb8']
-    given: dict[str, Any] = {'unit': (), 'low': (), 'high': ()}
+    given = dict(_NO_NUMBERS)
     if source.encoding in DEPTHS:
         unit = text_form(TEXT, 'the unit of a pixel, for example m or mm')
-        given = {'unit': (key.one('unit', unit),)}
+        given['unit'] = (key.one('unit', unit),)
+        del given['low'], given['high']
     shape = key.many('shape', replace(integer_form(1, math.inf), unfit=0), count=3)
     if math.prod(shape) > _MOST_PIXELS:
         key.problem(('shape',), f'at most {_MOST_PIXELS} values', math.prod(shape))
@@ -181,9 +178,5 @@ def _image(key: Reader, name: str, type_name: str) -> FieldSpec:
         source=source,
         shape=shape if 0 < math.prod(shape) <= _MOST_PIXELS else (1, 1, channels),
         dtype=dtype,
-        out_of_bounds=OutOfBounds.CLIP,
-        confidence=None,
-        task='',
-        derived=None,
         **given,
     )

@@ -62,7 +62,12 @@ class Values:
 
 
 def parse_source(
-    key: Reader, type_name: str, forms: Sequence[str] = FORMS, *, command: bool = False
+    key: Reader,
+    type_name: str,
+    forms: Sequence[str] = FORMS,
+    *,
+    command: bool = False,
+    commanded: Joints | None = None,
 ) -> Values:
     """
     Return what one of the keys ``fields``, ``parts``, ``joints`` ... says.
@@ -79,6 +84,8 @@ def parse_source(
         Which of the keys have a meaning here.
     command
         Whether it is a command, of which the gate is the only publisher.
+    commanded
+        The joints, and what of them, that it is about where no key says it.
 
     """
     given = [form for form in forms if key.has(form)]
@@ -90,7 +97,9 @@ def parse_source(
         if type_name:
             key.problem((), f'one of {", ".join(forms)}', said('none of them'))
         return Values(source=Paths(paths=('',)), shape=(1,))
-    values = _PARSERS[form](key, type_name)
+    values = (
+        _joints(key, type_name, commanded) if form == 'joints' else _PARSERS[form](key, type_name)
+    )
     if not command and key.has('publishers'):
         publishers = key.value(Joints, 'publishers')
         if isinstance(values.source, Joints):
@@ -150,8 +159,10 @@ def _parts(key: Reader, type_name: str) -> Values:
     return Values(source=Paths(paths=paths), shape=(max(1, len(paths)),), unit=unit)
 
 
-def _joints(key: Reader, type_name: str) -> Values:
-    names = key.value(Joints, 'names')
+def _joints(key: Reader, type_name: str, commanded: Joints | None) -> Values:
+    usual = None if commanded is None or key.has('joints') else commanded
+    names: tuple[str, ...] = () if usual is None else usual.names
+    names = names or key.value(Joints, 'names')
     if type_name in ARRAYS:
         # A sequence of numbers, one for each joint in this order.
         for other in filter(key.has, ('length', 'shape')):
@@ -160,12 +171,7 @@ def _joints(key: Reader, type_name: str) -> Values:
         return Values(source=source, shape=(source.length,))
     if type_name not in (JOINTS, ''):
         key.problem(('joints',), f'`fields`, or the type {JOINTS}', type_name)
-    return joint_values(key, names)
-
-
-def joint_values(key: Reader, names: tuple[str, ...], usual: str = '') -> Values:
-    """Return the values of some joints: of each quantity that the key says, or of the usual."""
-    quantities = key.value(Joints, 'quantities', default=(usual,) if usual else None)
+    quantities = key.value(Joints, 'quantities', default=usual and usual.quantities)
     source = Joints(names=names, quantities=quantities)
     return Values(source=source, shape=(max(1, len(names) * len(quantities)),))
 
@@ -213,7 +219,6 @@ def _either(key: Reader, one: str, other: str) -> None:
 _PARSERS = {
     'fields': _paths,
     'parts': _parts,
-    'joints': _joints,
     'beams': _beams,
     'points': _points,
     'array': _array,

@@ -636,6 +636,20 @@ _WHAT_MAY_BE_PUBLISHED = (
         (_LIMITS + 'readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move',),
     ),
     Mutation(
+        'A driver that was seen to brake is sent no ramp',
+        OUTPUT,
+        'index in self.braked\n            or since',
+        'since',
+        (_PROBE + 'a_driver_that_brakes_sooner_than_declared_is_not_set_in_motion_again',),
+    ),
+    Mutation(
+        'What is told at one instant is remembered by its extremes',
+        UNDER_WAY,
+        'if len(sent) > _AT_ONCE and',
+        'if False and',
+        ('core/gate/test_workspace.py::test_a_repeated_step_is_remembered_by_its_extremes',),
+    ),
+    Mutation(
         'The time of a command counts for the next one',
         OUTPUT,
         '            out=now.steady,\n',
@@ -1087,7 +1101,7 @@ _REST = (
     Mutation(
         'An operator goes before the policy',
         ADMISSION,
-        "(_reject('operator', Reason.OPERATOR),) if teleoperated else ()",
+        "(rejected('operator', Reason.OPERATOR),) if teleoperated else ()",
         '()',
         ('core/gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),

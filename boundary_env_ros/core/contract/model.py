@@ -488,9 +488,7 @@ class ActionSpec:
     source: Annotated[Source, Key(''), change.OTHER_COMMAND]
     kind: Annotated[ActionKind, Key(), change.OTHER_COMMAND] = ActionKind.CONTINUOUS
     max_delta: Annotated[
-        Vector,
-        Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')),
-        change.SPACE,
+        Vector, Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')), change.SPACE
     ] = ()
     choices: Annotated[
         tuple[tuple[str, Vector], ...],
@@ -531,14 +529,10 @@ class ActionSpec:
         change.behavioural('A stop ends elsewhere.'),
     ]
     max_velocity: Annotated[
-        Vector,
-        Key(unit='m/s or rad/s', above=0.0, words=('none',)),
-        change.LIMIT,
+        Vector, Key(unit='m/s or rad/s', above=0.0, words=('none',)), change.LIMIT
     ] = ()
     max_acceleration: Annotated[
-        Vector,
-        Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',)),
-        change.LIMIT,
+        Vector, Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',)), change.LIMIT
     ] = ()
     max_jerk: Annotated[
         Vector, Key(unit='m/s^3 or rad/s^3', above=0.0, words=('none',)), change.LIMIT
@@ -549,9 +543,7 @@ class ActionSpec:
         change.behavioural('A stop takes another time and way.'),
     ] = ()
     max_effort_rate: Annotated[
-        Vector,
-        Key(unit='N/s or N m/s', above=0.0, words=('none',)),
-        change.LIMIT,
+        Vector, Key(unit='N/s or N m/s', above=0.0, words=('none',)), change.LIMIT
     ] = ()
     max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
     rotation: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()

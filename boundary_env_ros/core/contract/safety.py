@@ -203,9 +203,7 @@ class Workspace:
     type: Annotated[str, Key(spelt=TYPE), change.SENSOR]
     source: Annotated[Source, Key(''), change.SENSOR]
     unit: Annotated[
-        tuple[str, ...],
-        Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER),
-        change.LIMIT,
+        tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), change.LIMIT
     ]
     frame: Annotated[str, Key(), change.LIMIT]
     moves: Annotated[Moves, Key(), change.LIMIT]

@@ -71,6 +71,9 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
     names = dimension_names(values.source, measured.source, count)
     known = {f'{name}/{one}': index for index, one in enumerate(names)}
     known |= {one: index for index, one in enumerate(names)}
+    dimensions: dict[str, Any] = {
+        each: key.dimensions(each, known) for each in ('rotation', 'scale_together', 'wrap')
+    }
     spec = key.make(
         ActionSpec,
         count=count,
@@ -84,7 +87,7 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
         safe=_safe(key, interface),
         **_limits(key, interface),
         driver_timeout=_driver_timeout(key),
-        **{each: key.dimensions(each, known) for each in ('rotation', 'scale_together', 'wrap')},
+        **dimensions,
         feedback=measured,
         acknowledgement=_acknowledgement(key, values, interface),
     )

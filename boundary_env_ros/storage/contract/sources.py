@@ -167,8 +167,8 @@ def _joints(key: Reader, type_name: str, commanded: Joints | None) -> Values:
         # A sequence of numbers, one for each joint in this order.
         for other in filter(key.has, ('length', 'shape')):
             _either(key, 'joints', other)
-        source = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
-        return Values(source=source, shape=(source.length,))
+        array = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
+        return Values(source=array, shape=(array.length,))
     if type_name not in (JOINTS, ''):
         key.problem(('joints',), f'`fields`, or the type {JOINTS}', type_name)
     quantities = key.value(Joints, 'quantities', default=usual and usual.quantities)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 import math
+from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, Verdict
@@ -52,28 +53,14 @@ def well_formed(
     """
     name = 'well_formed'
     if not 1 <= horizon <= most:
-        return (
-            _reject(
-                name,
-                Reason.WRONG_SHAPE,
-                value=float(horizon),
-                limit=float(most),
-                unit='steps',
-            ),
-        )
+        numbers = {'value': float(horizon), 'limit': float(most)}
+        return (rejected(name, Reason.WRONG_SHAPE, unit='steps', **numbers),)
     size *= horizon
     if len(action) != size:
-        return (
-            _reject(
-                name,
-                Reason.WRONG_SHAPE,
-                value=float(len(action)),
-                limit=float(size),
-                unit='values',
-            ),
-        )
+        numbers = {'value': float(len(action)), 'limit': float(size)}
+        return (rejected(name, Reason.WRONG_SHAPE, unit='values', **numbers),)
     return tuple(
-        _reject(name, Reason.NOT_FINITE, dimension=index % (size // horizon))
+        rejected(name, Reason.NOT_FINITE, dimension=index % (size // horizon))
         for index, value in enumerate(action)
         if not math.isfinite(value)
     )
@@ -90,15 +77,15 @@ def authority(
     """
     name = 'authority'
     if request.id.digest != digest:
-        return (_reject(name, Reason.WRONG_DIGEST),)
+        return (rejected(name, Reason.WRONG_DIGEST),)
     if request.id.agent != agent:
-        return (_reject(name, Reason.WRONG_AGENT),)
+        return (rejected(name, Reason.WRONG_AGENT),)
     if lease is None or not running:
         return not_armed()
     if request.id.episode_id != lease.episode_id:
-        return (_reject(name, Reason.WRONG_EPISODE),)
+        return (rejected(name, Reason.WRONG_EPISODE),)
     if request.lease_id != lease.lease_id:
-        return (_reject(name, Reason.WRONG_LEASE),)
+        return (rejected(name, Reason.WRONG_LEASE),)
     if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:
         return out_of_order(request, lease.last_sequence + 1)
     return ()
@@ -106,14 +93,8 @@ def authority(
 
 def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
     """Refuse a request whose sequence number is below the one that is due, or far ahead."""
-    return (
-        _reject(
-            'authority',
-            Reason.OUT_OF_ORDER,
-            value=float(request.sequence),
-            limit=float(due),
-        ),
-    )
+    numbers = {'value': float(request.sequence), 'limit': float(due)}
+    return (rejected('authority', Reason.OUT_OF_ORDER, **numbers),)
 
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
@@ -124,39 +105,24 @@ def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:
     """
     if observation_age is not None and abs(observation_age) <= limit:
         return ()
-    return (_reject('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
+    return (rejected('age', Reason.ACTION_TOO_OLD, value=observation_age, limit=limit, unit='s'),)
 
 
 def never_came(deadline: float) -> tuple[RuleResult, ...]:
     """Refuse a request whose sensors did not come within a deadline, s (lockstep)."""
-    return (_reject('sensors', Reason.OBSERVATION_TIMEOUT, limit=deadline, unit='s'),)
+    return (rejected('sensors', Reason.OBSERVATION_TIMEOUT, limit=deadline, unit='s'),)
 
 
 def not_armed() -> tuple[RuleResult, ...]:
     """Refuse every request while no client may make one."""
-    return (_reject('authority', Reason.NOT_ARMED),)
+    return (rejected('authority', Reason.NOT_ARMED),)
 
 
 def precedence(*, teleoperated: bool) -> tuple[RuleResult, ...]:
     """Refuse the policy while an operator goes before it."""
-    return (_reject('operator', Reason.OPERATOR),) if teleoperated else ()
+    return (rejected('operator', Reason.OPERATOR),) if teleoperated else ()
 
 
-def _reject(
-    rule_name: str,
-    reason: Reason,
-    *,
-    dimension: int = -1,
-    value: float | None = None,
-    limit: float | None = None,
-    unit: str = '',
-) -> RuleResult:
-    return RuleResult(
-        rule=rule_name,
-        outcome=Verdict.REJECTED,
-        reason=reason,
-        dimension=dimension,
-        value=value,
-        limit=limit,
-        unit=unit,
-    )
+def rejected(rule: str, reason: Reason, **numbers: Any) -> RuleResult:
+    """Return what a rule says that refuses something; the numbers are those of its result."""
+    return RuleResult(rule=rule, outcome=Verdict.REJECTED, reason=reason, **numbers)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.rules.admission import rejected
 
 _RULE = 'turn'
 
@@ -20,16 +21,8 @@ def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, 
     if contract.has_turn(agent, step):
         return ()
     due = next(i for i in range(len(contract.agent_order)) if contract.has_turn(agent, step + i))
-    return (
-        RuleResult(
-            rule=_RULE,
-            outcome=Verdict.REJECTED,
-            reason=Reason.OUT_OF_ORDER,
-            value=float(step),
-            limit=float(step + due),
-            unit='step',
-        ),
-    )
+    numbers = {'value': float(step), 'limit': float(step + due)}
+    return (rejected(_RULE, Reason.OUT_OF_ORDER, unit='step', **numbers),)
 
 
 def intervenes(decision: GateDecision) -> bool:

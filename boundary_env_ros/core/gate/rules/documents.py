@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 import math
-from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.documents import checker, Json, read, text_of
@@ -19,6 +18,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.rules.admission import rejected
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RecordError
 
@@ -68,7 +68,7 @@ class DocumentRules:
     def refusals(self, request: ActionRequest) -> tuple[RuleResult, ...]:
         """Refuse documents that the contract does not know, or whose schema they do not fit."""
         reason, _ = self._fault(request)
-        return () if reason is None else (_reject(reason),)
+        return () if reason is None else (rejected(DOCUMENT, reason),)
 
     def fault(self, request: ActionRequest) -> str:
         """Return which document of a request is wrong, where, and why; empty: none is."""
@@ -106,7 +106,7 @@ class DocumentRules:
             # In lockstep it is a whole number of periods, which a product of floats is not.
             if since < least - 1e-9:
                 return (
-                    _reject(Reason.RATE_LIMIT, DOCUMENT_RATE, value=since, limit=least, unit='s'),
+                    rejected(DOCUMENT_RATE, Reason.RATE_LIMIT, value=since, limit=least, unit='s'),
                 )
         return ()
 
@@ -125,7 +125,3 @@ class DocumentRules:
         """Return when the groups were sent a document last, after this request."""
         new: Sent = (request.id.episode_id, request.id.step, now.steady)
         return {**sent, **dict.fromkeys(_sent(request.payload), new)}
-
-
-def _reject(reason: Reason, rule: str = DOCUMENT, **numbers: Any) -> RuleResult:
-    return RuleResult(rule=rule, outcome=Verdict.REJECTED, reason=reason, **numbers)

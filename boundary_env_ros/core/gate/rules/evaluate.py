@@ -8,6 +8,7 @@ from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.admission import rejected
 from boundary_env_ros.core.gate.rules.agent_order import BESIDE_A_STOP, HELD
 from boundary_env_ros.core.gate.rules.braking import at_rest, brake, safe_from
 from boundary_env_ros.core.gate.rules.limiting import shape
@@ -168,10 +169,9 @@ def _beyond(limits: Limits, situation: RuleInput, command: Vector) -> tuple[Rule
             least, most = limits.room(i, situation.previous)
             if not least <= value <= most:
                 results.append(
-                    RuleResult(
-                        rule='bounds',
-                        outcome=Verdict.REJECTED,
-                        reason=Reason.OUT_OF_BOUNDS,
+                    rejected(
+                        'bounds',
+                        Reason.OUT_OF_BOUNDS,
                         dimension=i,
                         before=value,
                         value=value,

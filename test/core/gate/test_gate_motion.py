@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
+
 from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, Verdict

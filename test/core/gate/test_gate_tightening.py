@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
+
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import Reason, RuntimeLimits, Trigger, Verdict
 from boundary_env_ros.core.gate.events import Tighten

@@ -25,7 +25,7 @@ from boundary_env_ros.errors import ContractError
 from support.core_world import shipped
 from support.gate_bench import Bench
 
-pytest.importorskip('ruckig')
+pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
 TICK, PERIOD = 0.02, 0.1
 #: Which derivative of the position the numbers of an interface are; of an effort, of itself.

@@ -180,8 +180,9 @@ class Episode:
                 self.client = decision.request.client
         self.last, self.last_step = now, max(self.last_step, now.id.step)
         self.records += 1
-        self.counts.update(facts_of(now))
-        self.steps += now.kind is Kind.STEP
+        if now.kind is Kind.STEP:
+            self.counts.update(facts_of(now))
+            self.steps += 1
         self.total += now.reward
         self.judged = self.judged and not is_unjudged(now)
         if now.ending and not self.ending:

@@ -67,8 +67,8 @@ def test_the_record_of_both_over_ros_is_that_of_one_process(carts: CartsWorld) -
     episode(embedded, 15)
     episode(carts.env, 15)
     for agent in AGENTS:
-        expected = of_kinds(records, embedded.last[agent].transition.id.episode_id)
-        wanted = carts.env.last[agent].transition.id.episode_id
+        expected = of_kinds(records, embedded.last_results[agent].transition.id.episode_id)
+        wanted = carts.env.last_results[agent].transition.id.episode_id
         enough = len(expected)
         carts.probe.until(
             lambda agent=agent, wanted=wanted, enough=enough: (

@@ -58,13 +58,13 @@ def test_all_begin_over_one_reset_and_carts_that_meet_are_stopped_apart_by_their
 
     def both_stopped(now: dict[str, Any]) -> bool:
         for agent in AGENTS:
-            if Reason.OBSTACLE_STOP in rules_of(carts.env.last[agent].transition):
+            if Reason.OBSTACLE_STOP in rules_of(carts.env.last_results[agent].transition):
                 stopped.add(agent)
         return stopped == set(AGENTS)
 
     carts.drive(until=both_stopped, speed=0.6)
     for agent in AGENTS:
-        last = carts.env.last[agent].transition
+        last = carts.env.last_results[agent].transition
         assert {field.name: field.values for field in last.state}['contact'] == (0.0,)
         assert {d.id.agent for d in last.decisions} == {agent}
 
@@ -85,7 +85,7 @@ def test_whose_policy_misses_its_turns_is_held_then_stopped_then_lost_and_the_ot
         decisions = open_records(carts.run).records(GateDecision)
         return [d for d in decisions if d.id.episode_id == ended.id.episode_id]
 
-    ended = carts.env.last['cart_b'].transition
+    ended = carts.env.last_results['cart_b'].transition
     carts.probe.until(
         lambda: any(d.verdict is Verdict.STOPPED for d in of_cart_b()), 30.0, 'a stop of cart_b'
     )
@@ -116,7 +116,9 @@ def test_whose_gate_is_killed_stands_still_and_the_other_goes_on(carts: CartsWor
         'gate_lost',
         'environment',
     )
-    velocity = {f.name: f.values for f in carts.env.last['cart_b'].transition.after}['velocity']
+    velocity = {f.name: f.values for f in carts.env.last_results['cart_b'].transition.after}[
+        'velocity'
+    ]
     assert velocity[0] == pytest.approx(0.0, abs=0.05)
     infos = carts.drive(until=lambda infos: infos['cart_a']['verdict'] == 'ADMITTED')
     assert set(infos) == {'cart_a'}

@@ -220,7 +220,9 @@ class CartsWorld:
             if until(infos):
                 return infos
             assert time.monotonic() < deadline, f'Expect what was waited for, actually: {infos}.'
-        ended = {agent: delivery.transition.ending for agent, delivery in self.env.last.items()}
+        ended = {
+            agent: delivery.transition.ending for agent, delivery in self.env.last_results.items()
+        }
         raise AssertionError(f'Expect what was waited for before all ended, actually: {ended}.')
 
 

@@ -38,8 +38,8 @@ _EVIDENCE = (
     Mutation(
         'Every rule of the audit is applied to every step and decision',
         'evidence/audit/rules/checks.py',
-        '_OF_STEPS = (identity, sequence, ending,',
-        '_OF_STEPS = (identity, sequence,',
+        '_MODULES = (identity, sequence,',
+        '_MODULES = (identity,',
         (
             'evidence/test_audit.py::test_every_function_that_checks_a_step_or_a_decision_is_applied',
         ),

@@ -128,7 +128,7 @@ class Oracle:
         self.goal: Vector | None = None
         self.stopped = False
         self.ticked_at: ClockReading | None = None
-        self.chunk: tuple[ActionRequest, int, int] | None = None
+        self.chunk: tuple[ActionRequest, int, float] | None = None
         self.waiting: dict[int, ActionRequest] = {}
         self.sent = Sent(contract)
 

@@ -444,7 +444,7 @@ class Run:
                 step=self.step + 1,
             )
             if not changes
-            else step_id(self.step + 1, **{'episode': self.episode, **changes}),  # type: ignore[arg-type]
+            else step_id(self.step + 1, **{'episode': self.episode, **changes}),
             lease_id=lease,
             sequence=sequence,
             action=action,

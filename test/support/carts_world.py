@@ -68,7 +68,7 @@ IN_TURN: Mapping[str, Any] = {
 
 
 #: Few pictures: to draw them is most of the work of two carts.
-_ROBOT = {'robot': 'two_carts', 'camera_rate': 2.0}
+_ROBOT: dict[str, str | float | bool] = {'robot': 'two_carts', 'camera_rate': 2.0}
 
 
 def begin_together(worlds: Collection[RosWorld]) -> None:

@@ -413,13 +413,14 @@ def contract_data(draw: Draw, *, tf: bool = True, images: bool = True) -> Data:
 
 def _leave_out_what_does_not_fit(data: Data) -> None:
     """Take out the derived fields that the parser refuses, and those that are derived of them."""
-    refused = True
-    while refused:
+    while True:
         problems: list[Problem] = []
         parse_fields(Reader(data, problems=problems))
         refused = {problem.path[:2] for problem in problems if 'derived' in str(problem.path[1:2])}
+        if not refused:
+            return
         for section, name in refused:
-            data[section].pop(name)
+            data[str(section)].pop(name)
 
 
 @st.composite

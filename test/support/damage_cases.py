@@ -36,7 +36,7 @@ from support.damage import (
     with_answer,
 )
 
-CASES = (
+CASES: tuple[Case, ...] = (
     # Whose record it is.
     Case('no client version', 'versions-present', at(is_admitted, client_version='')),
     Case('no software version', 'versions-present', at(is_admitted, software_version='')),

@@ -87,7 +87,8 @@ def meaning(groups: Iterable[ActionSpec], action: Vector, before: Vector | None)
         if group.kind is ActionKind.CONTINUOUS:
             command += values
             for i in group.wrap if before else ():
-                low, high, was = group.low[i], group.high[i], before[here][i]
+                assert before is not None
+                low, high, was = group.low[i], group.high[i], before[i + here.start]
                 turns = [values[i] + turn * math.tau for turn in range(-9, 10)]
                 inside = [v for v in turns if low <= values[i] <= high and low <= v <= high]
                 near = min(inside, key=lambda v: abs(v - was), default=values[i])
@@ -288,7 +289,8 @@ class Witness:
 
     def _known_groups(self, now: ClockReading) -> list[float | None]:
         """Return what each group said of itself since the last command; None if nothing."""
-        said, found = self.measured, []
+        said = self.measured
+        found: list[float | None] = []
         for group in self.contract.action:
             here = slice(len(found), len(found) + group.size)
             if said is not None:
@@ -637,7 +639,7 @@ class Bench:
         self, *command: float, switch: float = 1.0, ago: float = 0.01
     ) -> tuple[GateDecision, ...]:
         """Let the operator's device speak."""
-        timeout = self.contract.safety.operator.timeout  # type: ignore[union-attr]
+        timeout = self.contract.safety.operator.timeout
         self._hand(held=switch >= 0.5 and abs(ago) <= timeout)
         captured, now = self.time.stamp(ago=ago), self.time.now
         return self._see(

@@ -20,8 +20,8 @@ from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.events import Tighten
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
-from support.record_maker import Bench, chosen_start, Fields, MS, seek_goal
-from support.record_sensors import _pose
+from support.record_maker import Bench, chosen_start, MS, seek_goal
+from support.record_sensors import _pose, Fields
 
 #: The joystick: forward and turn, and under which name the gate measures it.
 JOY = '/joy'

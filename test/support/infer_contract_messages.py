@@ -77,7 +77,8 @@ STORE.register(
 def make(type_name: str, **fields: Any) -> Any:
     """Return a message of rosbags, its other fields zero or empty."""
     values = {}
-    for name, (kind, detail) in STORE.fielddefs[type_name][1]:
+    definition: Any = STORE.fielddefs[type_name][1]
+    for name, (kind, detail) in definition:
         if name in fields:
             values[name] = fields[name]
         elif kind == 2:

@@ -102,11 +102,11 @@ class LockstepBench(Bench):
             self._advance(effect)
         elif isinstance(effect, Observation):
             self.keep(effect)
-            self._answer(effect)
+            self._answer_in_turn(effect)
         else:
             if isinstance(effect, EpisodeStatus):
                 self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
-            self.note(effect)  # type: ignore[arg-type]
+            self.note(effect)
 
     def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
         for decision in decisions:
@@ -118,7 +118,7 @@ class LockstepBench(Bench):
             self.note(stamped)
             self._pending += self.environment.decision(stamped, self.instant())
 
-    def _answer(self, observation: Observation) -> None:
+    def _answer_in_turn(self, observation: Observation) -> None:
         status = self.environment.status(self.instant())
         self.gate.apply(EpisodeTold(status=status, now=self.instant()))
         if self.environment.state is not EpisodeState.RUNNING:

@@ -52,7 +52,7 @@ def of_kinds(records: list[Any], episode_id: str) -> Records:
 
 def plain(records: Records) -> list[dict[str, Any]]:
     """Return records as plain data, their times and counters from the begin of the episode on."""
-    start = records[0].closed.ros.nanoseconds  # type: ignore[union-attr]
+    start = records[0].closed.ros.nanoseconds
     first = min(
         (d.sequence for r in records if isinstance(r, Transition) for d in r.decisions), default=0
     )

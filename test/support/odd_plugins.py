@@ -22,7 +22,7 @@ class Plain(EnvironmentPlugin):
     sensor = PluginSpace(name='place', values=('x',), low=(-9.0,), high=(9.0,), unit=('m',))
     actuator = PluginSpace(name='push', values=('speed',), low=(-3.0,), high=(3.0,))
     time_step = 0.1
-    rewards = ('way', 'cost')
+    rewards: tuple[str, ...] = ('way', 'cost')
 
     def start(
         self, seed: int, target: Mapping[str, Vector], options: Mapping[str, Any]

@@ -57,7 +57,7 @@ _FOREIGN = {
 
 
 @cache
-def typestore():
+def typestore() -> typing.Any:
     store = get_typestore(Stores.ROS2_JAZZY)
     for file in sorted(MESSAGES.glob('*.msg')):
         store.register(get_types_from_msg(file.read_text(), f'boundary_env_ros/msg/{file.stem}'))
@@ -90,14 +90,14 @@ def message_cdr(type_name: str, **values: object) -> bytes:
     return bytes(typestore().serialize_cdr(message, type_name))
 
 
-def _empty(type_name: str):
+def _empty(type_name: str) -> typing.Any:
     definition = typestore().get_msgdef(type_name)
     return typestore().types[type_name](
         **{name: _default(int(kind), detail) for name, (kind, detail) in definition.fields}
     )
 
 
-def _default(kind: int, detail: typing.Any):
+def _default(kind: int, detail: typing.Any) -> typing.Any:
     if kind == 1:
         base = detail[0]
         return {'string': '', 'bool': False}.get(base, 0.0 if base.startswith('float') else 0)
@@ -111,7 +111,7 @@ def _default(kind: int, detail: typing.Any):
     return [_default(int(element), inner) for _ in range(count)]
 
 
-def _typed_arrays(message) -> None:
+def _typed_arrays(message: typing.Any) -> None:
     for name, (kind, detail) in typestore().get_msgdef(message.__msgtype__).fields:
         value = getattr(message, name)
         if int(kind) == 2:

@@ -245,6 +245,8 @@ class FaultWorld(World):
 
     """
 
+    probe: WireProbe
+
     def __init__(self, folder: Path, domain_id: int, layout: Layout) -> None:
         changes = {'episode': {'time_limit': TIME_LIMIT}, **layout.changes}
         super().__init__(folder, domain_id, recorder=True, changes=changes)

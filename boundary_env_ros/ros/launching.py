@@ -89,11 +89,6 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
             description='Bytes at which the bag goes on in another file; 0: no limit.',
         ),
         DeclareLaunchArgument(
-            'max_bag_duration',
-            default_value='0.0',
-            description='Seconds after which the bag goes on in another file; 0.0: no limit.',
-        ),
-        DeclareLaunchArgument(
             'services',
             default_value='false',
             choices=['true', 'false'],
@@ -203,8 +198,7 @@ class Boundary(Action):
             elif spec.name == 'gazebo_bridge':
                 parameters.append({'transport': given('transport')})
             elif spec.name == 'recorder':
-                size, duration = given('max_bag_size'), given('max_bag_duration')
-                parameters.append({'max_bag_size': int(size), 'max_bag_duration': float(duration)})
+                parameters.append({'max_bag_size': int(given('max_bag_size'))})
             # A text stays one, whatever YAML would read in it.
             own = {k: ParameterValue(v, value_type=type(v)) for k, v in spec.parameters.items()}
             node = LifecycleNode(

@@ -48,7 +48,6 @@ from boundary_env_ros.storage.disk_errors import reason, way_out
 from boundary_env_ros.storage.mcap_file import McapFile
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, CHAIN_TYPE, INTERVAL, RecordChain
 
-_NANOSECONDS = 1_000_000_000
 # Complete files that are held open until the disk has them.
 _MOST_UNSYNCED = 8
 
@@ -70,8 +69,6 @@ class McapLog(Closing):
     split_size
         Bytes on the disk at which a file is completed and another begun, which it exceeds by a
         chunk and its index at most; 0: never.
-    split_duration
-        Seconds of log time after which likewise; 0: never.
     ros_distro
         ROS distribution of the messages.
     custom_data
@@ -93,7 +90,6 @@ class McapLog(Closing):
         chunk_size: int = 256 * 1024,
         compress: bool = True,
         split_size: int = 0,
-        split_duration: float = 0.0,
         ros_distro: str = '',
         custom_data: Mapping[str, str] | None = None,
         chain: RecordChain | None = None,
@@ -104,7 +100,6 @@ class McapLog(Closing):
         self._chunk_size = chunk_size
         self._compress = compress
         self._split_size = split_size
-        self._split_duration = round(split_duration * _NANOSECONDS)
         self._ros_distro = ros_distro
         self._custom_data = dict(custom_data or {})
         self._topics: dict[str, BagTopic] = {}
@@ -265,7 +260,7 @@ class McapLog(Closing):
                 f'{publish_time_ns}.'
             )
         try:
-            if self._is_full(log_time_ns):
+            if self._split_size and self._file.messages and self._file.size >= self._split_size:
                 self._split(log_time_ns)
             self._write(topic, data, log_time_ns, publish_time_ns)
         except (OSError, RecordError) as error:
@@ -377,16 +372,6 @@ class McapLog(Closing):
 
     def _open(self, number: int) -> McapFile:
         return McapFile(self._path(number), chunk_size=self._chunk_size, compress=self._compress)
-
-    def _is_full(self, log_time: int) -> bool:
-        """Return whether the next message belongs to the next file."""
-        file = self._file
-        if not file.messages:
-            return False
-        if self._split_size and file.size >= self._split_size:
-            return True
-        # Simulated time that was set back begins again.
-        return bool(self._split_duration) and log_time - file.start >= self._split_duration
 
     def _split(self, log_time: int) -> None:
         """

@@ -92,9 +92,8 @@ class RunRecording:
         Anything else to keep in the metadata of the bag.
     ros_distro
         ROS distribution of the messages.
-    split_size, split_duration
-        Bytes and seconds after which the bag goes on in another file; 0: never. See
-        :class:`McapLog`.
+    split_size
+        Bytes after which the bag goes on in another file; 0: never. See :class:`McapLog`.
     min_free_space
         Bytes to leave free on the disk: when there are fewer, :meth:`flush` fails, and
         :meth:`close` completes all files. 0: until it is full.
@@ -121,7 +120,6 @@ class RunRecording:
         custom_data: Mapping[str, str] | None = None,
         ros_distro: str = '',
         split_size: int = 0,
-        split_duration: float = 0.0,
         min_free_space: int = 0,
         sign: Callable[[bytes], tuple[bytes, bytes]] | None = None,
         system_time: Callable[[], int] = time.time_ns,
@@ -153,7 +151,6 @@ class RunRecording:
             custom_data=custom_data,
             ros_distro=ros_distro,
             split_size=split_size,
-            split_duration=split_duration,
             chain=self._chain,
         )
         self._transitions = 0

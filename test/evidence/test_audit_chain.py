@@ -118,7 +118,7 @@ def test_chain_confirms_every_message_of_an_honest_bag(bag: Path, tape: Tape) ->
 
 @pytest.mark.parametrize(
     'options',
-    [{'compress': False}, {'split_duration': 2.0}, {'chunk_size': 5000}],
+    [{'compress': False}, {'split_size': 100_000}, {'chunk_size': 5000}],
     ids=['uncompressed', 'split', 'small chunks'],
 )
 def test_bag_that_is_stored_anew_keeps_its_chain(
@@ -138,7 +138,7 @@ def test_bag_that_was_split_while_it_was_recorded_is_supported_whole_and_incompl
     tape: Tape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mcap_log, 'INTERVAL', 0.0)
-    with McapLog(tmp_path / 'bag', split_duration=3.0, chain=RecordChain()) as log:
+    with McapLog(tmp_path / 'bag', split_size=100_000, chain=RecordChain()) as log:
         for number, sent in enumerate(write_to(log, tape)):
             if sent.topic == '/boundary/contract':
                 log.keep(sent.topic, '/environment', wire(sent), sent.publish_time)

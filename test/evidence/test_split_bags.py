@@ -21,9 +21,9 @@ from support.record_maker import Bench
 FILES = 4
 
 
-def write(folder: Path, tape: Tape, duration: float = 0.0) -> McapLog:
+def write(folder: Path, tape: Tape, size: int = 0) -> McapLog:
     """Write a bag that nobody has closed, and repeat its contract as a recorder does."""
-    log = McapLog(folder, compress=False, split_duration=duration)
+    log = McapLog(folder, compress=False, split_size=size)
     for sent in write_to(log, tape):
         if sent.topic == '/boundary/contract':
             log.keep(sent.topic, '/environment', wire(sent), sent.publish_time)
@@ -37,10 +37,9 @@ def split(
     """Return one record as one file, and as several."""
     tape = make_tape(Bench, loaded, task, seed=5)
     folder = tmp_path_factory.mktemp('bags')
-    times = [sent.log_time for sent in tape]
-    duration = (max(times) - min(times)) / 1e9 / (FILES - 0.5)
-    write(folder / 'one', tape).close()
-    write(folder / 'several', tape, duration).close()
+    one = write(folder / 'one', tape)
+    one.close()
+    write(folder / 'several', tape, int(one.size / (FILES - 0.5))).close()
     assert len(list((folder / 'several').glob('*.mcap'))) == FILES
     return folder / 'one', folder / 'several'
 

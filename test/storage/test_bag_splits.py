@@ -103,21 +103,15 @@ def test_each_file_tells_of_itself(tmp_path: Path) -> None:
     assert steps == list(range(100))
 
 
-def test_files_split_by_the_time_of_the_messages(tmp_path: Path) -> None:
-    with log_of(tmp_path / 'bag', split_duration=1.0) as log:
-        fill(log, 35)
-    files = information(tmp_path / 'bag')['files']
-    assert [file['message_count'] for file in files] == [20, 20, 20, 10]  # type: ignore[attr-defined]
-
-
 def test_what_is_kept_begins_every_further_file(tmp_path: Path) -> None:
-    with log_of(tmp_path / 'bag', split_duration=1.0) as log:
+    with log_of(tmp_path / 'bag', split_size=100_000) as log:
         old, one, other = (message_cdr(BOOL, data=flag) for flag in (False, True, True))
         for key, data in (('a', old), ('b', other), ('a', one)):
             log.write('/latched', data, BEGIN, BEGIN - 5)
             log.keep('/latched', key, data, BEGIN - 5)
-        fill(log, 25)
-        assert log.messages == 3 + 50
+        fill(log, 60)
+        assert log.messages == 3 + 120
+    assert log.files == 3
     for number, expected in enumerate((3, 2, 2)):
         file = tmp_path / f'bag/bag_{number}.mcap'
         found = [
@@ -127,16 +121,19 @@ def test_what_is_kept_begins_every_further_file(tmp_path: Path) -> None:
         ]
         assert len(found) == expected
         if number:
-            begin = BEGIN + number * SECOND
+            begin = McapScan(file).contents().start
             assert found == [(begin, BEGIN - 5, one), (begin, BEGIN - 5, other)]
-    assert open_records(tmp_path / 'bag').overview().messages == 3 + 50 + 4
+    assert open_records(tmp_path / 'bag').overview().messages == 3 + 120 + 4
 
 
 def test_topic_that_comes_later_is_in_its_file_and_in_those_after_it(tmp_path: Path) -> None:
-    with log_of(tmp_path / 'bag', split_duration=1.0) as log:
-        fill(log, 15)
+    with log_of(tmp_path / 'bag', split_size=100_000) as log:
+        fill(log, 40)
+        assert log.files == 2
         log.add_topic('/late', BOOL, *definition(BOOL))
-        log.write('/late', message_cdr(BOOL), BEGIN + 3 * SECOND, BEGIN)
+        fill(log, 40, 40)
+        assert log.files == 3
+        log.write('/late', message_cdr(BOOL), BEGIN + 9 * SECOND, BEGIN)
     counts = [
         {channel.topic: n for channel, n in McapScan(file).contents().counts.items()}
         for file in sorted((tmp_path / 'bag').glob('*.mcap'))
@@ -157,7 +154,7 @@ def test_crash_leaves_complete_files_and_a_torn_one(tmp_path: Path) -> None:
 
 
 def test_tenth_file_comes_after_the_ninth_without_metadata(tmp_path: Path) -> None:
-    with log_of(tmp_path / 'bag', split_duration=0.5) as log:
+    with log_of(tmp_path / 'bag', split_size=20_000) as log:
         fill(log, 60)
     assert log.files == 12
     (tmp_path / 'bag/metadata.yaml').unlink()

@@ -87,11 +87,6 @@ class Recorder(ContractNode):
             'Bytes at which the bag goes on in another file; 0: no limit.',
         )
         self.declare(
-            'max_bag_duration',
-            0.0,
-            'Seconds after which the bag goes on in another file; 0.0: no limit.',
-        )
-        self.declare(
             'queue_size',
             256 * 1024 * 1024,
             'Bytes that may wait for the disk before messages of sensors are dropped.',
@@ -155,7 +150,6 @@ class Recorder(ContractNode):
             },
             ros_distro=os.environ.get('ROS_DISTRO', ''),
             split_size=self.value('max_bag_size'),
-            split_duration=self.value('max_bag_duration'),
             min_free_space=self.value('min_free_space'),
             sign=sign,
         )
@@ -187,7 +181,6 @@ class Recorder(ContractNode):
     def _check_files(self) -> None:
         for name in (
             'max_bag_size',
-            'max_bag_duration',
             'queue_size',
             'disk_timeout',
             'sync_interval',

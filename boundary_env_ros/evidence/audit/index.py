@@ -104,8 +104,8 @@ class IndexCheck:
             return
         elif row.success:
             yield self._differs('an ending in the records', _told(row))
-        # Who acts stands in no record before the first request.
-        clients: set[object] = {*self._clients[made.key], ''}
+        # Who acts stands in no record before the first request: until then any client is one.
+        clients: set[object] = {*(self._clients[made.key] - {''} or {row.state.client}), ''}
         facts: tuple[tuple[str, object, set[object]], ...] = (
             ('digest', row.digest, {made.digest}),
             ('seed', row.seed, {made.seed}),

@@ -49,8 +49,6 @@ class RecordingThread:
         How often what was written is handed to the kernel, where ``kill -9`` cannot take it, s.
     sync_interval
         How often the disk is waited for, beside the writing, s; 0: never.
-    clock
-        Steady clock, seconds.
 
     """
 
@@ -61,13 +59,11 @@ class RecordingThread:
         queue_size: int,
         flush_interval: float = FLUSH_INTERVAL,
         sync_interval: float = 0.0,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._recording = recording
         self._queue_size = queue_size
         self._flush_interval = flush_interval
         self._sync_interval = sync_interval
-        self._clock = clock
         self._changed = Condition()
         # When each thing to do was put here, its size, and what it is.
         self._queue: deque[tuple[float, int, Callable[[], None]]] = deque()
@@ -80,7 +76,7 @@ class RecordingThread:
         self._close_failure: RecordError | None = None
         self._stopping = False
         self._sync: Thread | None = None
-        self._sync_begun = clock()
+        self._sync_begun = time.monotonic()
         self._sync_failure: OSError | None = None
         self._thread = Thread(target=self._run, name='recording', daemon=True)
         self._thread.start()
@@ -105,14 +101,14 @@ class RecordingThread:
             begun = self._working_since
             if begun is None:
                 begun = self._queue[0][0] if self._queue else None
-        return 0.0 if begun is None else max(0.0, self._clock() - begun)
+        return 0.0 if begun is None else max(0.0, time.monotonic() - begun)
 
     @property
     def sync_behind(self) -> float:
         """Return for how long the disk has been waited for, s."""
         sync = self._sync
         busy = sync is not None and sync.is_alive()
-        return self._clock() - self._sync_begun if busy else 0.0
+        return time.monotonic() - self._sync_begun if busy else 0.0
 
     def write(
         self,
@@ -238,7 +234,7 @@ class RecordingThread:
     # The thread ----------------------------------------------------------------------------------
 
     def _put(self, size: int, act: Callable[[], None]) -> None:
-        self._queue.append((self._clock(), size, act))
+        self._queue.append((time.monotonic(), size, act))
         self._waiting += size
         self._changed.notify()
 
@@ -249,36 +245,35 @@ class RecordingThread:
             self._endings.append(ending)
 
     def _run(self) -> None:
-        ended = False
         try:
             self._write_all()
-            ended = True
         except RecordError as error:
-            self._failure, ended = error, True
+            self._failure = error
+        except BaseException:
+            self._failure = self._failure or RecordError(
+                'The recording failed through a fault of this program; '
+                'the log has the trace. Report it.'
+            )
+            raise
         finally:
-            if not ended and self._failure is None:
-                self._failure = RecordError(
-                    'The recording failed through a fault of this program; '
-                    'the log has the trace. Report it.'
-                )
             self._give_up_queue()
             self._complete()
 
     def _write_all(self) -> None:
-        due = self._clock() + self._flush_interval
+        due = time.monotonic() + self._flush_interval
         while True:
             with self._changed:
                 if not self._queue and not self._stopping:
-                    self._changed.wait(max(0.0, due - self._clock()))
+                    self._changed.wait(max(0.0, due - time.monotonic()))
                 if self._stopping and not self._queue:
                     return
                 taken = self._queue.popleft() if self._queue else None
-                self._working_since = taken[0] if taken else self._clock()
+                self._working_since = taken[0] if taken else time.monotonic()
             if taken is not None:
                 taken[2]()
-            if self._clock() >= due:
+            if time.monotonic() >= due:
                 self._flush()
-                due = self._clock() + self._flush_interval
+                due = time.monotonic() + self._flush_interval
             with self._changed:
                 self._working_since = None
                 self._waiting -= taken[1] if taken else 0
@@ -292,9 +287,9 @@ class RecordingThread:
                 f'{reason(self._sync_failure)}. {way_out(self._sync_failure)}'
             ) from self._sync_failure
         due = self._sync_begun + self._sync_interval
-        if self._sync_interval and not self.sync_behind and self._clock() >= due:
+        if self._sync_interval and not self.sync_behind and time.monotonic() >= due:
             sync = self._recording.begin_sync()
-            self._sync_begun = self._clock()
+            self._sync_begun = time.monotonic()
             # Beside the writing: the disk may take as long as it likes.
             self._sync = Thread(
                 target=self._synced, args=(sync,), name='recording-sync', daemon=True

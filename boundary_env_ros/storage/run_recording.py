@@ -168,11 +168,6 @@ class RunRecording:
         return self._bag.size
 
     @property
-    def files(self) -> int:
-        """Return the number of files of the bag."""
-        return self._bag.files
-
-    @property
     def lost(self) -> int:
         """Return the number of messages that are known to be missing."""
         return self._losses.lost + self._bag.lost

@@ -25,7 +25,7 @@ from support.cart_runs import cart_contract, drive, real, side_of
 #: What finds each difference that the variant of the cart can have.
 PLANTED: Mapping[str, str] = {
     'actuator_delay': 'response.delay',
-    'payload': 'response.settling',
+    'payload': 'response.delay',
     'scan_noise': 'observations.scan.noise',
     'wheel_friction': 'response.gain',
 }

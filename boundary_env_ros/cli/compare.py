@@ -42,7 +42,7 @@ def compare(
     Compare two runs: simulation and reality, or two policies.
 
     First what differs between the contracts. Then resets, observations, latency, interventions,
-    endings, success both ways, return, and how the robot answers commands: delay, settling, gain.
+    endings, success both ways, return, and how the robot answers commands: delay, gain.
 
     The episode is the unit of every test. Permutation tests, corrected for their number; each
     difference has its size, interval and p value. doc/compare.md explains them.

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-How a robot answers its commands: delay, settling and gain, from commanded against measured.
+How a robot answers its commands: delay and gain, from commanded against measured.
 
 The step response is fitted, at multiples of the contract's period, by least squares: each
 measurement as a weighted sum of the commands that were in force then, one period before, two
@@ -30,13 +30,6 @@ MEMORY, FEWEST_TAPS, MOST_TAPS = 0.5, 4, 12
 #: Fewest measurements for each weight that is fitted.
 MEASUREMENTS_PER_TAP = 4
 
-#: Share of the final value at which a response counts as settled. Of a robot that is measured once
-#: a period and for seconds, the last fifth would be told by noise.
-SETTLED = 0.8
-
-#: Greatest standard error of the step response, of its final value, that settling is read from.
-UNCERTAIN = 0.1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Response:
@@ -52,22 +45,15 @@ class Response:
         The same, s, counted from the commands. A robot that is measured once a period, at the same
         time after each command, answers at an unknown time within the period: the uncertainty is
         half a period, and twice the standard error.
-    settling
-        Time after which ``SETTLED`` of a step of the command are there, s; NaN if never, or if
-        the episode says that no better than ``UNCERTAIN``.
     gain
         Final measured value over commanded value.
-    residual
-        Root mean square of what the fit leaves, in the unit of the command.
 
     """
 
     delay: float
     latency: float
     uncertainty: float
-    settling: float
     gain: float
-    residual: float
 
 
 @dataclass(slots=True)
@@ -200,10 +186,7 @@ class Fit:
             return None
         shares = weights / gain
         left = self._yy - 2.0 * weights @ self._xy + weights @ self._xx @ weights
-        residual = math.sqrt(max(0.0, float(left)) / count)
-        covariance = np.linalg.pinv(self._xx) * residual**2 * count / (count - taps)
-        sums = np.tril(np.ones((taps, taps)))
-        certain = float((sums @ covariance @ sums.T).diagonal().max()) <= (UNCERTAIN * gain) ** 2
+        covariance = np.linalg.pinv(self._xx) * max(0.0, float(left)) / (count - taps)
         delay = period * float(shares @ np.arange(taps))
         slope = (period * np.arange(taps) - delay) / gain
         return Response(
@@ -211,18 +194,5 @@ class Fit:
             latency=delay + self._after / count - period / 2.0,
             uncertainty=period / 2.0
             + 2.0 * math.sqrt(max(0.0, float(slope @ covariance @ slope))),
-            settling=_settling(np.cumsum(shares), period) if certain else math.nan,
             gain=gain,
-            residual=residual,
         )
-
-
-def _settling(reached: Array, period: float) -> float:
-    """Return when a step response comes to ``SETTLED`` first, between its points by a line, s."""
-    above = np.flatnonzero(reached >= SETTLED)
-    if not len(above):
-        return math.nan
-    first = int(above[0])
-    before = float(reached[first - 1]) if first else 0.0
-    rest = (SETTLED - before) / (float(reached[first]) - before)
-    return period * max(0.0, first - 1 + rest)

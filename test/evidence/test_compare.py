@@ -36,7 +36,7 @@ CONTRACT = cart_contract()
 #: What is planted, by the name of the test that has to find it, and what else must not be found.
 PLANTED: Mapping[str, tuple[str, str]] = {
     'actuator_delay': ('response.delay', 'response.gain'),
-    'payload': ('response.settling', 'observations.scan.noise'),
+    'payload': ('response.delay', 'observations.scan.noise'),
     'scan_noise': ('observations.scan.noise', 'response.delay'),
     'wheel_friction': ('response.gain', 'observations.scan.noise'),
 }
@@ -183,7 +183,7 @@ def test_three_episodes_of_each_show_nothing_and_that_is_not_called_equal() -> N
     assert not comparison.comparable
     (why,) = comparison.obstacles
     assert 'with 3 and 3 no p can be smaller than 0.1' in why
-    assert '7 episodes of each side are needed' in why
+    assert '6 episodes of each side are needed' in why
 
 
 def test_what_few_episodes_have_is_not_called_equal() -> None:

@@ -225,18 +225,6 @@ def test_a_robot_that_follows_nothing_is_noticed(
     assert 'does the driver take them?' in str(summary)
 
 
-def test_differences_between_the_stages_of_the_action_are_told(
-    clients: dict[str, Group],
-) -> None:
-    forward = 'base/linear.x (m/s)'
-    clipped = clients['goal_seeking'].differences['requested - admitted'][forward]
-    assert 0 < clipped.differing <= clipped.steps
-    assert clipped.greatest >= 0.2
-    assert clients['goal_seeking'].differences['admitted - commanded'][forward].differing == 0
-    assert clients['goal_seeking'].differences['commanded - measured'][forward].differing > 0
-    assert clients['no_op'].differences['requested - admitted'][forward].greatest == 0.0
-
-
 def test_stale_and_missing_fields_are_counted(
     transitions: list[Transition], contract: Contract
 ) -> None:

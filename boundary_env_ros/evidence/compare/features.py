@@ -58,8 +58,6 @@ def units_of(contract: Contract) -> dict[str, Mapping[str, str]]:
         'reset.duration': {'duration': 's'},
         'outcome.length': {'length': 's'},
         'response.delay': dict.fromkeys(labels, 's'),
-        'response.settling': dict.fromkeys(labels, 's'),
-        'response.residual': dict(zip(labels, contract.command_unit, strict=True)),
         **{f'latency.{stage}': {'median': 's', 'p90': 's'} for stage in STAGES},
     }
     for spec in contract.fields:
@@ -264,6 +262,6 @@ def _response(record: EpisodeRecord, contract: Contract) -> dict[str, dict[str, 
     for index, fit in fits.items():
         response = fit.response()
         if response is not None:
-            for name in ('delay', 'settling', 'gain', 'residual'):
+            for name in ('delay', 'gain'):
                 found.setdefault(f'response.{name}', {})[labels[index]] = getattr(response, name)
     return found

@@ -59,52 +59,6 @@ class StageSummary:
         }
 
 
-@dataclass(slots=True)
-class Difference:
-    """
-    How far two stages of the action lie apart, in one dimension.
-
-    Attributes
-    ----------
-    steps
-        Steps that know both.
-    differing
-        Steps in which they are not equal.
-    total, greatest
-        Sum of the absolute differences, and the greatest one, in the unit of the dimension.
-
-    """
-
-    steps: int = 0
-    differing: int = 0
-    total: float = 0.0
-    greatest: float = 0.0
-
-    def add(self, one: float, other: float) -> None:
-        """Take the values of one step."""
-        if not (math.isfinite(one) and math.isfinite(other)):
-            return
-        apart = abs(one - other)
-        self.steps += 1
-        self.differing += apart > 0.0
-        self.total += apart
-        self.greatest = max(self.greatest, apart)
-
-    @property
-    def mean(self) -> float | None:
-        """Return the mean of them; None if no step knows both."""
-        return self.total / self.steps if self.steps else None
-
-    def to_json(self) -> dict[str, float | None]:
-        """Return it as plain data."""
-        return {
-            'steps': self.steps,
-            'differing': self.differing,
-            'mean': self.mean,
-            'greatest': self.greatest if self.steps else None,
-        }
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delay:
     """
@@ -242,8 +196,6 @@ class Group:
         Of how many steps it is known when their command was executed.
     stale, missing
         Observations in which a field was too old, or had never come, by field.
-    differences
-        By pair of stages of the action, then by dimension.
 
     """
 
@@ -279,7 +231,6 @@ class Group:
     execution: Execution = field(default_factory=Execution)
     stale: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
-    differences: dict[str, dict[str, Difference]] = field(default_factory=dict)
 
     @property
     def mean_return(self) -> float | None:
@@ -427,11 +378,6 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
     for dimension in _union(c.execution.delays for c in clients):
         cells = [_delay(c.execution.delays.get(dimension)) for c in clients]
         yield f'  estimated delay, {dimension}, ms', cells
-    yield 'difference, mean / greatest', [''] * len(clients)
-    for pair in _union(c.differences for c in clients):
-        for dimension in _union(c.differences.get(pair, {}) for c in clients):
-            cells = [_difference(c, pair, dimension) for c in clients]
-            yield f'  {pair}, {dimension}', cells
 
 
 def _union(mappings: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
@@ -467,12 +413,3 @@ def milliseconds(seconds: float) -> str:
     """Return a duration in milliseconds, in about three digits."""
     told = 1000 * seconds
     return f'{told:.0f}' if abs(told) >= 100 else f'{told:.3g}'
-
-
-def _difference(client: Group, pair: str, dimension: str) -> str:
-    found = client.differences.get(pair, {}).get(dimension)
-    if found is None or found.mean is None:
-        return 'unknown'
-    if not found.differing:
-        return f'none in {found.steps} steps'
-    return f'{_short(found.mean)} / {_short(found.greatest)} ({found.differing} of {found.steps})'

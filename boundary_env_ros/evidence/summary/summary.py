@@ -28,7 +28,6 @@ from boundary_env_ros.evidence.response import Fit, Motion
 from boundary_env_ros.evidence.run_files import labels_in_index, Run
 from boundary_env_ros.evidence.summary.figures import (
     Delay,
-    Difference,
     Disagreement,
     Excluded,
     Execution,
@@ -37,12 +36,6 @@ from boundary_env_ros.evidence.summary.figures import (
     Summary,
 )
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
-
-#: Stages of the action that are compared with each other.
-PAIRS = (('requested', 'admitted'), ('admitted', 'commanded'), ('commanded', 'measured'))
-
-#: Those of an imported step, whose action was worked out from the command.
-OF_IMPORT = PAIRS[-1:]
 
 #: Ended episodes that are remembered for the labels on them.
 ENDED = 65_536
@@ -235,12 +228,6 @@ class Summariser:
         for decision in now.decisions:
             self._stops(client, now.id.agent, decision)
             client.reasons.update(result.reason.name for result in decision.rules)
-        for one, other in OF_IMPORT if imported else PAIRS:
-            a, b = getattr(now, f'{one}_action'), getattr(now, f'{other}_action')
-            if len(a) == len(b):
-                for i, (left, right) in enumerate(zip(a, b, strict=True)):
-                    dimensions = client.differences.setdefault(f'{one} - {other}', {})
-                    dimensions.setdefault(self._dimension(i), Difference()).add(left, right)
         self._execution(client, step)
         for name in STAGES:
             client.stages[name].add(step.stage(name, self._budget))

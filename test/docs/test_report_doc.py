@@ -27,7 +27,7 @@ def test_keys_of_the_facts_are_told() -> None:
     report = Report(
         name='', path='', begun='', period=None,
         summary=Summary(groups=()),
-        ways=(), moments=(), rows=(), details={}, frames={}, notes=(),
+        moments=(), rows=(), details={}, frames={}, notes=(),
     )  # fmt: skip
     told = [
         name

@@ -140,7 +140,7 @@ def test_facts_are_those_of_the_summary(whole: Path, report: Report) -> None:
 def test_interventions_are_those_of_the_summary_and_waiting_for_a_turn_is_none(
     transitions: list[Transition], contract: Contract, *, waiting: bool
 ) -> None:
-    reading, tapes = Reading(contract, Places()), []
+    reading, tapes = Reading(contract), []
 
     def now(step: Transition) -> Transition:
         held = tuple(replace(d, verdict=Verdict.HELD, rules=(HELD,)) for d in step.decisions)

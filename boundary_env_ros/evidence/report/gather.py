@@ -52,7 +52,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     terms = run.terms()
     contract = terms.contract
     places = places_of(contract) if contract else UNKNOWN_PLACES
-    first = Reading(contract, places)
+    first = Reading(contract)
     steps = run.episodes(told=lambda count: told(f'reading: {count} records'))
     for step in steps:
         first.add(step)
@@ -77,7 +77,6 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
         begun=first.begun,
         period=contract.period if contract else None,
         summary=first.summary,
-        ways=tuple(first.ways.values()),
         moments=moments,
         rows=rows,
         details=details,

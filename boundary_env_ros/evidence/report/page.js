@@ -171,9 +171,7 @@
         this.side.classList.add('with-frames');
       }
       if (this.facts.path) {
-        this.here = plan(this.side, [{
-          ...this.facts.path, kind: null,
-        }], this.facts.path, 320, 250);
+        this.here = plan(this.side, this.facts.path, 320, 250);
       }
     }
 
@@ -246,9 +244,7 @@
         const charts = this.facts.charts.filter((chart) => chart.group === group);
         if (!charts.length && group !== 'age') continue;
         if (charts.length) this.charts.append(make('div', { class: 'group' }, title));
-        for (const chart of charts) {
-          if (chart.rows) this.map(chart); else this.lines(chart, LANES.has(group));
-        }
+        for (const chart of charts) this.lines(chart, LANES.has(group));
         if (group === 'age') this.status();
       }
       this.axis();
@@ -437,52 +433,6 @@
       return d;
     }
 
-    map(chart) {
-      const rows = chart.rows.length, height = Math.min(Math.max(rows * 3, 48), 150);
-      const [figure, head] = this.figure(
-        `${chart.name}${chart.unit && !chart.name.includes(`(${chart.unit})`) ? ` (${chart.unit})` : ''}`);
-      let low = Infinity, high = -Infinity;
-      for (const row of chart.rows) {
-        for (const value of row.low) {
-          if (value === null) continue;
-          low = Math.min(low, value); high = Math.max(high, value);
-        }
-      }
-      const ratio = window.devicePixelRatio || 1;
-      const canvas = make('canvas', {
-        width: Math.round(this.width * ratio), height: Math.round(height * ratio),
-        role: 'img', 'aria-label': `${chart.name}: ${rows} values over time`,
-      });
-      canvas.style.height = `${height}px`;
-      figure.append(canvas);
-      const paper = canvas.getContext('2d');
-      paper.scale(ratio, ratio);
-      const share = this.facts.steps_per_column, width = chart.steps_per_column;
-      const columns = chart.rows[0].low.length;
-      for (let c = 0; c < columns; c++) {
-        const begin = Math.min(Math.floor((c * width) / share), this.count - 1);
-        const end = Math.min(Math.floor(((c + 1) * width - 1) / share), this.count - 1);
-        const left = this.from(begin), right = this.to(end);
-        for (let r = 0; r < rows; r++) {
-          const value = chart.rows[r].low[c];
-          if (value === null || value === undefined) continue;
-          paper.fillStyle = heat((value - low) / (high - low || 1));
-          paper.fillRect(left, (r * height) / rows, Math.max(right - left, 1) + 0.4,
-            height / rows + 0.4);
-        }
-      }
-      const now = make('b', {}, '');
-      head.append(
-        make('span', { class: 'value' }, `${rows} values, from the top; dark ${told(low)}, `
-          + `bright ${told(high)}`),
-        make('span', { class: 'value' }, 'least now ', now));
-      this.updates.push((column) => {
-        const c = Math.min(Math.floor((column * share) / width), columns - 1);
-        const values = chart.rows.map((row) => row.low[c]).filter((value) => value !== null);
-        now.textContent = values.length ? told(Math.min(...values)) : '–';
-      });
-    }
-
     status() {
       const names = Object.keys(this.facts.status)
         .filter((name) => /[SM]/.test(this.facts.status[name]));
@@ -528,26 +478,15 @@
     return `${field}, step ${frame.step}${behind ? ` (${behind} before)` : ''}`;
   };
 
-  // From dark to bright, readable on both papers and by colour-blind people.
-  const HEAT = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-  function heat(share) {
-    const place = Math.min(Math.max(share, 0), 1) * (HEAT.length - 1);
-    const i = Math.min(Math.floor(place), HEAT.length - 2), rest = place - i;
-    const mixed = HEAT[i].map((value, k) => Math.round(value + (HEAT[i + 1][k] - value) * rest));
-    return `rgb(${mixed.join(',')})`;
-  }
-
   // The plan ----------------------------------------------------------------------------------
 
-  // Draws ways in the plane; returns a function that moves a dot to a place.
-  function plan(parent, ways, about, width, height) {
+  // Draws a way in the plane; returns a function that moves a dot to a place.
+  function plan(parent, way, width, height) {
     let left = Infinity, right = -Infinity, bottom = Infinity, top = -Infinity;
-    for (const way of ways) {
-      for (const point of [...way.observed, ...way.truth, way.goal]) {
-        if (!point) continue;
-        left = Math.min(left, point[0]); right = Math.max(right, point[0]);
-        bottom = Math.min(bottom, point[1]); top = Math.max(top, point[1]);
-      }
+    for (const point of [...way.observed, ...way.truth, way.goal]) {
+      if (!point) continue;
+      left = Math.min(left, point[0]); right = Math.max(right, point[0]);
+      bottom = Math.min(bottom, point[1]); top = Math.max(top, point[1]);
     }
     if (left > right) return () => {};
     const margin = 22;
@@ -578,25 +517,13 @@
       }
       return d;
     };
-    for (const way of ways) {
-      draw(svg, 'path', { class: 'truth', d: line(way.truth) });
-      draw(svg, 'path', { class: way.kind ? `way ${way.kind}` : 'path', d: line(way.observed) });
-    }
-    for (const way of ways) {
-      const places = way.observed.filter(Boolean);
-      if (way.goal) star(svg, x(way.goal[0]), y(way.goal[1]));
-      if (!places.length) continue;
-      const last = places[places.length - 1];
-      draw(svg, 'circle', { class: 'start', cx: x(places[0][0]), cy: y(places[0][1]), r: 3.5 });
-      if (way.kind) {
-        const dot = draw(svg, 'circle', {
-          class: `end ${way.kind}`, cx: x(last[0]), cy: y(last[1]), r: 5,
-        });
-        draw(dot, 'title', {}, way.title);
-      }
-    }
-    const frame = about.frame ? `, ${about.frame}` : '';
-    draw(svg, 'text', { x: 6, y: height - 6 }, `grid ${told(step)} ${about.unit}${frame}`);
+    draw(svg, 'path', { class: 'truth', d: line(way.truth) });
+    draw(svg, 'path', { class: 'path', d: line(way.observed) });
+    if (way.goal) star(svg, x(way.goal[0]), y(way.goal[1]));
+    const start = way.observed.find(Boolean);
+    if (start) draw(svg, 'circle', { class: 'start', cx: x(start[0]), cy: y(start[1]), r: 3.5 });
+    const frame = way.frame ? `, ${way.frame}` : '';
+    draw(svg, 'text', { x: 6, y: height - 6 }, `grid ${told(step)} ${way.unit}${frame}`);
     const dot = draw(svg, 'circle', { class: 'here', r: 6, visibility: 'hidden' });
     return (place) => {
       dot.setAttribute('visibility', place ? 'visible' : 'hidden');
@@ -649,10 +576,5 @@
     link.addEventListener('click', () => { if (link.hash === location.hash) follow(); });
   }
 
-  const ways = document.getElementById('ways');
-  if (ways && page.ways.length) {
-    ways.closest('.card').hidden = false;
-    plan(ways, page.ways, page, ways.clientWidth || 480, Math.min(ways.clientWidth || 480, 330));
-  }
   if (location.hash) follow();
 })();

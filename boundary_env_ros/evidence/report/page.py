@@ -10,21 +10,17 @@ that a page of hundreds of episodes opens at once.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 import math
 import shlex
 
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.report.anomalies import KINDS
-from boundary_env_ros.evidence.report.columns import rounded
-from boundary_env_ros.evidence.report.report import Report, Way
+from boundary_env_ros.evidence.report.report import Report
 from boundary_env_ros.evidence.summary.figures import milliseconds
 from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
 from boundary_env_ros.evidence.web_page import page
-
-#: Points of one way in the overview.
-_POINTS = 300
 
 #: Endings with a colour of their own; the losses share one, and the others share another.
 _COLOURED = ('success', 'time_limit', 'safety_stop', 'failure', 'operator_stop')
@@ -74,37 +70,12 @@ def render(report: Report) -> Iterator[str]:
 
 def _blocks(report: Report) -> Iterator[tuple[str, object]]:
     """Yield what the script of the page draws, each block by its name."""
-    places = next((d['path'] for d in report.details.values() if d.get('path')), None)
-    about = places if isinstance(places, dict) else {}
-    yield (
-        'page',
-        {
-            'path': shlex.quote(report.path),
-            'ways': [_way(way) for way in report.ways if way.observed],
-            'unit': about.get('unit', 'm'),
-            'frame': about.get('frame', ''),
-        },
-    )
+    yield 'page', {'path': shlex.quote(report.path)}
     for number, detail in report.details.items():
         yield f'd{number}', detail
         frames = report.frames.get(number)
         if frames:
             yield f'f{number}', [asdict(frame) for frame in frames]
-
-
-def _way(way: Way) -> dict[str, object]:
-    def few(points: Sequence[tuple[float, float]]) -> list[object]:
-        step = max(1, len(points) // _POINTS)
-        kept = [*points[::step], *points[-1:]]
-        return [[rounded(x), rounded(y)] for x, y in kept]
-
-    return {
-        'observed': few(way.observed),
-        'truth': few(way.truth),
-        'goal': None if way.goal is None else [rounded(value) for value in way.goal],
-        'kind': _css(way.ending),
-        'title': f'episode {way.number}: {way.ending or "no ending"}',
-    }
 
 
 def _bars(quantiles: Quantiles) -> Iterator[tuple[float, float, float]]:

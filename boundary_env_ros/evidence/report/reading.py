@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The first reading of a record: figures, list of episodes, ways and suspicious moments."""
+"""The first reading of a record: figures, list of episodes and suspicious moments."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.evidence.episodes import Episode, Key, Step
 from boundary_env_ros.evidence.report.anomalies import over_time
-from boundary_env_ros.evidence.report.places import Places, point_in
-from boundary_env_ros.evidence.report.report import EpisodeRow, MOMENTS, Way
+from boundary_env_ros.evidence.report.report import EpisodeRow, MOMENTS
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.summary import Summariser
-
-#: Episodes whose way is drawn; those after them are only counted.
-WAYS = 60
 
 
 class Reading:
@@ -30,15 +26,11 @@ class Reading:
     ----------
     contract
         None if it is not known.
-    places
-        Fields that are places in the plane.
 
     Attributes
     ----------
     rows
         The episodes, in the order in which they begin.
-    ways
-        The ways of the first of them.
     begun
         When the first step was closed; empty if that is not known.
     summary
@@ -46,12 +38,11 @@ class Reading:
 
     """
 
-    def __init__(self, contract: Contract | None, places: Places) -> None:
+    def __init__(self, contract: Contract | None) -> None:
         self.rows: dict[Key, EpisodeRow] = {}
-        self.ways: dict[int, Way] = {}
         self.begun = ''
         self.summary: Summary
-        self._contract, self._places = contract, places
+        self._contract = contract
         self._summariser = Summariser(contract)
         self._suspects = Suspects(contract)
         self._suspicion: dict[Key, float] = {}
@@ -65,12 +56,8 @@ class Reading:
             self.begun = moment.isoformat(sep=' ', timespec='seconds')
         before = self._suspicion.get(episode.key, 0.0)
         self._suspicion[episode.key] = max(before, self._suspects.add(now))
-        if episode.number <= WAYS:
-            self._go(self.ways.setdefault(episode.number, Way(number=episode.number)), step)
         if step.last:
             self.rows[episode.key] = self._row(episode)
-            if episode.number in self.ways:
-                self.ways[episode.number].ending = episode.ending
 
     def finish(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> tuple[Moment, ...]:
         """Take what people said of the episodes, and return the moments to look at first."""
@@ -99,10 +86,3 @@ class Reading:
             suspicion=self._suspicion.pop(episode.key),
             message=over_time(episode.ending, self._contract) or announced,
         )
-
-    def _go(self, way: Way, step: Step) -> None:
-        after, truth = step.transition.after, step.truth.fields if step.truth else ()
-        where, seen = point_in(after, self._places.position), point_in(truth, self._places.truth)
-        way.observed += [] if where is None else [where]
-        way.truth += [] if seen is None else [seen]
-        way.goal = way.goal or point_in(after, self._places.goal)

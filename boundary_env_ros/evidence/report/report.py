@@ -12,7 +12,6 @@ from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.report.anomalies import Anomaly, KINDS
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
-from boundary_env_ros.evidence.report.places import Point
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.summary.figures import Summary
 
@@ -79,17 +78,6 @@ class EpisodeRow:
 
 
 @dataclass(slots=True, kw_only=True)
-class Way:
-    """The way of one episode in the plane, as observed and as it truly was."""
-
-    number: int
-    ending: str = ''
-    observed: list[Point] = field(default_factory=list)
-    truth: list[Point] = field(default_factory=list)
-    goal: Point | None = None
-
-
-@dataclass(slots=True, kw_only=True)
 class Report:
     """
     What a page tells.
@@ -102,8 +90,8 @@ class Report:
         When the first step was closed, ISO 8601; empty under simulated time.
     period
         As in the contract; None if it is not known.
-    summary, ways
-        The figures, and what is drawn of the whole run.
+    summary
+        The figures.
     moments
         The most suspicious, the first first.
     rows
@@ -122,7 +110,6 @@ class Report:
     begun: str
     period: float | None
     summary: Summary
-    ways: tuple[Way, ...]
     moments: tuple[Moment, ...]
     rows: tuple[EpisodeRow, ...]
     details: Mapping[int, Mapping[str, Json]]

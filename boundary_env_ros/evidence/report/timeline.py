@@ -26,14 +26,8 @@ from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounde
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.places import Places, Point, point_in
 
-#: Values of one unit that are drawn as lines; of more a map is drawn, a row for each.
+#: Values of one unit that are drawn as lines; of more the least and the greatest of all are drawn.
 LINES = 8
-
-#: Rows of a map; of more only the least and the greatest of all are drawn.
-ROWS = 96
-
-#: Columns of a map.
-MAP_COLUMNS = 160
 
 #: What was commanded in a step, if it was not because of the step's action.
 OTHERWISE = 'sent otherwise'
@@ -83,8 +77,6 @@ class _Chart:
     unit: str
     limit: float | None = None
     lines: dict[str, Band] = field(default_factory=dict)
-    #: Of a map, instead of lines.
-    rows: list[Band] = field(default_factory=list)
 
 
 class Picture(NamedTuple):
@@ -119,7 +111,6 @@ class Timeline:
         self, records: int, most: int, labels: Labels, places: Places, message: str = ''
     ) -> None:
         self._columns = Columns(records, most)
-        self._map_columns = Columns(records, min(most, MAP_COLUMNS))
         self._labels, self._places, self._message = labels, places, message
         count = self._columns.count
         self._index = -1
@@ -249,23 +240,12 @@ class Timeline:
             if len(indices) <= LINES:
                 for index in indices:
                     self._line(group, chart, labels[index].name, unit, column, found.values[index])
-            elif len(indices) <= ROWS:
-                self._map(group, chart, unit, [found.values[index] for index in indices])
             else:
                 values = [v for i in indices if math.isfinite(v := found.values[i])]
                 if values:
                     name = f'all {len(indices)} values'
                     self._line(group, chart, name, unit, column, min(values))
                     self._line(group, chart, name, unit, column, max(values))
-
-    def _map(self, group: str, name: str, unit: str, values: list[float]) -> None:
-        chart = self._charts.get((group, name))
-        if chart is None:
-            chart = self._charts[group, name] = _Chart(group, name, unit)
-            chart.rows = [Band(self._map_columns.count) for _ in values]
-        column = self._map_columns.of(self._index)
-        for band, value in zip(chart.rows, values, strict=False):
-            band.add(column, value)
 
     def _actions(self, now: Transition, column: int) -> None:
         shown = {name: getattr(now, f'{name}_action') for name in _ACTIONS}
@@ -359,15 +339,9 @@ class Timeline:
         told: dict[str, Json] = {'group': chart.group, 'name': chart.name, 'unit': chart.unit}
         if chart.limit is not None:
             told['limit'] = rounded(chart.limit)
-        if chart.rows:
-            told['steps_per_column'] = self._map_columns.width
-            told['rows'] = [band.to_json() for band in chart.rows]
-        else:
-            told['lines'] = [
-                {'name': name, **band.to_json()}
-                for name, band in chart.lines.items()
-                if band.known
-            ]
+        told['lines'] = [
+            {'name': name, **band.to_json()} for name, band in chart.lines.items() if band.known
+        ]
         return told
 
     def _plan(self, count: int) -> dict[str, Json] | None:

@@ -191,10 +191,10 @@ def _problems_json(check: ContractCheck) -> dict[str, object]:
 @json_option
 def show(contract: str, as_json: bool) -> int:
     """
-    Print a contract with its defaults and what each key means.
+    Print a contract with its defaults.
 
     First which process owns the observation, the choice of action, the ending and the timing.
-    Then, as YAML, every key with its value, unit and meaning, and whether it is a default.
+    Then, as YAML, every key with its value and unit, and whether it is a default.
 
       boundary-env contract show warehouse_cart
       boundary-env contract show my_robot.yaml --json | jq .owners

@@ -3,7 +3,8 @@
 """
 A contract for a reader: who owns what, then all its keys with the values that hold.
 
-Keys, sentences and units are those of the values of a contract; nothing is said twice.
+Keys, units and what is said of words are those of the values of a contract; what a key means
+stands in ``doc/contract.md``.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ def owners(contract: Contract) -> Mapping[str, str]:
 
 def describe(contract: Contract, *, written: Collection[Path] = ()) -> str:
     """
-    Return a contract as YAML with every value that holds, and what each key means.
+    Return a contract as YAML with every value that holds, and what the words among them mean.
 
     Parameters
     ----------
@@ -137,14 +138,13 @@ class _Item:
 
     @property
     def sentence(self) -> str:
-        """Return what is said about the word that it holds, or else about the key."""
+        """Return what is said about the word that it holds; of other values nothing."""
         meaning = meanings_of(self.model).get(self.part.attribute, '')
         sentences = re.sub(r'\[([^][]+)\]\([^()]*\)', r'\1', meaning).rstrip('.').split('. ')
         text = str(_plain(self))
         word = f'`{text}`: '
         begins = (word, 'Without it ') if text == 'none' else (word,)
-        fitting = (s.removeprefix(word) for s in sentences if s.startswith(begins))
-        said = next(fitting, sentences[0])
+        said = next((s.removeprefix(word) for s in sentences if s.startswith(begins)), '')
         return f'{said}.' if said else ''
 
 
@@ -233,7 +233,7 @@ class _Writing:
                 self._page.key(key, _shown(one), depth)
 
     def _comment(self, item: _Item) -> str:
-        """Return unit, whether it is the default, and what the key means, if not told before."""
+        """Return unit, whether it is the default, and what its word means, if not told before."""
         key = item.part.key
         may = key is not None and (item.part.default is not REQUIRED or key.same_as)
         default = bool(may and self._written and item.path not in self._written)

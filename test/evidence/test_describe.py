@@ -151,12 +151,12 @@ def test_a_value_that_the_file_does_not_say_is_said_to_be_the_default() -> None:
     (order,) = (line for line in told if line.startswith('agent_order:'))
     assert order.split('#')[1] == ' Default. Without it all act at once.'
     (period,) = (line for line in told if line.startswith('period:'))
-    assert period.split('#')[1] == ' s. One step.'
+    assert period.split('#')[1] == ' s.'
 
 
 def test_a_sentence_is_told_once() -> None:
     text = ' '.join(describe(by_name('warehouse_cart')).split())
-    assert text.count('Up to this age *since capture*') == 1
+    assert text.count('keeps its last values') == 1
 
 
 @every_contract

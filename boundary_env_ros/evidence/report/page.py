@@ -9,7 +9,6 @@ that a page of hundreds of episodes opens at once.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 import math
@@ -19,7 +18,7 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.report import Report
 from boundary_env_ros.evidence.summary.figures import milliseconds
-from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
+from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.web_page import page
 
 #: Endings with a colour of their own; the losses share one, and the others share another.
@@ -27,9 +26,6 @@ _COLOURED = ('success', 'time_limit', 'safety_stop', 'failure', 'operator_stop')
 
 #: What stands for a number that is not known.
 _UNKNOWN = '\N{EN DASH}'
-
-#: Histogram of a stage: from 0.1 ms, s, over five powers of ten; and its bins.
-_SHORTEST, _BINS = 1e-4, 60
 
 
 def render(report: Report) -> Iterator[str]:
@@ -45,14 +41,12 @@ def render(report: Report) -> Iterator[str]:
         'report',
         f'{report.name}: {shared.get("contract", "a run")}',
         {
-            'bars': _bars,
             'counted': _counted,
             'css': _css,
             'many': _many,
             'milliseconds': lambda s: _UNKNOWN if s is None else milliseconds(s),
             'number': _number,
             'percent': _percent,
-            'place': _place,
             'reasons': _reasons,
         },
         report=report,
@@ -76,22 +70,6 @@ def _blocks(report: Report) -> Iterator[tuple[str, object]]:
         frames = report.frames.get(number)
         if frames:
             yield f'f{number}', [asdict(frame) for frame in frames]
-
-
-def _bars(quantiles: Quantiles) -> Iterator[tuple[float, float, float]]:
-    """Yield place, width and height of each bar; what lies outside is in the outermost."""
-    bins: Counter[int] = Counter()
-    for seconds, count in quantiles.counts():
-        bins[min(int(_BINS * _place(seconds) / 100.0), _BINS - 1)] += count
-    most, width = max(bins.values()), 100.0 / _BINS
-    for number, count in sorted(bins.items()):
-        yield width * number, width, max(22.0 * count / most, 1.0)
-
-
-def _place(seconds: float | None) -> float:
-    """Return where a duration stands in the histogram, percent."""
-    decades = math.log10(max(seconds or 0.0, _SHORTEST) / _SHORTEST)
-    return min(max(20.0 * decades, 0.0), 100.0)
 
 
 def _css(ending: str) -> str:

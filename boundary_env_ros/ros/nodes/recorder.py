@@ -16,7 +16,7 @@ from rclpy.subscription import Subscription
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.silence import PATIENCE
-from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected
+from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import set_time, to_msg
@@ -308,12 +308,11 @@ class Recorder(ContractNode):
         # What waits in the queue may be the episode that is meant, or the recording be over.
         self._poll()
         if not self._active:
-            response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = (
+            raise RequestRejected(
                 'The recorder does not record. Label the episode in the run: '
-                '`boundary-env episodes label RUN EPISODE LABEL`.'
+                '`boundary-env episodes label RUN EPISODE LABEL`.',
+                ResultCode.NOT_ACTIVE,
             )
-            return response
         now, recording = self.clock.now(), self.recording
         try:
             labels = self.writer.ask(
@@ -322,14 +321,8 @@ class Recorder(ContractNode):
                 ),
                 _MARK_PATIENCE,
             )
-        except RequestRejected as refusal:
-            response.result.code = int(refusal.code)
-            response.result.message = str(refusal)
-            return response
         except RecordError as error:
-            response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = str(error)
-            return response
+            raise RequestRejected(str(error), ResultCode.NOT_ACTIVE) from error
         for label in labels:
             self._labels.publish(to_msg(label, now))
         response.episode_id = labels[0].id.episode_id

@@ -669,26 +669,16 @@ class SafetyGate(ContractNode):
         return response
 
     def _on_clear_service(self, request: Any, response: Any) -> Any:
-        def clear() -> None:
-            self.gate.apply(ClearEmergencyStop(now=self.clock.now()))
-
-        return self._answer(response, clear, 'Released. Arm the gate for a new episode.')
+        self.gate.apply(ClearEmergencyStop(now=self.clock.now()))
+        return self._done(response, 'Released. Arm the gate for a new episode.')
 
     def _on_probe_service(self, request: Any, response: Any) -> Any:
-        def probe() -> None:
-            self._refuse_inactive()
-            self.gate.apply(ProbeDrivers(now=self.clock.now()))
+        self._refuse_inactive()
+        self.gate.apply(ProbeDrivers(now=self.clock.now()))
+        return self._done(response, 'It begins. The result will be in the status of the gate.')
 
-        said = 'It begins. The result will be in the status of the gate.'
-        return self._answer(response, probe, said)
-
-    def _answer(self, response: Any, act: Callable[[], None], said: str) -> Any:
-        """Do what a service asks for, and answer what is said then, or why it was refused."""
-        try:
-            act()
-            response.success, response.message = True, said
-        except RequestRejected as refusal:
-            response.message = str(refusal)
+    def _done(self, response: Any, message: str) -> Any:
+        response.success, response.message = True, message
         self._say()
         return response
 
@@ -716,13 +706,8 @@ class SafetyGate(ContractNode):
     def _on_evaluate_actions(self, request: Any, response: Any) -> Any:
         self._catch_up()
         now = self.clock.now()
-        try:
-            self._refuse_inactive()
-            candidates = self._candidates(request)
-        except RequestRejected as refusal:
-            response.result.code = int(refusal.code)
-            response.result.message = str(refusal)
-            return response
+        self._refuse_inactive()
+        candidates = self._candidates(request)
         for i in range(0, len(candidates), _AT_ONCE):
             self.urgent()
             decided = self.gate.evaluate_actions(candidates[i : i + _AT_ONCE], now)

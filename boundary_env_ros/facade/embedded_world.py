@@ -123,6 +123,7 @@ class EmbeddedWorld:
                 f'{type(self._robot).__name__} takes no documents (expected a robot with a method '
                 '`document`, as a plugin has).'
             )
+        self._askable = self._robot if isinstance(self._robot, AskableRobot) else None
         self._to = sink
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
@@ -210,7 +211,7 @@ class EmbeddedWorld:
                 'The agents sent chunks of different lengths '
                 f'(expected as many numbers from each, got {sizes}).'
             )
-        if isinstance(self._robot, AskableRobot) and 'check' in self._robot.can:
+        if self._askable is not None and 'check' in self._askable.can:
             for agent, request in wanted.items():
                 check_legal(self._contract, agent, request.action, self.ask)
         requests = {
@@ -294,8 +295,8 @@ class EmbeddedWorld:
                 self._listener(event)
 
     def _tell_pushed(self) -> None:
-        if self._events and isinstance(self._robot, AskableRobot):
-            for push in self._robot.pushed():
+        if self._events and self._askable is not None:
+            for push in self._askable.pushed():
                 self._tell(self._events[push.agent].pushed(push))
 
     def _sink(self, record: Effect | ActionRequest | GateDecision | SavedState) -> None:
@@ -471,7 +472,7 @@ class EmbeddedWorld:
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
-            said = self._robot.info(agent) if isinstance(self._robot, AskableRobot) else ''
+            said = '' if self._askable is None else self._askable.info(agent)
             report = Advanced(
                 report=report_of(advance.id, own, self._failed, info=said), now=self._now
             )

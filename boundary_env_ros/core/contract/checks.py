@@ -49,7 +49,8 @@ def contradictions(contract: Contract, told: Collection[Path]) -> Iterator[Fault
     ``told`` are the places where something is wrong already: of a section that could not be read
     nothing is said once more.
     """
-    for check in (_presence, _agents, _limits, _chunks, _names, _leaks, _topics, _fields, _waits):
+    yield from _presence(contract, told)
+    for check in (_agents, _limits, _chunks, _names, _leaks, _topics, _fields, _waits):
         yield from check(contract)
     for key, what in (('observation', 'field'), ('action', 'group')):
         if key == 'action' and contract.documents:
@@ -71,10 +72,16 @@ def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
         yield from ((where, field) for field in getattr(contract, where))
 
 
-def _presence(contract: Contract) -> Iterator[Fault]:
+def _presence(contract: Contract, told: Collection[Path]) -> Iterator[Fault]:
     names = [field.name for field in contract.observation]
-    # A field that could not be read has neither topic nor anything else.
-    unread = any(not (f.topic or f.task or f.derived or f.source) for f in contract.observation)
+    # A field that could not be read has neither topic nor anything else; by default it is the
+    # first with a topic, and one whose topic could not be read may be meant.
+    unread = not contract.reaction_of and any(
+        path[:1] == ('observation',) and path[2:] == ('topic',) for path in told
+    )
+    unread = unread or any(
+        not (f.topic or f.task or f.derived or f.source) for f in contract.observation
+    )
     if names and not unread and contract.reaction_of not in names:
         reaction = contract.reaction_of or said('nothing')
         yield (

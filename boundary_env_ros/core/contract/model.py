@@ -466,9 +466,9 @@ class ActionSpec:
         Realtime only.
     driver_timeout
         After so long without a command the driver stops by itself: what stops the robot when the
-        gate dies. Without ``driver_timeout_probe`` it is taken on trust, and ``boundary-env
-        contract check`` says so. ``none``: the driver NEVER STOPS BY ITSELF, and the robot keeps
-        moving when the gate dies.
+        gate dies. Without ``driver_timeout_probe`` it is taken on trust; of a velocity or an
+        effort ``boundary-env contract check`` says so. ``none``: the driver NEVER STOPS BY
+        ITSELF, and the robot keeps moving when the gate dies.
     driver_timeout_acknowledged
         Must be true for ``driver_timeout: none``.
     acknowledgement

@@ -280,7 +280,8 @@ class Lookup:
         Instead of ``topic`` and ``type``: the field is looked up in the frames that ``/tf`` and
         ``/tf_static`` tell. ``fields`` or ``parts`` are those of a
         ``geometry_msgs/msg/Transform``. It is as old as the oldest of its moving links; a chain of
-        static links alone never ages.
+        static links alone never ages. A message on a topic, a detection in the frame of a camera,
+        is not transformed: have its publisher tell it on ``/tf`` as well, as a frame.
     target
         Frame that the transform is the pose in.
     source

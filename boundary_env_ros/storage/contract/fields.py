@@ -82,6 +82,11 @@ def _field(key: Reader, name: str, *, of_task: bool) -> FieldSpec:
     if of_task and key.has('task'):
         spec = _task_field(key, name)
     elif key.has('transform'):
+        if key.has('topic'):
+            for each in filter(key.has, ('topic', 'type')):
+                key.value(FieldSpec, each)
+            hint = 'No message is transformed: have its publisher tell its frame on /tf as well.'
+            key.problem(('topic',), 'either `topic`, or `transform`', said('both'), hint)
         values = parse_source(key, 'geometry_msgs/msg/Transform')
         source = key.make(Lookup, paths=values.paths)
         values = replace(values, source=source)

@@ -253,9 +253,10 @@ class Reader:
         found = form.read(value)
         if found is None:
             hint = nearest(str(value), form.words)
-            # An absolute name of ROS: nodes in a namespace would not find it.
-            if isinstance(value, str) and form.read(value.lstrip('/')) is not None:
-                hint = f'Write {value.lstrip("/")!r}.'
+            # An absolute name of ROS: nodes in a namespace would not find it. A type as in ROS 1.
+            for meant in _meant(value):
+                if form.read(meant) is not None:
+                    hint = f'Write {meant!r}.'
             self.problem((key,), form.expected, value, hint)
         elif form.is_time and found and not _SHORTEST <= found <= _LONGEST:
             self.problem((key,), f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}', value)
@@ -457,6 +458,13 @@ def _shown(value: object) -> str:
     except (ValueError, RecursionError):
         return f'a {type(value).__name__} that is too large to be shown'
     return text if len(text) <= _WIDEST else f'{text[: _WIDEST - 3]}...'
+
+
+def _meant(value: object) -> tuple[str, ...]:
+    """Return what a text of another spelling may mean: no absolute name, a type of ROS 2."""
+    if not isinstance(value, str):
+        return ()
+    return value.lstrip('/'), *(value.replace('/', f'/{kind}/', 1) for kind in ('msg', 'srv'))
 
 
 _MISSING = object()

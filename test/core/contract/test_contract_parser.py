@@ -475,6 +475,44 @@ def test_a_wrong_word_suggests_the_nearest() -> None:
     assert problem.hint == "Did you mean 'go_to_goal'?"
 
 
+@pytest.mark.parametrize(
+    ('key', 'written', 'meant'),
+    [('topic', '/odom', 'odom'), ('type', 'nav_msgs/Odometry', 'nav_msgs/msg/Odometry')],
+)
+def test_a_name_of_another_spelling_is_told_as_it_is_to_be_written(
+    key: str, written: str, meant: str
+) -> None:
+    [problem] = problems_of({('observation', 'pose', key): written})
+    assert problem.hint == f'Write {meant!r}.'
+
+
+def test_a_message_that_is_to_be_transformed_is_told_to_be_published_as_a_frame() -> None:
+    [problem] = problems_of(
+        {
+            ('observation', 'seen'): {
+                'topic': 'detection',
+                'type': 'geometry_msgs/msg/PoseStamped',
+                'transform': {'of': 'camera', 'in': 'base'},
+                'parts': ['translation'],
+                'low': -1.0,
+                'high': 1.0,
+            }
+        }
+    )
+    assert problem.path == ('observation', 'seen', 'topic')
+    assert 'on /tf' in problem.hint
+
+
+def test_a_topic_that_cannot_be_read_is_no_missing_default_of_a_budget() -> None:
+    data = shipped_data()
+    seen: Any = data['observation']
+    data['observation'] = {'pose': {**seen['pose'], 'topic': '/odom'}}
+    drop(data, ('latency_budget', 'of'))
+    with pytest.raises(ContractError) as caught:
+        parse(data)
+    assert ('latency_budget', 'of') not in {problem.path for problem in caught.value.problems}
+
+
 def test_every_problem_is_told_at_once() -> None:
     problems = problems_of(
         {

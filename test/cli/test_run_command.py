@@ -76,6 +76,7 @@ def test_a_result_says_with_what_it_was_produced(tmp_path: Path, capsys: Output)
     assert group['action_space'].startswith('Box(')
     assert group['observation_space'].startswith('Dict(')
     assert (group['clipped']['count'], group['clipped']['of']) == (0, 60)
+    assert group['clipped_in'] == {}
     # why the episode ended, and whether that was a termination or a truncation.
     assert group['endings'] == {'time_limit': 1}
     assert group['success']['of'] == group['truncated'] == 1
@@ -89,7 +90,9 @@ def test_a_result_says_with_what_it_was_produced(tmp_path: Path, capsys: Output)
     assert recorded == summary
 
 
-def test_the_result_says_how_many_actions_were_clipped(tmp_path: Path, capsys: Output) -> None:
+def test_the_result_says_in_which_dimensions_actions_were_clipped(
+    tmp_path: Path, capsys: Output
+) -> None:
     (tmp_path / 'fast.py').write_text(
         'def make(contract):\n    return lambda observation: [9.0, 0.0]\n'
     )
@@ -98,6 +101,7 @@ def test_the_result_says_how_many_actions_were_clipped(tmp_path: Path, capsys: O
     steps = told['episodes'][0]['steps']
     (group,) = told['summary']['groups']
     assert group['clipped']['count'] == group['clipped']['of'] == steps
+    assert group['clipped_in'] == {'base/linear.x (m/s)': steps}
 
 
 def test_the_record_can_be_audited_listed_and_replayed(tmp_path: Path, capsys: Output) -> None:

@@ -194,6 +194,8 @@ class Group:
         Latency, by stage.
     execution
         Of how many steps it is known when their command was executed.
+    clipped_in
+        Steps in which a dimension of the action was clipped, by dimension.
     stale, missing
         Observations in which a field was too old, or had never come, by field.
 
@@ -229,6 +231,7 @@ class Group:
     reasons: Counter[str] = field(default_factory=Counter)
     stages: Mapping[str, StageSummary] = field(default_factory=dict)
     execution: Execution = field(default_factory=Execution)
+    clipped_in: Counter[str] = field(default_factory=Counter)
     stale: Counter[str] = field(default_factory=Counter)
     missing: Counter[str] = field(default_factory=Counter)
 
@@ -361,6 +364,8 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
         label = reason.lower().replace('_', ' ')
         yield f'  {label}', [str(c.stops.get(reason, '-')) for c in clients]
     yield 'overruns of the period', [str(c.overruns) for c in clients]
+    for name in _union(c.clipped_in for c in clients):
+        yield f'  clipped, {name}', [str(c.clipped_in.get(name, 0)) for c in clients]
     for name in _union(c.stale for c in clients):
         if any(c.stale.get(name) or c.missing.get(name) for c in clients):
             counts = [f'{c.stale.get(name, 0)}, {c.missing.get(name, 0)}' for c in clients]

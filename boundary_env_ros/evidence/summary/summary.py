@@ -228,6 +228,11 @@ class Summariser:
         for decision in now.decisions:
             self._stops(client, now.id.agent, decision)
             client.reasons.update(result.reason.name for result in decision.rules)
+        if not imported:
+            stages = zip(now.requested_action, now.admitted_action, strict=False)
+            client.clipped_in.update(
+                self._dimension(i) for i, (asked, got) in enumerate(stages) if asked != got
+            )
         self._execution(client, step)
         for name in STAGES:
             client.stages[name].add(step.stage(name, self._budget))

@@ -444,6 +444,10 @@ class Replay:
             self._asked_alike = accepted and ours
 
 
+#: Rules that refuse a request by its order, or before that is looked at.
+_BEFORE_ORDER = frozenset({'well_formed', 'authority'})
+
+
 def _heard_through(decision: GateDecision) -> int | None:
     """
     Return which request of a lease was heard last before its first decision, as far as it says.
@@ -453,7 +457,8 @@ def _heard_through(decision: GateDecision) -> int | None:
     request = decision.request
     if request is None:
         return None
-    if not was_unheard(decision):
+    # Order and holder are looked at before turn, document and sensors.
+    if not was_unheard(decision) or _BEFORE_ORDER.isdisjoint(r.rule for r in decision.rules):
         return 0
     for result in decision.rules:
         order = result.rule == 'authority' and result.reason is Reason.OUT_OF_ORDER

@@ -146,6 +146,12 @@ CASES: tuple[Case, ...] = (
         at(is_time_limit, truncated=False, ending='', declared_by=''),
     ),
     Case('time limit as success', 'step-recomputed', edit(is_time_limit, forged.claim_success)),
+    Case('success as if declared', 'step-recomputed', edit(is_time_limit, forged.say_success)),
+    Case(
+        'another instant in the chain of observations',
+        'step-recomputed',
+        at(is_time_limit, **{'before[0].captured': lambda stamp: stamp_later(stamp, 1)}),
+    ),
     Case(
         'a stop that ends nothing',
         'step-recomputed',

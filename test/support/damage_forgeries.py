@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Reason, RuleResult, Verdict
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import NamedValues, RewardTerm, Transition
 from support.damage import (
@@ -251,6 +251,19 @@ def drive_on(step: Transition) -> Transition:
         truncated=False,
         ending='',
         declared_by='',
+    )
+
+
+def say_success(step: Transition) -> Transition:
+    """Claim a success, and say in the diagnostics as well that it was found."""
+    said = KeyValue(key='ending:success', value='reached')
+    return replace(
+        step,
+        terminated=True,
+        truncated=False,
+        ending='success',
+        declared_by='task:go_to_goal',
+        diagnostics=(*step.diagnostics, said),
     )
 
 

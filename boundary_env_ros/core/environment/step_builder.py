@@ -28,6 +28,9 @@ from boundary_env_ros.errors import TaskFailed
 #: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
 TURN = 'turn'
 
+#: Who declares the endings that stops of the gate stand for.
+SAFETY_GATE = 'safety_gate'
+
 #: Why a request is refused that is not a new action of the holder of the lease, but somebody
 #: else's or an old one.
 _UNHEARD = frozenset(
@@ -305,7 +308,7 @@ def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
         for result in decision.rules:
             ending = step.contract.episode.on_stop.get(result.reason.name)
             if result.outcome is Verdict.STOPPED and ending:
-                found[ending] = ('safety_gate', result.reason.name.lower().replace('_', ' '))
+                found[ending] = (SAFETY_GATE, result.reason.name.lower().replace('_', ' '))
     return found
 
 

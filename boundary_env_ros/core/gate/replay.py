@@ -190,6 +190,8 @@ class Replay:
             if lease is not None and then.request.sequence > lease.last_sequence:
                 lease_state = lease_state.heard(then.request)
             chunk = None if refused else Chunk(then.request, then.received or self._now, 0, 0)
+        if then.trigger is Trigger.CHUNK and chunk is None:
+            chunk = _chunk_of(then)
         if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
             chunk = None if chunk is None else chunk.next(self._contract.period)
         state = replace(
@@ -247,9 +249,8 @@ class Replay:
             )
             self._rates_unknown = True
         commands = commands.recalled(then.recent_commands, self._now)
-        if then.trigger is Trigger.CHUNK and then.request is not None and then.received:
-            index = max(then.id.step - then.request.id.step, 0)
-            chunk = Chunk(then.request, then.received, index, 0)
+        if then.trigger is Trigger.CHUNK:
+            chunk = _chunk_of(then) or chunk
         self._state = replace(self._state, commands=commands, chunk=chunk)
 
     def _braked(self, then: GateDecision) -> frozenset[int]:
@@ -442,6 +443,14 @@ class Replay:
         ours = asked and found is not None and found.verdict is not Verdict.REJECTED
         if accepted or ours:
             self._asked_alike = accepted and ours
+
+
+def _chunk_of(then: GateDecision) -> Chunk | None:
+    """Return the chunk that a decision executes, at its action."""
+    if then.request is None or then.received is None:
+        return None
+    index = max(then.id.step - then.request.id.step, 0)
+    return Chunk(then.request, then.received, index, 0)
 
 
 #: Rules that refuse a request by its order, or before that is looked at.

@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -19,11 +19,12 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
+from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding
 from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, link, WINDOW
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
@@ -39,8 +40,9 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
 )
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
+from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.replay.differences import FieldDifference
-from boundary_env_ros.evidence.replay.rerun import Rerun
+from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.
@@ -471,14 +473,30 @@ class Auditor:
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
 
-    def _differs(self, of: StepId, sequence: int | None, first: FieldDifference) -> None:
+    def _differs(self, of: StepId, decision: GateDecision | None, first: FieldDifference) -> None:
         """Note where gate or environment came to something else than is recorded."""
         rule, place, near = catalogue.STEP_RECOMPUTED, first.field, False
-        if sequence is not None:
-            rule, place = catalogue.DECISION_RECOMPUTED, f'decision {sequence}.{first.field}'
+        if decision is not None:
+            rule, place = catalogue.DECISION_RECOMPUTED, f'decision {decision.sequence}.'
             near = first.field.partition('[')[0].partition('.')[0] in _FROM_BEFORE
+            # The request of a chunk may be among what is missing.
+            lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
+            near = near or lost
+            if near and (self._alone or of in self._behind):
+                # What it follows from is missing; what it makes of that is not excused.
+                self._find_all(rule, self._ruled_otherwise(decision, place), of)
+            place += first.field
         if not (near and self._alone):
             self.find(rule, Mismatch(place, first.recomputed, first.recorded), of, near=near)
+
+    def _ruled_otherwise(self, decision: GateDecision, place: str) -> Iterator[Mismatch]:
+        if self._terms is None or was_unheard(decision):
+            return
+        try:
+            for found in ruled_otherwise(decision, self._terms):
+                yield replace(found, field=place + found.field)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            yield Mismatch(place, 'what can be decided again', f'{type(error).__name__}: {error}')
 
     # Decisions -----------------------------------------------------------------------------------
 

@@ -56,6 +56,9 @@ WAITING = 1024
 #: Reasons that are kept why something was not run again.
 _REASONS = 20
 
+#: Said where a gate has nothing to decide.
+NO_DECISION = 'no decision'
+
 #: What is compared of what would have been.
 _OF_OTHER_DECISION = ('verdict', 'command')
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
@@ -64,8 +67,8 @@ _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 #: (ns): the actions that a policy predicts from there on, one a step; none if it cannot be asked.
 Propose = Callable[[Transition, int], tuple[Vector, ...]]
 
-#: Is told where a record differs: in which step or decision (its number; None: the step itself).
-Find = Callable[[StepId, int | None, FieldDifference], None]
+#: Is told where a record differs: in which step or decision (None: the step itself).
+Find = Callable[[StepId, GateDecision | None, FieldDifference], None]
 
 Key = tuple[int, int]
 
@@ -248,7 +251,7 @@ class Rerun:
             gate.adopt(then)
             why, differs = f'{type(error).__name__}: {error}', True
             if self._find is not None:
-                self._find(then.id, then.sequence, _unable(why))
+                self._find(then.id, then, _unable(why))
             self._skip(episode, f'a decision: {why}')
         else:
             if then.trigger is Trigger.PROBE:
@@ -333,7 +336,7 @@ class Rerun:
         episode = self._of(agent, then)
         if again is None:
             first: FieldDifference | None = FieldDifference(
-                field='verdict', recorded=then.verdict.name, recomputed='no decision'
+                field='verdict', recorded=then.verdict.name, recomputed=NO_DECISION
             )
         else:
             names = _OF_OTHER_DECISION if self._other else _names_of_decision(then, again)
@@ -341,7 +344,7 @@ class Rerun:
         if first is None:
             return False
         if self._find is not None:
-            self._find(then.id, then.sequence, first)
+            self._find(then.id, then, first)
         elif episode is not None:
             self._keep(episode, then, again, first)
         return True
@@ -432,6 +435,10 @@ class Rerun:
             if self._find is not None:
                 self._find(then.id, None, _unable(why))
             self._skip(episode, f'a step: {why}')
+        if again is not None and not agent.steps.begun:
+            # The task goes by the reset; all else follows without it.
+            self._skip(episode, 'a step: the reset of its episode is missing')
+            again = again if self._find is not None else None
         _end(episode, then)
         if not episode.client:
             asked = (d.request.client for d in then.decisions if d.request is not None)

@@ -23,11 +23,12 @@ from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
-from boundary_env_ros.core.environment.step_builder import close, Step
+from boundary_env_ros.core.environment.step_builder import close, SAFETY_GATE, Step
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.imported import is_import, is_unknown
-from boundary_env_ros.core.latency import measure
+from boundary_env_ros.core.latency import Latency, measure
+from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, TaskFailed, WRONG_INPUT
@@ -94,6 +95,11 @@ class StepsAgain:
         self._before: View | None = None
         self._reset: ResetRecord | None = None
         self._supplied: Mapping[str, Vector] = {}
+        #: Whether a step of this episode is missing, and how many came without a gap since then.
+        self._lacks, self._since = False, 0
+        stacks = [s for s in self._specs if s.derived is not None]
+        self._stacked = frozenset(spec.name for spec in stacks)
+        self._past = max((frames_needed(s.derived) - 1 for s in stacks if s.derived), default=0)
 
     @property
     def begun(self) -> str:
@@ -124,21 +130,23 @@ class StepsAgain:
         self._last, self._before = then, None
         if then.kind is Kind.RESET:
             return self._begin(then)
-        view = self._view(then)
         same_episode = last is not None and last.id.episode_id == then.id.episode_id
         follows = last is not None and same_episode and last.id.step + 1 == then.id.step
         if not same_episode:
-            self._reset = None
+            self._reset, self._supplied, self._lacks = None, {}, False
+            self._buffer.forget()
+        self._lacks = self._lacks or not follows
+        self._since = self._since + 1 if follows else 0
+        view = self._view(then)
         self._keep(then, view)
-        if self._reset is None:
-            raise RecordError('the reset of its episode is missing')
         if not follows or before is None:
             raise RecordError('the step before it is missing')
         return self._close(then, before, view, self._reset, decisions)
 
     def _task_of(self, then: Transition) -> Task:
         """Return what judges a step: the task, unless it is not known, or an import lacks data."""
-        if self._task is None or is_unknown(then, 'reward') or is_unknown(then, 'reset'):
+        unknown = is_unknown(then, 'reward') or is_unknown(then, 'reset')
+        if self._task is None or self._reset is None or unknown:
             return _AsRecorded(then)
         return _OfImport(then, self._task) if is_import(then) else self._task
 
@@ -147,7 +155,7 @@ class StepsAgain:
     def _begin(self, then: Transition) -> Transition:
         self._buffer.forget()
         self._reset = record = then.reset
-        self._supplied = {}
+        self._supplied, self._lacks = {}, False
         task = self._task_of(then)
         if record is not None:
             self._supplied = supply(task, self._contract, by_name(record.sampled), self._agent)
@@ -168,6 +176,7 @@ class StepsAgain:
             reward=0.0,
             reward_terms=(),
             terminated=False,
+            latency=Latency(),
         )
         if record is None or is_import(then):
             return again
@@ -203,7 +212,7 @@ class StepsAgain:
         then: Transition,
         before: View,
         view: View,
-        reset: ResetRecord,
+        reset: ResetRecord | None,
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
         contract = self._contract
@@ -246,14 +255,18 @@ class StepsAgain:
             plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
             asked = then.commanded_action if plain else then.requested_action
             again = replace(again, requested_action=asked, admitted_action=asked)
-        if then.actuated is None:
+        captured = again.captured
+        if captured is None and self._lacks:
+            captured = then.captured  # of an observation that the record may have lost
+        if then.actuated is None and captured is again.captured:
             return again
         # When the robot acted is measured, too.
         return replace(
             again,
+            captured=captured,
             actuated=then.actuated,
             latency=measure(
-                captured=again.captured,
+                captured=captured,
                 observed=again.observed,
                 delivered=again.delivered,
                 requested=again.requested,
@@ -281,6 +294,10 @@ class StepsAgain:
             for key, message in said.items()
             if key.startswith('ending:')
         }
+        # A verdict of the task and a stop of the gate are found again, whatever the step says.
+        outside.pop(endings.SUCCESS, None)
+        if by.startswith('task:') or by == SAFETY_GATE:
+            outside.pop(then.ending, None)
         if is_import(then) and then.ending and not by.startswith('task:'):
             outside.setdefault(then.ending, (by, ''))
         sensor = outside.pop(endings.SENSOR_LOST, None)
@@ -310,6 +327,12 @@ class StepsAgain:
         view = self._buffer.view(then.id, then.closed)
         fields = (*view.observation.fields, *view.state)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)
+        if self._lacks and self._since < self._past:
+            # What a field is stacked of stands in the steps that are missing.
+            whole = tuple(
+                recorded.get(field.name, field) if field.name in self._stacked else field
+                for field in whole
+            )
         count = len(self._contract.observation)
         return View(
             observation=replace(view.observation, fields=whole[:count]), state=whole[count:]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
-from boundary_env_ros.core.gate.decision import Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.timebase import elapsed
@@ -22,6 +22,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Mismatch,
     number,
     of_decision,
+    Terms,
     unlike,
     vector,
 )
@@ -86,6 +87,11 @@ def _probe_recomputed(link: Link) -> Found:
         if wanted and probe and not same_numbers(probe, wanted[start:end]):
             yield Mismatch('requested_command', f'{vector(probe)}, the probe', vector(wanted))
         start = end
+    yield from ruled_otherwise(decision, terms)
+
+
+def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
+    """Yield what does not follow from what a decision itself says that it was based on."""
     measured = {found.name: found for found in decision.measurements}
     ruling = rule_on(
         limits_of(decision, terms), situation_of(decision, measured), wanted_of(decision)
@@ -93,6 +99,14 @@ def _probe_recomputed(link: Link) -> Found:
     yield from unlike('verdict', ruling.verdict, decision.verdict)
     if not same_numbers(ruling.command, decision.command):
         yield Mismatch('command', vector(ruling.command), vector(decision.command))
+    ours, theirs = (
+        [(each.rule, each.outcome, each.reason, each.dimension) for each in results]
+        for results in (ruling.results, decision.rules)
+    )
+    if ours != theirs:
+        yield Mismatch(
+            'rules', *(', '.join(r[0] for r in each) or 'none' for each in (ours, theirs))
+        )
 
 
 @of_decision(catalogue.ALLOWED_TO_MOVE)

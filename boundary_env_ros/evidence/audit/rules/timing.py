@@ -6,22 +6,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+import math
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.step_builder import answering
 from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.imported import is_unknown
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
+    close,
     format_value,
     Found,
     known,
     Mismatch,
     number,
     of_step,
+    same,
     Scene,
     unlike,
+    vector,
 )
 
 #: The instants of a step that its own processes took, in the order in which they happen.
@@ -208,3 +213,26 @@ def _copied_from_decision(scene: Scene) -> Found:
     for name, source in _OF_ANSWER.items():
         nothing = () if name.endswith('action') else None
         yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
+
+
+@of_step(catalogue.STEP_RECOMPUTED)
+def _observation_chain(scene: Scene) -> Found:
+    # Stamps, frames and images, too, which the step that is closed again only takes over.
+    earlier, now = scene.earlier, scene.now
+    if earlier is None or now.id.step != earlier.id.step + 1 or same(now.before, earlier.after):
+        return
+    yield from unlike('before', len(earlier.after), len(now.before), 'fields as after the last')
+    for old, new in zip(earlier.after, now.before, strict=False):
+        if not same(old, new):
+            expected = f'{old.name} {vector(old.values)} as after step {earlier.id.step}'
+            other = ' with another status, stamp or age' if old.values == new.values else ''
+            yield Mismatch(f'before.{new.name}', expected, vector(new.values) + other)
+
+
+@of_step(catalogue.STEP_RECOMPUTED)
+def _reward_sum(scene: Scene) -> Found:
+    # Also of a step whose reset or contract is missing, so that it cannot be run again.
+    now = scene.now
+    total = math.fsum(term.value for term in now.reward_terms)
+    if not (is_unknown(now, 'reward') or close(now.reward, total)):
+        yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))

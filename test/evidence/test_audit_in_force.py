@@ -34,8 +34,8 @@ def found(name: str, decisions: list[GateDecision]) -> dict[int, str]:
     """Return what running them again finds, by the number of the decision."""
     differences: dict[int, str] = {}
 
-    def find(of: StepId, sequence: int | None, first: FieldDifference) -> None:
-        differences[sequence or 0] = f'{first}'
+    def find(of: StepId, decision: GateDecision | None, first: FieldDifference) -> None:
+        differences[decision.sequence if decision else 0] = f'{first}'
 
     again = Rerun(contract_of(name), None, digest=DIGEST, find=find)
     for decision in decisions:

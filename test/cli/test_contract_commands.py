@@ -223,7 +223,7 @@ def test_a_description_answers_the_questions_and_is_yaml(path: Path, capsys: Out
     assert main(['contract', 'show', path.stem]) == 0
     text = capsys.readouterr().out
     assert text.startswith(f'{path.stem} 1.0.0\n{load(path).digest}\n\nThe observation: ')
-    body = yaml.safe_load(text[text.index('\n\n# Name of') :])
+    body = yaml.safe_load(text[text.index('\n\ncontract: ') :])
     assert body['contract'] == path.stem
     assert set(body['observation']) == {f.name for f in load(path).contract.observation}
 

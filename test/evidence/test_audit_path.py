@@ -342,7 +342,7 @@ def test_summary_is_the_same_from_bag_and_lines_but_for_late_evidence(
     bag, text = summarise_path(honest), summarise_path(lines)
     for one, other in zip(bag.groups, text.groups, strict=True):
         assert one.endings == other.endings
-        assert one.differences == other.differences
+        assert one.clipped_in == other.clipped_in
         assert one.stages['inference'] == other.stages['inference']
     assert bag.groups[0].stages['actuation'].known > text.groups[0].stages['actuation'].known
 

@@ -417,6 +417,7 @@ BESIDE = {
     'a tick that was in time',
     'an episode comes back',
     'another frame',
+    'another instant in the chain of observations',
     'another pacing',
     'evidence from nowhere',
     'executed before commanded',

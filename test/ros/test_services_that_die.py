@@ -17,7 +17,7 @@ from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkTimeout, PeerLost, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.client import BoundaryClient
-from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.conversions import from_bytes, from_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.storage.reader import open_records
 from support.ros_world import PATIENT, World
@@ -113,7 +113,7 @@ def test_the_record_has_every_event_and_they_tell_what_it_says(
     # The recorder flushes what it has within half a second.
     def recorded() -> list[EnvironmentEvent]:
         events = [
-            from_msg(EnvironmentEvent, each.decode())
+            from_bytes(EnvironmentEvent, each.data)
             for each in open_records(world.run).messages({'/boundary/event'})
         ]
         return [event for event in events if event.id.episode_id == episode_id]

@@ -19,6 +19,9 @@ from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Sta
 #: Triggers of decisions that answer a request.
 ASKED = (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR)
 
+#: Within which two ways to tell when a decision was taken mean one instant, ns.
+_NEAR = 1_000_000
+
 
 class RecordedInstants:
     """
@@ -94,7 +97,9 @@ class RecordedInstants:
         earliest = max(at.steady - self._lateness, self.now.steady)
         likely = [steady for steady in told if earliest <= steady <= at.steady]
         if measured is not None and earliest <= measured <= at.steady:
-            likely = [measured]
+            # Two clocks say when it measured; what was told is to the nanosecond, if it is near.
+            near = [steady for steady in likely if abs(steady - measured) <= _NEAR]
+            likely = near[-1:] or [measured]
         return replace(at, steady=max(likely, default=at.steady))
 
     def _by_its_measurements(self, then: GateDecision) -> int | None:

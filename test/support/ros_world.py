@@ -23,6 +23,7 @@ from lifecycle_msgs.srv import GetState
 import numpy as np
 from rcl_interfaces.srv import GetParameters, SetParameters, SetParametersAtomically
 import rclpy
+from rclpy._rclpy_pybind11 import InvalidHandle
 from rclpy.context import Context
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
@@ -218,11 +219,11 @@ class Probe:
         self._thread.start()
 
     def _spin(self) -> None:
-        try:
+        with suppress(ExternalShutdownException):
             while self._open:
-                self._executor.spin_once(timeout_sec=0.1)
-        except ExternalShutdownException:
-            pass
+                # A test destroyed what the executor was about to look at (rclpy#1644).
+                with suppress(InvalidHandle):
+                    self._executor.spin_once(timeout_sec=0.1)
 
     def close(self) -> None:
         """Let go of context and thread."""

@@ -337,10 +337,10 @@ def test_definition_in_another_language_matters_when_it_is_needed(tmp_path: Path
         writer.finish()
     source = open_records(path)
     assert source.overview().transitions == 1
-    with pytest.raises(RecordError, match=r'definition as \.msg text on /ition, .*ros2idl'):
+    with pytest.raises(RecordError, match=r'\.msg text of .* on /ition, got IDL'):
         list(source.records())
     _, message = source.messages()
-    with pytest.raises(RecordError, match=r'definition as \.msg text on /amped'):
+    with pytest.raises(RecordError, match=r'\.msg text of .* on /amped, got IDL'):
         message.decode()
 
 

@@ -115,6 +115,12 @@ class Transition:
         known = 0 <= self.decision < len(self.decisions)
         return self.decisions[self.decision] if known else None
 
+    @property
+    def clipped(self) -> tuple[bool, ...]:
+        """Return for each dimension whether what was admitted differs from what was requested."""
+        stages = zip(self.requested_action, self.admitted_action, strict=False)
+        return tuple(asked != given for asked, given in stages)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivilegedObservation:

@@ -153,7 +153,7 @@ def step_info(
         'admitted_action': list(transition.admitted_action),
         'commanded_action': list(transition.commanded_action),
         'intervention': _intervention(contract, transition),
-        'clipped': clipped_in(transition),
+        'clipped': list(transition.clipped),
         'clipped_observation': [field.name for field in transition.after if field.clipped],
         'gate': _gate(transition),
         'latency': StageTimes(transition),
@@ -234,12 +234,6 @@ def _gate(transition: Transition) -> Info | None:
         'latched': last.emergency_stop,
         'foreign_publishers': last.foreign_publishers,
     }
-
-
-def clipped_in(transition: Transition) -> list[bool]:
-    """Return for each dimension whether what was admitted differs from what was requested."""
-    asked, given = transition.requested_action, transition.admitted_action
-    return [one != other for one, other in zip(asked, given, strict=False)]
 
 
 def reasons_of(contract: Contract, transition: Transition) -> list[str]:

@@ -229,9 +229,8 @@ class Summariser:
             self._stops(client, now.id.agent, decision)
             client.reasons.update(result.reason.name for result in decision.rules)
         if not imported:
-            stages = zip(now.requested_action, now.admitted_action, strict=False)
             client.clipped_in.update(
-                self._dimension(i) for i, (asked, got) in enumerate(stages) if asked != got
+                self._dimension(index) for index, is_so in enumerate(now.clipped) if is_so
             )
         self._execution(client, step)
         for name in STAGES:

@@ -63,7 +63,7 @@ demo: $(BUILT)
 # The parts of all tests, and the minutes after which each is ended. Only what is judged against the
 # wall clock (timed) runs alone. All parts run, whatever the first ones said. Parts are folders, so
 # that each process imports what it runs and nothing else. A test over ROS that failed beside another
-# is decided alone; .ci/judge.py counts and tells such tests, and what failed.
+# or found the machine late is decided alone; .ci/judge.py counts and tells such tests, and failures.
 RESULTS := build/checks
 PARTS := plain ros packaging timed
 plain := 25m -n 2 --dist worksteal -m 'not nightly' test --ignore=test/ros --ignore=test/packaging

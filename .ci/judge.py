@@ -7,9 +7,9 @@ It fails for a part that left no file, for a test that failed, for a skip whose 
 `.ci/allowed_skips.txt` does not list, and for more inconclusive tests than a busy machine may
 excuse. Each failure is told with the command that runs it alone.
 
-Tests over ROS share two cores with another one. What fails there is decided alone: --again prints
-such tests, unless they are too many, and the part `again` runs them by themselves. What passes
-then is told as decided alone.
+Tests over ROS share two cores with another one. What fails there, and what was inconclusive, is
+decided alone: --again prints such tests, unless they are too many, and the part `again` runs them
+by themselves. What passes then is told as decided alone.
 
 Usage: judge.py FOLDER PART...
        judge.py FOLDER --again
@@ -27,8 +27,8 @@ import xml.etree.ElementTree as ET
 ROOT = Path(__file__).resolve().parent.parent
 ALLOWED = Path(__file__).with_name('allowed_skips.txt')
 
-#: Of about a dozen tests that are judged against the wall clock.
-MOST_INCONCLUSIVE = 4
+#: Of about a dozen tests that are judged against the wall clock, when they are run once more.
+MOST_INCONCLUSIVE = 2
 INCONCLUSIVE = 'inconclusive: '
 #: Of some hundred tests that run beside another over ROS.
 MOST_AGAIN = 2
@@ -70,25 +70,44 @@ def failed(case: ET.Element) -> bool:
     return any(case.find(way) is not None for way in ('failure', 'error'))
 
 
+def inconclusive(case: ET.Element) -> bool:
+    """Return whether the machine was too busy to tell."""
+    late = (why_of(skip).startswith(INCONCLUSIVE) for skip in case.iter('skipped'))
+    return any(late) and not failed(case)
+
+
+def good(case: ET.Element) -> bool:
+    """Return whether a test ran and passed."""
+    return not failed(case) and case.find('skipped') is None
+
+
+def settled(case: ET.Element, part: str, alone: ET.Element | None) -> ET.Element:
+    """Return how a test ended, given how it ended alone if it ran again."""
+    if alone is None or good(case):
+        return case
+    if inconclusive(case) or (part == BESIDE and failed(case) and good(alone)):
+        return alone
+    return case
+
+
 def again(folder: Path) -> list[str]:
     """Return the tests that are decided alone."""
     places = {place_of(case) for case in cases_of(folder, BESIDE) if failed(case)}
-    return sorted(places) if len(places) <= MOST_AGAIN else []
+    places = places if len(places) <= MOST_AGAIN else set()
+    late = (case for part in folder.glob('*.xml') for case in cases_of(folder, part.stem))
+    return sorted(places | {place_of(case) for case in late if inconclusive(case)})
 
 
 def main(folder: Path, parts: list[str]) -> int:
     """Tell, and return the exit code."""
     cases: list[ET.Element] = []
     problems: list[str] = []
-    alone = cases_of(folder, AGAIN)
-    passed = {place_of(c) for c in alone if not failed(c) and c.find('skipped') is None}
+    alone = {place_of(case): case for case in cases_of(folder, AGAIN)}
     for part in parts:
         found = cases_of(folder, part)
         if not found:
             problems.append(f'The part {part} did not come to its end: see its output above.')
-        if part == BESIDE:
-            found = [case for case in found if not (failed(case) and place_of(case) in passed)]
-        cases += found
+        cases += [settled(case, part, alone.get(place_of(case))) for case in found]
 
     slowest = sorted(cases, key=lambda case: -float(case.get('time', 0)))[:SLOWEST]
     print(f'== {len(cases)} tests; the slowest:')
@@ -107,8 +126,9 @@ def main(folder: Path, parts: list[str]) -> int:
             problems.append(
                 f'{place_of(case)}: skipped for a reason that {ALLOWED.name} does not list: {why}'
             )
-    print(f'== Failed beside another test, decided alone: {len(passed)}')
-    for place in sorted(passed):
+    passed = sorted(place for place, case in alone.items() if case in cases and good(case))
+    print(f'== Decided alone, beside no other test: {len(passed)}')
+    for place in passed:
         print(f'{place}: passed')
     print(f'== Inconclusive: {len(late)}')
     for case, why in late:

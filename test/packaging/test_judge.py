@@ -73,12 +73,26 @@ def test_a_part_that_left_no_results_fails_the_run(tmp_path: Path) -> None:
 
 def test_few_inconclusive_tests_are_told_and_more_fail_the_run(tmp_path: Path) -> None:
     late = skipped('inconclusive: a process waited 0.31 s for a core; too late')
-    code, told = judged(tmp_path, *[late] * 4)
+    code, told = judged(tmp_path, *[late] * 2)
     assert code == 0
-    assert '== Inconclusive: 4' in told
-    code, told = judged(tmp_path, *[late] * 5)
+    assert '== Inconclusive: 2' in told
+    code, told = judged(tmp_path, *[late] * 3)
     assert code == 1
-    assert 'Too many inconclusive tests (expected at most 4, got 5)' in told
+    assert 'Too many inconclusive tests (expected at most 2, got 3)' in told
+
+
+def test_what_was_inconclusive_is_as_it_ends_alone(tmp_path: Path) -> None:
+    late = skipped('inconclusive: a process waited 0.31 s for a core; too late')
+    assert judged(tmp_path, late)[0] == 0
+    assert again(tmp_path, '') == 'test/packaging/test_judge.py::test_it\n'
+    for alone, code, line in (
+        (f'<testcase classname="{PLACE}" name="test_it"/>', 0, '== Inconclusive: 0'),
+        (late, 0, '== Inconclusive: 1'),
+        (beside('test_it'), 1, '== Failed: 1'),
+    ):
+        (tmp_path / 'again.xml').write_text(f'<testsuites>{alone}</testsuites>')
+        found, told = judged(tmp_path, late)
+        assert (found, line in told) == (code, True), told
 
 
 def beside(*names: str) -> str:
@@ -102,7 +116,7 @@ def test_what_failed_beside_another_over_ros_is_decided_alone_and_told(tmp_path:
     (tmp_path / 'again.xml').write_text(f'<testsuites>{alone}</testsuites>')
     code, told = judged(tmp_path, part='ros')
     assert code == 0
-    assert 'decided alone: 1\ntest/packaging/test_judge.py::test_it[a b]: passed\n' in told
+    assert 'beside no other test: 1\ntest/packaging/test_judge.py::test_it[a b]: passed\n' in told
     for ending in ('<failure message="no"/>', '<skipped message="inconclusive: late"/>'):
         other = alone.replace('/>', f'>{ending}</testcase>')
         (tmp_path / 'again.xml').write_text(f'<testsuites>{other}</testsuites>')

@@ -6,14 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import json
-import os
 from pathlib import Path
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
-import uuid
 
 import pytest
 
@@ -24,56 +21,19 @@ from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records
-from support.ros_world import OWN_MARK, processes_of, reserved_domain
+from support.own_command import DEADLINE, OwnCommand
+from support.ros_world import reserved_domain
 
 pytestmark = pytest.mark.ros
 
-DEADLINE = 120.0
 
-
-class Demo:
-    """One run of the demo, whose processes can be told from all others."""
+class Demo(OwnCommand):
+    """One run of the demo."""
 
     def __init__(self, folder: Path, domain: int, *arguments: str) -> None:
         self.run = folder / 'run'
-        self.mark = uuid.uuid4().hex
-        self.output = folder / 'output.txt'
-        with self.output.open('wb') as output:
-            self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    '-m',
-                    'boundary_env_ros.cli.main',
-                    'demo',
-                    *('--run', str(self.run), '--domain-id', str(domain)),
-                    *arguments,
-                ],
-                env={**os.environ, OWN_MARK: self.mark, 'PYTHONUNBUFFERED': '1'},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    @property
-    def text(self) -> str:
-        return self.output.read_text(errors='replace')
-
-    def wait(self) -> int:
-        return self.process.wait(DEADLINE)
-
-    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + DEADLINE
-        while not condition():
-            assert self.process.poll() is None, self.text
-            assert time.monotonic() < deadline, f'Expect {what}, actually: {self.text}'
-            time.sleep(0.02)
-
-    def assert_gone(self) -> None:
-        deadline = time.monotonic() + 20.0
-        while processes_of(self.mark, OWN_MARK):
-            assert time.monotonic() < deadline, processes_of(self.mark, OWN_MARK)
-            time.sleep(0.02)
+        place = ('--run', str(self.run), '--domain-id', str(domain))
+        super().__init__(folder, 'demo', *place, *arguments)
 
     def steps(self) -> int:
         """Return the number of steps of the first episode that are in the index."""
@@ -99,11 +59,7 @@ def start(_run: str, tmp_path: Path) -> Iterator[Callable[..., Demo]]:
 
         yield make
         for demo in demos:
-            if demo.process.poll() is None:
-                demo.process.kill()
-                demo.process.wait()
-            for pid in processes_of(demo.mark, OWN_MARK):
-                os.kill(int(pid), signal.SIGKILL)
+            demo.kill()
 
 
 def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -> None:

@@ -42,8 +42,10 @@ _SOON = 20.0
 
 @pytest.fixture(scope='module')
 def world(make_world: MakeWorld) -> World:
-    # The episode goes on however long the flood takes: a gate without a lease says nothing.
-    safety = {**PATIENT['safety'], 'policy_timeout': 60.0}
+    # The episode goes on however long the flood takes, and whatever it takes the place of: a gate
+    # without a lease says nothing.
+    lasting = ('policy_timeout', 'robot_timeout', 'environment_timeout', 'gate_timeout')
+    safety = {**PATIENT['safety'], **dict.fromkeys(lasting, 60.0)}
     return make_world(changes={**PATIENT, 'safety': safety, 'episode': {'time_limit': 60.0}})
 
 

@@ -11,8 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
-import uuid
 
 import pytest
 
@@ -24,46 +22,24 @@ from boundary_env_ros.ros.live_state import View
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.terminal import printing
-from support.ros_world import OWN_MARK, PATIENT, processes_of, reserved_domain, write_contract
+from support.own_command import DEADLINE, OwnCommand
+from support.ros_world import PATIENT, reserved_domain, write_contract
 
 pytestmark = pytest.mark.ros
 
-DEADLINE = 120.0
 
-
-class Up:
-    """One run of the command, whose processes can be told from all others."""
+class Up(OwnCommand):
+    """One run of the command."""
 
     def __init__(self, folder: Path, domain: int, *arguments: str) -> None:
         self.run = folder / 'run'
-        self.mark = uuid.uuid4().hex
-        self.environment = {**os.environ, **isolated_environment(domain), OWN_MARK: self.mark}
-        self.output = folder / 'output.txt'
-        changes = {**PATIENT, 'episode': {'reset': {'deadline': 60.0}}}
+        changes = {**PATIENT, 'episode': {'time_limit': 120.0, 'reset': {'deadline': 60.0}}}
         self.contract = write_contract(folder / 'contract.yaml', changes)
-        with self.output.open('wb') as output:
-            self.process = subprocess.Popen(
-                [
-                    *(sys.executable, '-m', 'boundary_env_ros.cli.main', 'up'),
-                    *(str(self.contract), '--run', str(self.run), *arguments),
-                ],
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    @property
-    def text(self) -> str:
-        return self.output.read_text(errors='replace')
-
-    def wait_until(self, condition: Callable[[], bool], what: str) -> None:
-        deadline = time.monotonic() + DEADLINE
-        while not condition():
-            assert self.process.poll() is None, self.text
-            assert time.monotonic() < deadline, f'Expect {what}, actually: {self.text}'
-            time.sleep(0.02)
+        super().__init__(
+            folder,
+            *('up', str(self.contract), '--run', str(self.run), *arguments),
+            environment=isolated_environment(domain),
+        )
 
     def step(self) -> subprocess.Popen[str]:
         """Start a policy that steps until it is told of an ending; return it once it has begun."""
@@ -76,12 +52,6 @@ class Up:
         assert policy.stdout is not None
         assert policy.stdout.readline() == 'stepped\n', self.text
         return policy
-
-    def assert_gone(self) -> None:
-        deadline = time.monotonic() + 20.0
-        while processes_of(self.mark, OWN_MARK):
-            assert time.monotonic() < deadline, processes_of(self.mark, OWN_MARK)
-            time.sleep(0.02)
 
 
 _POLICY = """
@@ -117,11 +87,7 @@ def start(_run: str, tmp_path: Path) -> Iterator[Callable[..., Up]]:
 
         yield make
         for each in started:
-            if each.process.poll() is None:
-                each.process.kill()
-                each.process.wait()
-            for pid in processes_of(each.mark, OWN_MARK):
-                os.kill(int(pid), signal.SIGKILL)
+            each.kill()
 
 
 @pytest.mark.timed
@@ -131,9 +97,9 @@ def test_ctrl_c_ends_the_episode_stops_the_robot_and_leaves_a_whole_record(
     up = start('--simulated')
     up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
     policy = up.step()
-    up.wait_until(lambda: bool(re.search(r'episode: \w+ running, for policy-', up.text)), 'a line')
+    up.wait_until(lambda: bool(re.search(r'episode +\w+ running, for policy-', up.text)), 'a line')
     up.process.send_signal(signal.SIGINT)
-    assert up.process.wait(DEADLINE) == 0, up.text
+    assert up.wait() == 0, up.text
     # Who steps learns at once, and does not wait for nodes that are gone.
     told = policy.communicate(timeout=DEADLINE)[0].splitlines()
     assert told == ['operator_stop', 'The nodes were stopped']
@@ -155,13 +121,13 @@ def test_a_gate_does_not_depend_on_the_life_of_up(start: Callable[..., Up]) -> N
     up.process.wait()
     (gate,) = (
         pid
-        for pid in processes_of(up.mark, OWN_MARK)
+        for pid in up.processes
         if b'nodes.safety_gate' in Path(f'/proc/{pid}/cmdline').read_bytes()
     )
     # A node that went by its parent would look ten times a second; this one has none to look for.
     assert f'{PARENT}=\0'.encode() in Path(f'/proc/{gate}/environ').read_bytes()
-    for pid in processes_of(up.mark, OWN_MARK):
-        os.kill(int(pid), signal.SIGINT)
+    for pid in up.processes:
+        os.kill(pid, signal.SIGINT)
     up.assert_gone()
 
 
@@ -174,11 +140,11 @@ def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
     policy = up.step()
     (pid,) = (
         pid
-        for pid in processes_of(up.mark, OWN_MARK)
+        for pid in up.processes
         if f'nodes.{node}'.encode() in Path(f'/proc/{pid}/cmdline').read_bytes()
     )
-    os.kill(int(pid), signal.SIGKILL)
-    assert up.process.wait(DEADLINE) == 1, up.text
+    os.kill(pid, signal.SIGKILL)
+    assert up.wait() == 1, up.text
     assert f'The node {node} ended (exit code -9)' in up.text
     policy.communicate(timeout=DEADLINE)
     up.assert_gone()
@@ -212,12 +178,12 @@ def test_watch_shows_states_rates_stages_and_ages(start: Callable[..., Up]) -> N
         assert re.search(pattern, shown, flags=re.MULTILINE), (pattern, shown)
     up.process.send_signal(signal.SIGINT)
     policy.communicate(timeout=DEADLINE)
-    assert up.process.wait(DEADLINE) == 0, up.text
+    assert up.wait() == 0, up.text
 
 
 def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., Up]) -> None:
     up = start('--no-record')
-    assert up.process.wait(DEADLINE) == 2
+    assert up.wait() == 2
     assert 'the contract requires a recorder, got --no-record' in up.text
     assert 'Starting' not in up.text
 

@@ -16,10 +16,13 @@ from pathlib import Path
 import threading
 
 from boundary_env_ros.core.timebase import NANOSECONDS
-from support.ros_world import NOISE, processes_of
+from support.ros_world import NeverHappened, NOISE, processes_of
 
 WINDOW = 0.5
 """Seconds in which a wait for a core is summed up."""
+
+MANY_TIMES = 20.0
+"""A wait that is so much longer than the machine was late has another reason to fail."""
 
 #: Threads of all processes, by (process, thread); ns that each waited for a core until now.
 Waits = dict[tuple[int, str], int]
@@ -48,10 +51,15 @@ class Lateness:
         self.worst = max(self.worst, longest / NANOSECONDS + stolen - self._last_stolen)
         self._last, self._last_stolen = waits, stolen
 
-    @property
-    def too_late(self) -> bool:
-        """Return whether the machine was later than the bounds of the tests assume."""
-        return self.worst > NOISE
+    def explains(self, failure: BaseException) -> bool:
+        """
+        Return whether the machine may be why a test failed.
+
+        It was later than the bounds of the tests assume; that something did not happen in many
+        times as long is a failure all the same.
+        """
+        waited = failure.seconds if isinstance(failure, NeverHappened) else 0.0
+        return self.worst > max(NOISE, waited / MANY_TIMES)
 
     def _waits(self) -> Waits:
         found: Waits = {}

@@ -55,9 +55,6 @@ DOMAINS = range(91, 100)
 MARK = 'BOUNDARY_ENV_TEST_RUN'
 """Variable that every process which a test starts inherits, so that none is overlooked."""
 
-OWN_MARK = 'BOUNDARY_ENV_TEST_COMMAND'
-"""The same of one command, so that what it started can be told from all else."""
-
 PATIENT: Mapping[str, Any] = {
     'observation': {name: {'max_age': 3.0} for name in ('pose', 'velocity', 'scan', 'front')},
     'safety': {
@@ -106,6 +103,36 @@ SOON = 30.0
 
 _READY = 60.0
 """Seconds for processes to come up; on a machine with a free core it takes three."""
+
+
+# Waiting ---------------------------------------------------------------------------------------
+
+
+class NeverHappened(AssertionError):
+    """
+    What was waited for did not come.
+
+    Attributes
+    ----------
+    seconds
+        How long the test waited.
+
+    """
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(f'Expect within {seconds:g} s: {what}; it did not happen.')
+        self.seconds = seconds
+
+
+def wait_until(
+    condition: Callable[[], object], seconds: float, what: str | Callable[[], str]
+) -> None:
+    """Wait for a condition, looked at again and again; fail at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            raise NeverHappened(what if isinstance(what, str) else what(), seconds)
+        time.sleep(_LOOK)
 
 
 # Who is alone on this machine -------------------------------------------------------------------
@@ -260,12 +287,7 @@ class Probe:
 
     def until(self, condition: Callable[[], object], seconds: float, what: str) -> None:
         """Wait for a condition, looked at again and again; fail at the deadline."""
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, (
-                f'Expect within {seconds:g} s: {what}; it did not happen.'
-            )
-            time.sleep(_LOOK)
+        wait_until(condition, seconds, what)
 
     def call(
         self, kind: Any, service: str, request: Any, seconds: float = SOON, *, once: bool = False

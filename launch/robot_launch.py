@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The boundary on a real robot, whose drivers somebody else starts."""
+"""The boundary on a real robot; another launch file starts its drivers."""
 
 from boundary_env_ros.ros.launching import Boundary, boundary_arguments
 from launch import LaunchDescription

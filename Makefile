@@ -14,6 +14,7 @@
 # make reference  make schema and tables of the contract again, from core/contract/model.py and its kind
 # make docs       build the site in build/docs; a broken link is an error
 # make env        only make the environment     make env PYTHON=python3.12
+# make constraints  renew the versions that the environment has: .ci/constraints.txt
 # make clean      remove the environment and every build
 #
 # Everything runs in an environment of its own, .venv, which the first call makes: real ROS 2 from
@@ -39,6 +40,8 @@ FETCHED := $(MADE)-fetched
 BUILT := $(MADE)-built
 
 EXTRAS := docs,lint,report,ros,sim,test
+# What is not ROS, in the versions that these checks passed with; without the file, the newest.
+CONSTRAINTS := $(addprefix --constraint ,$(wildcard .ci/constraints.txt))
 INTERFACES := $(wildcard msg/*.msg srv/*.srv)
 SHARED := $(shell find config launch -type f -not -name '*.pyc' 2>/dev/null)
 BUILD_FILES := CMakeLists.txt package.xml pyproject.toml setup.py $(wildcard build_backend/*.py cmake/* cmake/*/* cmake/*/*/*)
@@ -52,7 +55,8 @@ export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: bench campaign clean demo docs env faults gazebo help lint mutations nightly quick reference test
+.PHONY: bench campaign clean constraints demo docs env faults gazebo help lint mutations nightly quick \
+  reference test
 
 help:
 	@sed -n '4,/^$$/s/^# \{0,1\}//p' Makefile
@@ -97,7 +101,7 @@ quick: lint
 
 # What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
 NIGHTLY := docs tests properties campaign mutations faults bench soak learners \
-  python3.10 python3.12 python3.13 kilted
+  python3.10 python3.12 python3.13 kilted newest
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 nightly: $(BUILT)
@@ -142,7 +146,11 @@ nightly-python3.%:
 nightly-kilted:
 	@$(call ELSEWHERE,$@) BOUNDARY_ENV_ROS_DISTRO=kilted
 
-ELSEWHERE = rm -rf build/$(1) && git clone -q . build/$(1) && \
+# What was published since .ci/constraints.txt was made, that a user gets.
+nightly-newest:
+	@$(call ELSEWHERE,$@,&& git -C build/$@ rm -q .ci/constraints.txt)
+
+ELSEWHERE = rm -rf build/$(1) && git clone -q . build/$(1) $(2) && \
   PATH="$${PATH\#*:}" $(MAKE) -C build/$(1) test
 
 campaign: $(BUILT)
@@ -164,6 +172,7 @@ lint: $(BUILT)
 	check mypy && \
 	check lint-imports --no-logo && \
 	check python .ci/check_metadata.py && \
+	check python -m tools.mutations --check && \
 	test -z "$$failed" || { echo "Failed:$$failed"; exit 1; }
 
 # Two hosts need root, iproute2 and /dev/net/tun; without these their kinds are skipped, and say so.
@@ -182,6 +191,14 @@ gazebo: $(BUILT)
 
 env: $(BUILT)
 
+# For every Python that is supported, by markers. ROS 2 is pinned in build_backend/.
+constraints: $(FETCHED)
+	@printf '%s\n' cmake lark-parser ninja wheel | BOUNDARY_ENV_ROS_INTERFACES=off UV_SYSTEM_CERTS=1 \
+	  $(VENV)/bin/uv pip compile --quiet --upgrade --universal --python-version 3.10 --no-annotate \
+	  --custom-compile-command 'make constraints' --extra docs --extra lint --extra report --extra sim \
+	  --extra test pyproject.toml - --output-file .ci/constraints.txt
+	@git diff --stat .ci/constraints.txt
+
 clean:
 	rm -rf $(VENV) build dist install log .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	rm -rf *.egg-info .import_linter_cache
@@ -195,12 +212,13 @@ $(MADE):
 	  rm -rf $(VENV) && $$python -m venv $(VENV)
 	@touch $@
 
-$(FETCHED): $(MADE) setup.py pyproject.toml build_backend/ros_distributions.py
+$(FETCHED): $(MADE) setup.py pyproject.toml build_backend/ros_distributions.py \
+  $(wildcard .ci/constraints.txt)
 	@echo '[2/3] ROS 2 $(DISTRO), MuJoCo and tools from PyPI (about 600 MB unpacked; 1 to 3 minutes)'
-	@$(PIP) install uv
+	@$(PIP) install $(CONSTRAINTS) uv
 	@tools="setuptools>=68 wheel $$($(RUN) build_backend/ros_distributions.py)" || exit 1; \
 	  export BOUNDARY_ENV_ROS_INTERFACES=off UV_SYSTEM_CERTS=1; \
-	  fetch() { "$$@" $$tools && "$$@" --editable '.[$(EXTRAS)]'; }; \
+	  fetch() { "$$@" $(CONSTRAINTS) $$tools && "$$@" $(CONSTRAINTS) --editable '.[$(EXTRAS)]'; }; \
 	  fetch $(UV) || { echo 'That was uv; now pip, which is slower but knows pip.conf'; fetch $(PIP) install; }
 	@touch $@
 

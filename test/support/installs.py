@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+CONSTRAINTS = REPOSITORY / '.ci/constraints.txt'
 NODES = (
     'environment',
     'gazebo_bridge',
@@ -111,7 +112,13 @@ class Environment:
         return found
 
     def install(self, *arguments: str) -> None:
-        """Install from the index or from files, with uv if it is there: it is faster."""
+        """
+        Install from the index or from files, with uv if it is there: it is faster.
+
+        In the versions of `make env`, so that these tests judge a change and not the index.
+        """
+        if CONSTRAINTS.is_file():
+            arguments = ('--constraint', str(CONSTRAINTS), *arguments)
         if _has_uv():
             python = self.prefix / 'bin' / 'python'
             run(sys.executable, '-m', 'uv', 'pip', 'install', '--python', python, *arguments)

@@ -6,6 +6,7 @@ Take each invariant out, one at a time, and see its tests fail.
     make mutations                                    all of them
     make mutations ARGS='lease facade/'               whose sentence or file has one of the words
     make mutations ARGS='--workers 4'
+    make mutations ARGS='--check'                     only whether all of them can be made
 
 The package and its tests are copied first: nothing happens to the working tree. A mutant that a
 test does not notice is a survivor, and so is a fragment of source that is not found any more:
@@ -44,10 +45,31 @@ TIMEOUT_OF_ALL = 1800
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a mutant; ``problem`` is empty if every test of it failed."""
+    """
+    What became of a mutant.
+
+    problem: empty if every test of it failed.  hung: its tests came to no end, which counts as
+    noticed, and is told: on a machine that is too slow every mutant would hang.
+    """
 
     mutation: Mutation
     problem: str = ''
+    hung: bool = False
+
+
+def impossible(mutation: Mutation) -> str:
+    """Return why a mutation cannot be made, or what of its tests is missing; '' if nothing."""
+    path = REPOSITORY / 'boundary_env_ros' / mutation.file
+    source = path.read_text(encoding='utf-8') if path.is_file() else ''
+    found = source.count(mutation.fragment)
+    if found != 1:
+        return f'its fragment in {mutation.file} (expected once, got {found} times)'
+    for test in mutation.tests:
+        file, _, name = test.partition('::')
+        place = REPOSITORY / TESTS / file
+        if not place.is_file() or f'def {name.split("::")[-1]}(' not in place.read_text('utf-8'):
+            return f'its test {TESTS / test} (expected a test, got none of this name)'
+    return ''
 
 
 class Copy:
@@ -71,21 +93,20 @@ class Copy:
 
     def try_out(self, mutation: Mutation) -> Outcome:
         """Make a mutation, run its tests, and undo it."""
+        problem = impossible(mutation)
+        if problem:
+            return Outcome(mutation=mutation, problem=problem)
         path = self.source(mutation)
-        source = path.read_text(encoding='utf-8') if path.is_file() else ''
-        found = source.count(mutation.fragment)
-        if found != 1:
-            return Outcome(
-                mutation=mutation,
-                problem=f'expect its fragment once in {mutation.file}, actually: {found} times',
-            )
+        source = path.read_text(encoding='utf-8')
         try:
             self._write(path, source.replace(mutation.fragment, mutation.instead))
             failed, ended = self.failures(mutation.tests)
         finally:
             self._write(path, source)
         quiet = [test for test in mutation.tests if test not in failed] if ended else []
-        return Outcome(mutation=mutation, problem=', '.join(f'{t} passes' for t in quiet))
+        return Outcome(
+            mutation=mutation, problem=', '.join(f'{t} passes' for t in quiet), hung=not ended
+        )
 
     def failures(self, tests: Iterable[str], timeout: float = TIMEOUT) -> tuple[set[str], bool]:
         """
@@ -143,7 +164,7 @@ def _try_all(mutations: list[Mutation], workers: int, folder: Path) -> int:
     with ThreadPoolExecutor(workers) as pool:
         for outcome in pool.map(try_out, mutations):
             bad += bool(outcome.problem)
-            word = 'SURVIVES' if outcome.problem else 'noticed'
+            word = 'SURVIVES' if outcome.problem else 'hangs' if outcome.hung else 'noticed'
             print(f'{word:9} {outcome.mutation.invariant}', flush=True)
             if outcome.problem:
                 print(f'          {outcome.problem}', flush=True)
@@ -158,6 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         'words', nargs='*', help='only of sentences or files that have one of these'
     )
+    parser.add_argument('--check', action='store_true', help='only whether they can be made')
     parser.add_argument('--workers', type=int, default=os.cpu_count() or 1, help='processes')
     options = parser.parse_args(arguments)
     chosen = [
@@ -166,6 +188,10 @@ def main(arguments: list[str] | None = None) -> int:
         if not options.words
         or any(word in mutation.invariant or word in mutation.file for word in options.words)
     ]
+    if options.check:
+        problems = [f'{m.invariant}: {p}' for m in chosen if (p := impossible(m))]
+        print(*problems, sep='\n', end='\n' if problems else '')
+        return 1 if problems else 0
     with tempfile.TemporaryDirectory(prefix='mutations-') as folder:
         bad = _try_all(chosen, options.workers, Path(folder))
     print(f'{len(chosen)} invariants, {len(chosen) - bad} noticed, {bad} not')

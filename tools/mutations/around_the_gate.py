@@ -189,8 +189,8 @@ _FACADE = (
     Mutation(
         'What the gate clipped is said',
         'facade/info.py',
-        'return [one != other for',
-        'return [False for',
+        'list(transition.clipped),',
+        '[False for _ in transition.clipped],',
         (_ENV + 'an_action_out_of_bounds_is_allowed_limited_and_said',),
     ),
     Mutation(

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-import sys
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ from boundary_env_ros.cli.command import (
     ros_command,
     UNUSABLE,
 )
-from boundary_env_ros.errors import BoundaryError, ContractError
+from boundary_env_ros.errors import BoundaryError
 
 if TYPE_CHECKING:
     from boundary_env_ros.evidence.difference import Difference
@@ -74,33 +73,28 @@ def init(output: Path, bag: Path | None, seconds: float, domain_id: int | None) 
     """
     Draft a contract from a bag or a live robot.
 
-    Topics, types, rates and observed ranges come from the recording. Every guess is marked GUESS
-    with its reason; what only you can know is marked DECIDE, and blank where nothing was seen.
-    Limits are drafted narrow and rates slow.
+    Topics, types, shapes and rates come from the recording. Every guess is marked GUESS with its
+    reason; what only you can know, such as bounds and limits, is marked DECIDE and blank.
 
       boundary-env contract init my_robot.yaml --bag recording/
       boundary-env contract init my_robot.yaml --seconds 30
 
     Exit codes:
       0  done
-      1  the draft is written; fill in its blanks and fix its problems first
       2  wrong arguments, the file exists, or nothing can be drafted
     """
     from boundary_env_ros.storage.atomic import check_new, write_new
-    from boundary_env_ros.storage.contract_file import loads
 
     check_new(output)  # before the work, and again when it is written
     text = _of_robot(seconds, domain_id) if bag is None else _of_bag(bag)
     write_new(output, text.encode())
-    guesses, decisions = text.count('GUESS:'), text.count('DECIDE:')
-    print(f'Draft: {output}, with {guesses} guesses (GUESS) and {decisions} decisions (DECIDE).')
-    print('Go through it from top to bottom, then let it be checked:')
+    decisions = text.count('DECIDE:')
+    print(
+        f'Draft: {output}, with {text.count("GUESS:")} guesses (GUESS) and {decisions} decisions '
+        '(DECIDE).'
+    )
+    print('Go through it from top to bottom, fill in what is blank, then let it be checked:')
     print(f'  boundary-env contract check {output}')
-    try:
-        loads(text, source=str(output))
-    except ContractError as error:
-        print(f'The draft is not a contract yet; fill in first: {error}', file=sys.stderr)
-        return FOUND
     return DONE
 
 

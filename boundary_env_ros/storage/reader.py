@@ -88,8 +88,7 @@ class _BagSource(RecordSource):
         messages: dict[tuple[str, bytes], MessageDecoder] = {}
         for file in self._files:
             numbers: dict[str, int] = {}
-            for channel, log_time, publish_time, data in self._bag.messages_of(
-                file,
+            for channel, log_time, publish_time, data in file.messages(
                 lambda channel: (
                     follow is not None
                     or channel.type in types

@@ -4,8 +4,7 @@
 The raw messages of any bag of ROS 2, one at a time.
 
 MCAP files are read up to where they are torn, SQLite files whole, and either as rosbag2 compresses
-them, as a whole or message by message. All come in the same form, file by file, so that a bag that
-was split is one.
+whole files. All come in the same form, file by file, so that a bag that was split is one.
 """
 
 from __future__ import annotations
@@ -53,14 +52,11 @@ class Bag:
         What was opened.
     files
         Its files in their order.
-    by_message
-        Whether its messages are compressed one by one.
 
     """
 
     path: Path
     files: tuple[BagFile, ...]
-    by_message: bool = False
 
     @property
     def count(self) -> int | None:
@@ -109,16 +105,7 @@ class Bag:
             If it cannot be read.
 
         """
-        return chain.from_iterable(self.messages_of(file, wanted) for file in self.files)
-
-    def messages_of(self, file: BagFile, wanted: Wanted) -> Iterator[Raw]:
-        """Yield the messages of one file; see :meth:`messages`."""
-        if not self.by_message:
-            return file.messages(wanted)
-        return (
-            (channel, logged, published, _plain(file.path, channel, data))
-            for channel, logged, published, data in file.messages(wanted)
-        )
+        return chain.from_iterable(file.messages(wanted) for file in self.files)
 
 
 def open_bag(path: Path) -> Bag:
@@ -146,8 +133,12 @@ def open_bag(path: Path) -> Bag:
 
 def _folder(path: Path, folder: Path) -> Bag:
     if (folder / METADATA).exists():
-        mode = str(information_of(folder).get('compression_mode', '')).lower()
-        return Bag(path, tuple(map(_file, files_of_bag(folder))), mode == 'message')
+        if str(information_of(folder).get('compression_mode')).lower() == 'message':
+            raise RecordError(
+                f'{folder} cannot be read (expected compressed files or none, got messages that '
+                'are compressed one by one). Convert it with `ros2 bag convert`.'
+            )
+        return Bag(path, tuple(map(_file, files_of_bag(folder))))
     # Without its metadata a bag was not closed; its files are there nevertheless.
     for pattern in ('*.mcap', '*.db3'):
         found = sorted(folder.glob(pattern), key=in_order)
@@ -173,6 +164,23 @@ def _file(path: Path) -> BagFile:
             'Convert it with `rosbags-convert`, which comes with rosbags.'
         )
     raise RecordError(f'{path} is not a ROS 2 bag. {_WAY_OUT}')
+
+
+def _unpacked(path: Path) -> BagFile:
+    """Return what is in a file that is compressed as a whole, decompressed into another."""
+    folder = TemporaryDirectory(prefix='boundary_env_bag_')
+    inner = Path(folder.name) / path.stem
+    size = path.stat().st_size
+    most = min(
+        max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
+        shutil.disk_usage(inner.parent).free // 2,
+    )
+    with path.open('rb') as packed, inner.open('wb') as out:
+        for block in unpacked('zstd', packed, most, path):
+            out.write(block)
+    file = _file(inner)
+    finalize(file, folder.cleanup)  # when nothing reads it any more
+    return file
 
 
 # Offers of the publishers ------------------------------------------------------------------------
@@ -221,28 +229,3 @@ def _word(value: object, words: Mapping[int, str]) -> str:
     if isinstance(value, int):
         return words.get(value, '')
     return value if isinstance(value, str) and value in words.values() else ''
-
-
-# What rosbag2 compresses -------------------------------------------------------------------------
-
-
-def _plain(path: Path, channel: Channel, data: bytes) -> bytes:
-    where = f'{path}: a message of {channel.topic}'
-    return b''.join(unpacked('zstd', data, limits.MESSAGE, where))
-
-
-def _unpacked(path: Path) -> BagFile:
-    """Return what is in a file that is compressed as a whole, decompressed into another."""
-    folder = TemporaryDirectory(prefix='boundary_env_bag_')
-    inner = Path(folder.name) / path.stem
-    size = path.stat().st_size
-    most = min(
-        max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
-        shutil.disk_usage(inner.parent).free // 2,
-    )
-    with path.open('rb') as packed, inner.open('wb') as out:
-        for block in unpacked('zstd', packed, most, path):
-            out.write(block)
-    file = _file(inner)
-    finalize(file, folder.cleanup)  # when nothing reads it any more
-    return file

@@ -64,7 +64,6 @@ def test_honest_lockstep_bag_is_clean(tmp_path: Path, lockstep_tape: Tape) -> No
     [
         (StoragePlugin.SQLITE3, CompressionMode.NONE),
         (StoragePlugin.SQLITE3, CompressionMode.FILE),
-        (StoragePlugin.MCAP, CompressionMode.MESSAGE),
         (StoragePlugin.MCAP, CompressionMode.FILE),
     ],
     ids=lambda value: value.name,

@@ -1,32 +1,38 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever was seen of a robot, its draft is a contract that covers it and marks every guess."""
+"""Whatever was seen of a robot, its draft is a contract once a person has filled it in."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-import math
 import random
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 import pytest
+import yaml
 
-from boundary_env_ros.core.contract.sources import Beams, Joints, Paths
-from boundary_env_ros.core.sources.readers import reader
-from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.infer_contract.draft import draft
-from boundary_env_ros.evidence.infer_contract.survey import (
-    Span,
-    Survey,
-    TopicSurvey,
-)
+from boundary_env_ros.core.contract.model import ConfirmStep
+from boundary_env_ros.core.contract.sources import Array, Beams, Joints, Paths, Trajectory
+from boundary_env_ros.errors import ContractError, RecordError
+from boundary_env_ros.evidence.infer_contract.survey import JOINTS, TopicSurvey, TRAJECTORY
+from boundary_env_ros.evidence.infer_contract.writing import Page, written
+from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_types import problems_of
 from support.infer_contract_messages import any_messages, SECOND, TYPES
-from support.infer_contract_surveys import drafted, number, observed, ODOMETRY, odometry
+from support.infer_contract_surveys import (
+    ARRAY,
+    drafted,
+    GROUP,
+    number,
+    observed,
+    ODOMETRY,
+    odometry,
+    seen,
+    surveyed,
+    TWIST,
+)
 
-LOOKUP = '`transform: {of: FRAME, in: FRAME}`'
 SENSORS = (
     ODOMETRY,
     'geometry_msgs/msg/PoseStamped',
@@ -76,71 +82,45 @@ COMMANDS = (
 SEEDS = st.integers(0, 2**32)
 
 
-def is_scan(message: Any) -> bool:
-    """Return whether the limits of a scan are distances."""
-    return 0.0 <= message.range_min <= message.range_max < math.inf
-
-
 @given(
     sensors=st.lists(st.tuples(st.sampled_from(SENSORS), SEEDS), max_size=3),
     commands=st.lists(st.tuples(st.sampled_from(COMMANDS), SEEDS), max_size=2),
     period=st.sampled_from([SECOND // 100, SECOND // 10, 2 * SECOND]),
 )
-def test_draft_of_any_messages_is_a_contract_whose_ranges_cover_them(
+def test_draft_of_any_messages_is_a_contract_once_its_blanks_are_filled_in(
     sensors: list[tuple[str, int]], commands: list[tuple[str, int]], period: int
 ) -> None:
     wanted = [(f'/sensor_{index}', *each) for index, each in enumerate(sensors)]
     wanted += [(f'/part_{index}/command', *each) for index, each in enumerate(commands)]
-    content = {name: (kind, any_messages(kind, seed)) for name, kind, seed in wanted}
-    topics = [observed(name, kind, seen, period) for name, (kind, seen) in content.items()]
-    text, contract = drafted(number(), *topics)
+    topics = [
+        observed(name, kind, any_messages(kind, seed), period) for name, kind, seed in wanted
+    ]
+    _, contract = drafted(number(), *topics)
     assert problems_of(contract, TYPES).problems == ()
-    for field in contract.observation:
-        if field.is_image or not field.low:
-            continue
-        read = reader(field.source)  # type: ignore[arg-type]
-        for message in content.get(f'/{field.topic}', ('', []))[1]:
-            if isinstance(field.source, Beams) and not is_scan(message):
-                continue
-            try:
-                values = read(message)
-            except RecordError:
-                continue  # a message that lacks a joint, or has too few beams
-            for low, value, high in zip(field.low, values, field.high, strict=True):
-                assert not abs(value) < 1e37 or low <= value <= high, text
-    for group in contract.action:
-        assert all(low <= high for low, high in zip(group.low, group.high, strict=True))
 
 
 @settings(max_examples=20)
 @given(
     kinds=st.lists(st.sampled_from(SENSORS + COMMANDS), min_size=2, max_size=5),
-    ends=st.lists(st.sampled_from(['', '/cmd', '/ground_truth']), min_size=5, max_size=5),
+    ends=st.lists(st.sampled_from(['', '/cmd']), min_size=5, max_size=5),
     seed=SEEDS,
 )
-def test_same_survey_makes_the_same_text_in_whatever_order(
+def test_same_topics_make_the_same_text_in_whatever_order(
     kinds: list[str], ends: list[str], seed: int
 ) -> None:
     topics = [number()]
     for index, (kind, end) in enumerate(zip(kinds, ends, strict=False)):
         topics.append(observed(f'/t{index}{end}', kind, any_messages(kind, seed + index)))
-    survey = Survey(source='a test', seconds=3.0, topics=tuple(topics))
-    first = draft(survey)
+    first = surveyed(*topics)
     random.Random(seed).shuffle(topics)
-    assert draft(replace(survey, topics=tuple(topics))) == first
+    assert surveyed(*topics) == first
 
 
 @given(name=st.text(max_size=12), kind=st.text(max_size=12), frame=st.text(max_size=8))
 def test_no_name_can_break_the_text(name: str, kind: str, frame: str) -> None:
     topic = number(f'/{name}', frame=frame)
-    strange = number(f'/x{name}', type=f'a_msgs/msg/{kind}')
-    joint = TopicSurvey(
-        name='/joint_states',
-        type='sensor_msgs/msg/JointState',
-        messages=3,
-        joints=(name or 'a',),
-        joint_spans={'position': {name or 'a': Span(low=0.0, high=1.0)}},
-    )
+    strange = seen(f'/x{name}', f'a_msgs/msg/{kind}', messages=9, trouble='', paths=('data',))
+    joint = seen('/joint_states', JOINTS, joints=(name or 'a',), quantities=('position',))
     text, contract = drafted(number(), topic, strange, joint)
     sources = [field.source for field in contract.observation]
     assert Joints(names=(name or 'a',), quantities=('position',)) in sources
@@ -148,54 +128,47 @@ def test_no_name_can_break_the_text(name: str, kind: str, frame: str) -> None:
     assert framed in ([], [frame]), text
 
 
-# What is guessed ---------------------------------------------------------------------------------
+# What is told ------------------------------------------------------------------------------------
 
 
 def test_field_without_stamps_does_not_age() -> None:
-    text, contract = drafted(odometry(stamped=0))
+    text, contract = drafted(odometry(stamped=False))
     assert contract.observation[0].max_age is None
     assert 'so their age is unknown' in text
 
 
-def test_robot_in_the_plane_has_a_yaw_and_one_in_space_has_three_angles() -> None:
-    angles = {
-        f'{name}(pose.pose.orientation)': Span(low=-0.01, high=0.01) for name in ('roll', 'pitch')
+def test_each_part_of_a_common_message_is_a_field_with_its_unit() -> None:
+    text, contract = drafted(odometry(frame='odom'))
+    told = {field.name: (field.unit[0], field.frame) for field in contract.observation}
+    # The header does not name the frame of the twist.
+    assert told == {
+        'odom_position': ('m', 'odom'),
+        'odom_orientation': ('', 'odom'),
+        'odom_linear': ('m/s', ''),
+        'odom_angular': ('rad/s', ''),
     }
-    angles['yaw(pose.pose.orientation)'] = Span(low=-1.0, high=1.0)
-    flat = odometry()
-    level = replace(flat, spans={**flat.spans, **angles})
-    paths = drafted(level)[1].observation[0].source
-    assert paths == Paths(paths=('pose.pose.position.x', 'yaw(pose.pose.orientation)'))
-    tilted = {**level.spans, 'roll(pose.pose.orientation)': Span(low=-0.5, high=0.5)}
-    field = drafted(replace(flat, spans=tilted))[1].observation[0]
-    assert isinstance(field.source, Paths)
-    assert len(field.source.paths) == 4
-    assert field.high[1:] == (3.1416, 1.5708, 3.1416)
+    assert 'DECIDE: least value that can come' in text
 
 
-def test_robot_that_stood_still_keeps_all_that_could_move() -> None:
-    still = {path: Span(low=0.0, high=0.0) for path in odometry().spans}
-    field = drafted(odometry(spans=still))[1].observation[1]
-    assert field.source == Paths(paths=('twist.twist.linear.x', 'twist.twist.angular.z'))
-    assert (field.low, field.high) == ((-1.0, -1.0), (1.0, 1.0))
+def test_bounds_are_for_a_person_to_say() -> None:
+    with pytest.raises(ContractError) as caught:
+        loads(surveyed(number()))
+    paths = {problem.path for problem in caught.value.problems}
+    assert {('observation', 'level', 'low'), ('observation', 'level', 'high')} <= paths
+
+
+def test_period_is_that_of_the_commands_or_of_the_fastest_field() -> None:
+    assert drafted(odometry(rate=24.0))[1].period == 0.04
+    command = seen('/cmd_vel', TWIST, messages=9, rate=10.0)
+    assert drafted(odometry(rate=24.0), command)[1].period == 0.1
 
 
 def test_latched_topic_is_listened_to_as_one() -> None:
-    text, contract = drafted(number(durability='transient_local', reliability='reliable'))
-    assert contract.observation[0].qos.transient_local
-    assert 'reliable' in text
-
-
-def test_ground_truth_is_for_the_evaluator_and_no_feedback() -> None:
-    truth = odometry(name='/ground_truth')
-    command = TopicSurvey(name='/cmd_vel', type='geometry_msgs/msg/Twist', subscribers=1)
-    contract = drafted(number(), truth, command)[1]
-    assert {field.topic for field in contract.privileged} == {'ground_truth'}
-    assert contract.action[0].feedback.topic == 'feedback'
+    assert drafted(number(latched=True))[1].observation[0].qos.transient_local
 
 
 def test_clock_that_is_published_means_simulated_time() -> None:
-    clock = TopicSurvey(name='/clock', type='rosgraph_msgs/msg/Clock', messages=9)
+    clock = seen('/clock', 'rosgraph_msgs/msg/Clock', messages=9)
     text, contract = drafted(number(), clock)
     assert contract.sim_time
     assert 'GUESS: /clock has a publisher' in text
@@ -204,11 +177,122 @@ def test_clock_that_is_published_means_simulated_time() -> None:
 
 def test_nothing_to_observe_is_an_error_that_says_why() -> None:
     with pytest.raises(RecordError) as caught:
-        drafted(TopicSurvey(name='/notes', type='std_msgs/msg/String', messages=3))
+        surveyed(seen('/notes', 'std_msgs/msg/String', messages=3))
     assert str(caught.value) == (
         'a test has no topic that an observation can be made of.\n'
         '  /notes (std_msgs/msg/String): a text is no number\n'
         'Look at the robot while its sensors run.'
     )
     with pytest.raises(RecordError, match='made of: there is no topic of a robot'):
-        drafted()
+        surveyed()
+
+
+# What commands the robot -------------------------------------------------------------------------
+
+
+def test_robot_of_which_no_command_was_heard_has_a_blank_action() -> None:
+    text = surveyed(number())
+    assert 'DECIDE: no topic that was heard commands the robot' in text
+    assert 'cmd_vel' not in text
+    with pytest.raises(ContractError, match='action .*: missing .expected a mapping of keys'):
+        loads(text)
+
+
+@pytest.mark.parametrize(
+    ('command', 'source'),
+    [
+        (seen('/cmd_vel', TWIST), Paths(paths=('linear.x', 'angular.z'))),
+        (
+            seen('/arm/joint_trajectory', TRAJECTORY, joints=('lift', 'turn')),
+            Trajectory(names=('lift', 'turn'), duration=0.2),
+        ),
+        (
+            seen('/joints/command', JOINTS, joints=('lift',)),
+            Joints(names=('lift',), quantities=('velocity',)),
+        ),
+        (seen('/legs/commands', ARRAY, lengths=(1, 1)), Array(path='data', length=1)),
+        (seen('/legs_input', ARRAY, subscribers=1, publishers=0), Array(path='data', length=1)),
+    ],
+    ids=lambda value: getattr(value, 'name', ''),
+)
+def test_command_is_known_by_type_and_name_and_may_nothing_until_a_person_says_what(
+    command: TopicSurvey, source: object
+) -> None:
+    text, contract = drafted(number(), command)
+    assert [group.source for group in contract.action] == [source]
+    with pytest.raises(ContractError) as caught:
+        loads(text)
+    blank = {problem.path[2] for problem in caught.value.problems if problem.path[0] == 'action'}
+    assert {'low', 'driver_timeout', 'feedback'} <= blank
+
+
+def test_emergency_stop_is_found_and_is_no_observation() -> None:
+    stop = seen('/base/e_stop', 'std_msgs/msg/Bool', messages=1)
+    contract = drafted(number(), stop)[1]
+    assert contract.safety.emergency_stop == 'base/e_stop'
+    assert [field.topic for field in contract.observation] == ['level']
+    assert contract.episode.on_stop == {'EMERGENCY_STOP': 'operator_stop'}
+
+
+def test_episode_begins_only_when_a_person_says_so() -> None:
+    steps = drafted(number())[1].episode.reset.steps
+    assert [type(step) for step in steps] == [ConfirmStep]
+
+
+# Images, scans -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ('form', 'says'),
+    [
+        ((2, 3, 'yuv422'), "its encoding 'yuv422' is none"),
+        ((0, 0, 'rgb8'), '0x0 is no size of an image'),
+    ],
+)
+def test_image_that_no_contract_knows_is_left_out(form: tuple[int, int, str], says: str) -> None:
+    image = seen('/image', 'sensor_msgs/msg/Image', messages=1, image=form)
+    assert says in drafted(number(), image)[0].replace('\n# ', ' ')
+
+
+def test_scan_with_fewer_beams_than_sectors_has_as_many_sectors() -> None:
+    scan = seen('/scan', 'sensor_msgs/msg/LaserScan', messages=3, lengths=(7, 9))
+    assert drafted(scan)[1].observation[0].source == Beams(count=7)
+
+
+# Writing -----------------------------------------------------------------------------------------
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(value=st.one_of(FINITE, st.text(), st.booleans(), st.integers()), depth=st.integers(0, 4))
+def test_what_is_written_is_read_back(value: Any, depth: int) -> None:
+    for written_value in (value, [value, 1.5], [value]):
+        back = yaml.safe_load(f'key: {written(written_value)}')['key']
+        assert back == written_value
+        assert type(back) is type(written_value)
+
+
+@given(text=st.text())
+def test_comment_stays_a_comment(text: str) -> None:
+    page = Page()
+    page.note(text)
+    page.key('a', 1, 0, text)
+    page.key('b', 'x' * 60, 0, text)
+    assert yaml.safe_load(page.text()) == {'a': 1, 'b': 'x' * 60}
+
+
+def test_costmap_of_100_by_100_is_a_field() -> None:
+    data = yaml.safe_load(drafted(number())[0])
+    data['action'] = {'base': GROUP}
+    costmap = {
+        'topic': 'costmap',
+        'type': 'nav_msgs/msg/OccupancyGrid',
+        'array': 'data',
+        'length': 10_000,
+        'unit': '',
+        'low': -1,
+        'high': 100,
+    }
+    data['observation'] = {'costmap': costmap}
+    (field,) = (f for f in loads(yaml.safe_dump(data)).contract.observation if f.name == 'costmap')
+    assert field.size == 10_000

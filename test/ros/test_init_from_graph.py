@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 import math
 import os
 from pathlib import Path
@@ -32,18 +31,18 @@ from sensor_msgs.msg import JointState, LaserScan, Range  # noqa: E402
 from std_msgs.msg import Bool, Float64MultiArray, String  # noqa: E402
 
 from boundary_env_ros.cli.main import main  # noqa: E402
-from boundary_env_ros.errors import LinkError, RecordError  # noqa: E402
-from boundary_env_ros.evidence.infer_contract.observer import TopicObserver  # noqa: E402
-from boundary_env_ros.evidence.infer_contract.survey import Survey, TopicSurvey  # noqa: E402
+from boundary_env_ros.core.contract.sources import Beams, Joints  # noqa: E402
+from boundary_env_ros.errors import ContractError, LinkError, RecordError  # noqa: E402
+from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey  # noqa: E402
 from boundary_env_ros.ros.graph_survey import (  # noqa: E402
     init_from_graph,
     listener,
-    survey_graph,
 )
 from boundary_env_ros.ros.processes import isolated_environment  # noqa: E402
 from boundary_env_ros.storage.contract_file import loads  # noqa: E402
 from boundary_env_ros.storage.contract_types import problems_of  # noqa: E402
 from boundary_env_ros.storage.message_types import message_types  # noqa: E402
+from support.infer_contract_surveys import filled  # noqa: E402
 from support.ros_world import reserved_domain  # noqa: E402
 
 RATE = 50.0
@@ -148,72 +147,37 @@ def robot(domain: int) -> Iterator[Robot]:
     made.close()
 
 
-@dataclass(frozen=True)
-class Seen:
-    survey: Survey
-
-    @property
-    def is_whole(self) -> bool:
-        counts = {topic.name: topic.messages for topic in self.survey.topics}
-        running = ('/odom', '/scan', '/joint_states')
-        return counts.get('/calibrated_range') == 1 and all(counts.get(n, 0) > 10 for n in running)
-
-    def __getitem__(self, name: str) -> TopicSurvey:
-        return next(topic for topic in self.survey.topics if topic.name == name)
-
-
-def test_robot_is_surveyed_and_its_draft_is_a_contract(robot: Robot, domain: int) -> None:
-    for _ in range(ATTEMPTS):
-        told: list[tuple[float, int, int]] = []
-        survey = survey_graph(
-            seconds=LOOK, domain_id=domain, progress=lambda *now, told=told: told.append(now)
-        )
-        seen = Seen(survey)
-        if seen.is_whole:
-            break
-
-    odom = seen['/odom']
-    assert odom.type == 'nav_msgs/msg/Odometry'
-    assert odom.publishers == 1
-    assert odom.subscribers == 0
-    assert odom.stamped == odom.messages > 10
-    assert odom.rate is not None
-    assert odom.reliability == 'reliable'
-    assert odom.frame == 'odom'
-    x = odom.spans['pose.pose.position.x']
-    assert x.low < x.high
-
-    assert seen['/scan'].reliability == 'best_effort'
-    assert seen['/scan'].lengths['ranges'].least == 180
-    assert seen['/joint_states'].joints == ('lift', 'turn')
-    assert seen['/cmd_vel'].publishers == 0
-    assert seen['/cmd_vel'].subscribers == 1
-    assert seen['/calibrated_range'].messages == 1
-    assert seen['/calibrated_range'].durability == 'transient_local'
-    names = {topic.name for topic in survey.topics}
-    assert not names & {'/rosout', '/parameter_events'}
-
-    assert told[-1][0] == LOOK
-    assert told[-1][1] == len(survey.topics)
-    assert [now[0] for now in told] == sorted(now[0] for now in told)
-
-
-def test_draft_of_a_running_robot_holds_it_until_somebody_decides(
+def test_draft_of_a_running_robot_names_what_runs_and_lets_it_do_nothing(
     robot: Robot, domain: int
 ) -> None:
     whole = {'calibrated_range', 'joint_states', 'odom', 'scan'}
     for _ in range(ATTEMPTS):
-        contract = loads(init_from_graph(seconds=LOOK, domain_id=domain)).contract
+        told: list[tuple[float, int, int]] = []
+        text = init_from_graph(
+            seconds=LOOK, domain_id=domain, progress=lambda *now, told=told: told.append(now)
+        )
+        contract = filled(text)
         if {field.topic for field in contract.observation} == whole:
             break
     assert problems_of(contract).problems == ()
-    assert {field.topic for field in contract.observation} == whole
-    groups = {group.topic: group for group in contract.action}
-    assert set(groups) == {'cmd_vel', 'arm_position_controller/commands'}
-    assert groups['cmd_vel'].low == groups['cmd_vel'].high == (0.0, 0.0)
-    assert groups['cmd_vel'].feedback.topic == 'odom'
-    assert groups['arm_position_controller/commands'].feedback.topic == 'joint_states'
+    fields = {field.name: field for field in contract.observation}
+    assert {field.topic for field in fields.values()} == whole
+    assert fields['odom_position'].frame == 'odom'
+    assert fields['odom_position'].max_age is not None
+    assert fields['scan'].source == Beams(count=36)
+    assert fields['joint_states_position'].source == Joints(
+        names=('lift', 'turn'), quantities=('position',)
+    )
+    assert fields['calibrated_range'].qos.transient_local
+    assert not fields['scan'].qos.transient_local
+    groups = {group.topic for group in contract.action}
+    assert groups == {'cmd_vel', 'arm_position_controller/commands'}
     assert contract.safety.emergency_stop == 'emergency_stop'
+    with pytest.raises(ContractError, match='action.cmd_vel.low'):
+        loads(text)
+
+    assert told[-1][0] == LOOK
+    assert [now[0] for now in told] == sorted(now[0] for now in told)
 
 
 def test_command_line_drafts_from_the_live_robot(
@@ -230,7 +194,7 @@ def test_command_line_drafts_from_the_live_robot(
 
 def test_empty_graph_is_an_error_with_a_way_out(domain: int) -> None:
     with pytest.raises(LinkError, match=f'ROS domain {domain} within 0.5 s. Start the robot'):
-        survey_graph(seconds=0.5, domain_id=domain)
+        init_from_graph(seconds=0.5, domain_id=domain)
 
 
 def test_robot_that_only_listens_makes_no_draft(domain: int) -> None:
@@ -245,18 +209,17 @@ def test_robot_that_only_listens_makes_no_draft(domain: int) -> None:
 
 
 def test_a_message_that_cannot_be_read_is_counted_and_ends_the_reading() -> None:
-    observer = TopicObserver('/stop', 'std_msgs/msg/Bool', message_types())
-    hear = listener(observer, Bool)
+    topic = TopicSurvey('/stop', 'std_msgs/msg/Bool', message_types())
+    hear = listener(topic, Bool)
     for _ in range(7):
         hear(serialize_message(Bool(data=True)), {'received_timestamp': 7})
-    assert observer.messages == 7
-    assert observer.is_readable
+    assert topic.messages == 7
+    assert not topic.trouble
     hear(b'', {'received_timestamp': 8})
-    assert not observer.is_readable
-    assert observer.messages == 8
-    assert 'a message could not be decoded' in observer.result().trouble
+    assert topic.messages == 8
+    assert 'a message could not be decoded' in topic.trouble
 
 
 def test_domain_that_cannot_be_is_an_error(domain: int) -> None:
     with pytest.raises(LinkError, match=r'expected 0 to 232, got 100000\)\. Check'):
-        survey_graph(seconds=0.5, domain_id=100000)
+        init_from_graph(seconds=0.5, domain_id=100000)

@@ -160,10 +160,8 @@ def cart_and_arm(steps: int = 40) -> Iterator[tuple[str, str, int, Any]]:
 MODES: Mapping[str, tuple[StoragePlugin, CompressionMode]] = {
     'mcap': (StoragePlugin.MCAP, CompressionMode.NONE),
     'mcap, chunks compressed': (StoragePlugin.MCAP, CompressionMode.STORAGE),
-    'mcap, messages compressed': (StoragePlugin.MCAP, CompressionMode.MESSAGE),
     'mcap, file compressed': (StoragePlugin.MCAP, CompressionMode.FILE),
     'sqlite3': (StoragePlugin.SQLITE3, CompressionMode.NONE),
-    'sqlite3, messages compressed': (StoragePlugin.SQLITE3, CompressionMode.MESSAGE),
     'sqlite3, file compressed': (StoragePlugin.SQLITE3, CompressionMode.FILE),
 }
 

@@ -4,49 +4,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.evidence.infer_contract.draft import draft
-from boundary_env_ros.evidence.infer_contract.observer import TopicObserver
-from boundary_env_ros.evidence.infer_contract.survey import (
-    Span,
-    Survey,
-    TopicSurvey,
-)
+from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.storage.contract_file import loads
 from support.infer_contract_messages import SECOND, START, TYPES
 
 ARRAY = 'std_msgs/msg/Float64MultiArray'
 ODOMETRY = 'nav_msgs/msg/Odometry'
+TWIST = 'geometry_msgs/msg/Twist'
+
+
+def seen(name: str, kind: str, rate: float | None = None, **keys: Any) -> TopicSurvey:
+    """Return what was seen of a topic."""
+    topic = TopicSurvey(name, kind, TYPES)
+    if rate is not None:
+        for at in (0, NANOSECONDS):
+            topic.count(at)
+        keys['messages'] = round(rate) + 1
+    for key, value in {'messages': 9, **keys}.items():
+        setattr(topic, key, value)
+    return topic
 
 
 def number(name: str = '/level', **keys: Any) -> TopicSurvey:
     """Return a topic that an observation can always be made of."""
-    seen = TopicSurvey(
-        name=name, type='std_msgs/msg/Float64', messages=9, spans={'data': Span(low=1, high=2)}
-    )
-    return replace(seen, **keys)
+    return seen(name, 'std_msgs/msg/Float64', **keys)
 
 
 def odometry(**keys: Any) -> TopicSurvey:
-    spans = {
-        'pose.pose.position.x': Span(low=-2.0, high=2.0),
-        'twist.twist.linear.x': Span(low=0.0, high=0.5),
-        'twist.twist.angular.z': Span(low=-1.0, high=1.0),
-    }
-    seen = TopicSurvey(
-        name='/odom',
-        type=ODOMETRY,
-        messages=90,
-        rate=50.0,
-        stamped=90,
-        spans=spans,
-    )
-    return replace(seen, **keys)
+    return seen('/odom', ODOMETRY, **{'rate': 50.0, 'stamped': True, **keys})
 
 
 #: What a person could write where the draft knows of no command at all.
@@ -70,17 +62,20 @@ GROUP: dict[str, Any] = {
 #: What a person could write behind the keys that a draft leaves blank.
 BLANKS = {
     'interface': 'position',
+    'quantity': 'velocity',
     'unit': 'rad',
     'low': -1.0,
     'high': 1.0,
-    'max_velocity': 1.0,
+    'max_acceleration': 1.0,
     'length': 1,
+    'joints': ['lift'],
+    'driver_timeout': 0.5,
 }
 
 
 def surveyed(*topics: TopicSurvey) -> str:
     """Return the draft of what was seen of some topics."""
-    return draft(Survey(source='a test', seconds=3.0, topics=topics))
+    return draft('a test', 3.0, topics)
 
 
 def filled(text: str) -> Contract:
@@ -88,10 +83,26 @@ def filled(text: str) -> Contract:
     data = yaml.safe_load(text)
     if data['action'] is None:
         data['action'] = {'base': GROUP}
+    for field in data['observation'].values():
+        _fill(field)
     for group in data['action'].values():
-        for keys in (group, group['feedback']):
-            keys.update({key: BLANKS[key] for key, value in keys.items() if value is None})
+        _fill(group)
+        if group['feedback'] == {'topic': None, 'type': None}:
+            size = len(group.get('fields', group.get('joints', [0] * group.get('length', 0))))
+            group['feedback'] = {**GROUP['feedback'], 'length': size}
+        if 'max_velocity' in group:
+            # A speed is limited by its change.
+            velocity = group.get('interface', group.get('quantity')) == 'velocity'
+            group['max_acceleration' if velocity else 'max_velocity'] = 1.0
+            if velocity:
+                del group['max_velocity']
     return loads(yaml.safe_dump(data, sort_keys=False, allow_unicode=True)).contract
+
+
+def _fill(keys: dict[str, Any]) -> None:
+    keys.update(
+        {key: BLANKS[key] for key, value in keys.items() if value is None and key in BLANKS}
+    )
 
 
 def drafted(*topics: TopicSurvey) -> tuple[str, Contract]:
@@ -101,7 +112,7 @@ def drafted(*topics: TopicSurvey) -> tuple[str, Contract]:
 
 
 def observed(name: str, kind: str, content: list[Any], period: int = SECOND // 10) -> TopicSurvey:
-    observer = TopicObserver(name, kind, TYPES)
+    topic = TopicSurvey(name, kind, TYPES)
     for index, message in enumerate(content):
-        observer.see(message, START + index * period)
-    return observer.result()
+        topic.see(message, START + index * period)
+    return topic

@@ -3,6 +3,6 @@
 """
 Drafts of contracts, from what was seen of a robot: in a bag, or on a live ROS graph.
 
-:mod:`.observer` sums up the messages of a topic, :mod:`.survey` is what comes of it, and
-:func:`.draft.draft` makes the text of a contract from it, with every guess marked as one.
+:mod:`.survey` sums up the messages of a topic, and :func:`.draft.draft` makes the text of a
+contract from it, with every guess marked as one.
 """

@@ -4,53 +4,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 import math
 import re
+from typing import Final, TypeAlias
 
+from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
+from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, MOST_VALUES
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.infer_contract.commands import (
-    group_draft,
-    GroupDraft,
-    is_command,
-    is_other_input,
-    write_group,
-)
-from boundary_env_ros.evidence.infer_contract.fields import (
-    field_drafts,
-    FieldDraft,
-    relative,
+from boundary_env_ros.evidence.infer_contract.survey import (
+    IMAGE,
+    JOINTS,
     SCAN,
-    Unfit,
-    write_field,
+    TopicSurvey,
+    TRAJECTORY,
 )
-from boundary_env_ros.evidence.infer_contract.survey import Survey, TopicSurvey
-from boundary_env_ros.evidence.infer_contract.writing import (
-    DECIDE,
-    decide,
-    GUESS,
-    guess,
-    nice,
-    Page,
-)
+from boundary_env_ros.evidence.infer_contract.writing import DECIDE, decide, GUESS, guess, Page
+from boundary_env_ros.evidence.infer_contract.writing import Value as Written
+
+#: How many periods of its topic a field may be old.
+PERIODS: Final = 5.0
 
 _CLOCK = 'rosgraph_msgs/msg/Clock'
 _BOOL = 'std_msgs/msg/Bool'
+_ODOMETRY = 'nav_msgs/msg/Odometry'
 _STOP = re.compile(r'e_?stop|emergency')
-_TRUTH = re.compile(r'ground_?truth|(^|[/_])(truth|gt)([/_]|$)|true_pose')
 #: Topics of ROS itself.
 _ROS = re.compile(r'/(rosout|parameter_events|robot_description)$|/_')
 _OURS = 'boundary_env_ros/'
-
+#: Names of topics that command.
+_COMMANDING = re.compile(
+    r'(^|[/_])(cmd|cmds|command|commands|setpoint|setpoints|target|desired)([/_]|$)|cmd_vel'
+)
+#: Twists that are commanded: where the twist is in them.
+_TWISTS: Final = {'geometry_msgs/msg/Twist': '', 'geometry_msgs/msg/TwistStamped': 'twist.'}
 
 #: Periods that a guess is rounded to, s, and the one where there is nothing to guess from.
 _PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2), 0.1
+_BEAMS = 36
+#: More pixels than any camera has are no image.
+_MOST_PIXELS = 2**25
+
+#: Why there is no field of such a topic.
+_OTHERS = {
+    'tf2_msgs/msg/TFMessage': 'a field `transform: {of: FRAME, in: FRAME}` looks transforms up',
+    'std_msgs/msg/String': 'a text is no number',
+    'sensor_msgs/msg/CameraInfo': 'what it says of a camera does not change in an episode',
+    'sensor_msgs/msg/CompressedImage': 'a field with `compressed:` and `shape:` takes its images',
+    'sensor_msgs/msg/PointCloud2': 'a field `points: N, channels: [x, y, z]` takes N of them',
+}
 _HEAD = """\
 It is a draft: a form to be filled in by a person who knows the robot. What stands behind {guess}
-was made from what was seen; behind {decide} stands what only a person can know. Its limits are
-narrow and its rates slow on purpose. Go through it from top to bottom, delete each mark when you
-agree, then: boundary-env contract check FILE. Every key is explained in doc/contract.md."""
+was made from what was seen; behind {decide} stands what only a person can know. Go through it from
+top to bottom, fill in what is blank, delete each mark when you agree, then: boundary-env contract
+check FILE. Every key is explained in doc/contract.md."""
+
+#: Key, value and comment; an empty value is for a person to fill in.
+Line: TypeAlias = tuple[str, Written, str]
+Lines: TypeAlias = Sequence[Line]
+
+
+class Unfit(ValueError):
+    """Raised when nothing can be made of a topic; says why."""
 
 
 def is_own(name: str, type_name: str) -> bool:
@@ -58,32 +74,23 @@ def is_own(name: str, type_name: str) -> bool:
     return type_name.startswith(_OURS) or _ROS.search(name) is not None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """What the draft is made of."""
-
-    observation: Sequence[FieldDraft]
-    privileged: Sequence[FieldDraft]
-    action: Sequence[GroupDraft]
-    emergency_stop: str
-    sim_time: bool
-    left_out: Sequence[str]
-
-    @property
-    def told(self) -> Sequence[TopicSurvey]:
-        """Return the topics of the observation that tell what the robot did."""
-        feedback = {group.feedback[0].name for group in self.action if group.feedback is not None}
-        topics = {field.topic.name: field.topic for field in self.observation}
-        return [topic for name, topic in topics.items() if name in feedback and topic.rate]
-
-
-def draft(survey: Survey) -> str:
+def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: str = '') -> str:
     """
     Return the text of a draft.
 
-    What it guesses is marked ``GUESS``, what only a person can know ``DECIDE``; of that it leaves
-    blank what nothing was seen of, and the parser asks for it. The same survey always makes the
-    same text.
+    What it guesses is marked ``GUESS``, what only a person can know ``DECIDE``; that is blank, and
+    the parser asks for it. The same topics always make the same text.
+
+    Parameters
+    ----------
+    source
+        What was looked at, for the head of the draft: ``the bag "drive"``.
+    seconds
+        For how long.
+    topics
+        What was seen of each topic, in any order.
+    note
+        What a reader of the draft should know besides, a sentence.
 
     Raises
     ------
@@ -91,167 +98,270 @@ def draft(survey: Survey) -> str:
         If nothing that was seen makes an observation.
 
     """
-    parts = _parts(survey)
-    if not parts.observation:
-        why = ''.join(f'\n  {line}' for line in parts.left_out)
+    topics = sorted(
+        (topic for topic in topics if not is_own(topic.name, topic.type)),
+        key=lambda topic: (topic.name, topic.type),
+    )
+    stop = next((t for t in topics if t.type == _BOOL and _STOP.search(t.name.lower())), None)
+    fields: dict[str, tuple[TopicSurvey, Lines]] = {}
+    groups: dict[str, tuple[TopicSurvey, Lines]] = {}
+    left_out: list[str] = []
+    for topic in topics:
+        if topic is stop or topic.type == _CLOCK:
+            continue
+        try:
+            if _is_command(topic):
+                groups[_free_name(topic.name, groups)] = (topic, _group(topic))
+            else:
+                for part, lines in _fields(topic).items():
+                    fields[_free_name(f'{topic.name}_{part}', fields)] = (topic, lines)
+        except Unfit as error:
+            left_out.append(f'{topic.name} ({topic.type}): {error}')
+    if not fields:
+        why = ''.join(f'\n  {line}' for line in left_out)
         raise RecordError(
-            f'{survey.source} has no topic that an observation can be made of'
+            f'{source} has no topic that an observation can be made of'
             f'{"" if why else ": there is no topic of a robot"}.{why}\n'
             'Look at the robot while its sensors run.'
         )
+    seen = [topic for topic in topics if topic.messages]
     page = Page()
-    seen = [topic for topic in survey.topics if topic.messages]
     page.note(
-        f'The boundary of a robot, drafted from {survey.source}: '
+        f'The boundary of a robot, drafted from {source}: '
         f'{sum(topic.messages for topic in seen)} messages on {len(seen)} topics in '
-        f'{survey.seconds:.3g} s.'
+        f'{seconds:.3g} s.'
     )
     page.note(_HEAD.format(guess=GUESS, decide=DECIDE))
-    for note in survey.notes:
+    if note:
         page.note(note)
-    period = _write_name(page, parts)
+    _write_name(page, topics, [topic for topic, _ in (groups or fields).values()])
     page.blank()
     page.section('observation', comment='what the policy sees, in this order')
-    for field in parts.observation:
-        write_field(page, field)
-    if parts.privileged:
-        page.blank()
-        page.section('privileged', comment=guess('by their names; the policy never sees them'))
-        for field in parts.privileged:
-            write_field(page, field, privileged=True)
+    page.note(decide('move to `privileged` what the policy must not see, like ground truth'), 1)
+    for name, (topic, lines) in fields.items():
+        _write_field(page, name, topic, lines)
     page.blank()
     nothing = decide('no topic that was heard commands the robot; a group for each that does')
-    page.section('action', comment='' if parts.action else nothing)
-    for group in parts.action:
-        write_group(page, group, period)
+    page.section('action', comment='' if groups else nothing)
+    for name, (topic, lines) in groups.items():
+        _write_group(page, name, topic, lines)
     page.blank()
-    _write_safety(page, parts, period)
-    page.blank()
-    _write_rest(page, parts)
-    if parts.left_out:
+    _write_rest(page, stop)
+    if left_out:
         page.blank()
         page.note('Left out:')
-        for line in parts.left_out:
+        for line in left_out:
             page.note(line)
     return page.text()
 
 
-# What it is made of ------------------------------------------------------------------------------
+# Topics ------------------------------------------------------------------------------------------
 
 
-def _parts(survey: Survey) -> _Parts:
-    topics = sorted(
-        (topic for topic in survey.topics if not is_own(topic.name, topic.type)),
-        key=lambda topic: (topic.name, topic.type),
-    )
-    stops = [t for t in topics if t.type == _BOOL and _STOP.search(t.name.lower())][:1]
-    rest = [topic for topic in topics if topic.type != _CLOCK and topic not in stops]
-    commands = [topic for topic in rest if is_command(topic)]
-    # What is privileged is no feedback for the gate.
-    heard = [topic for topic in rest if topic not in commands and not _is_truth(topic)]
-    action: list[GroupDraft] = []
-    fields: dict[bool, list[FieldDraft]] = {True: [], False: []}
-    left_out: list[str] = []
-    groups: set[str] = set()
-    taken: set[str] = set()
-    for topic in rest:
-        try:
-            if topic not in commands:
-                fields[_is_truth(topic)] += field_drafts(topic, taken)
-            elif is_other_input(topic, commands):
-                raise Unfit('it seems to be another input of what drives the robot')
-            else:
-                action.append(group_draft(topic, heard, groups))
-        except Unfit as error:
-            left_out.append(f'{topic.name} ({topic.type}): {error}')
-    return _Parts(
-        observation=fields[False],
-        privileged=fields[True],
-        action=action,
-        emergency_stop=relative(stops[0].name) if stops else '',
-        sim_time=any(topic.type == _CLOCK for topic in topics),
-        left_out=left_out,
-    )
+def _relative(name: str) -> str:
+    """Return a topic as it stands in a contract."""
+    return name.lstrip('/')
 
 
-def _is_truth(topic: TopicSurvey) -> bool:
-    return _TRUTH.search(topic.name.lower()) is not None
+def _can_be_named(topic: TopicSurvey) -> bool:
+    """Return whether a contract can name a topic and its type."""
+    return TOPIC.fits(_relative(topic.name)) and TYPE.fits(topic.type)
 
 
-# Writing -----------------------------------------------------------------------------------------
+def _free_name(topic: str, taken: Mapping[str, object]) -> str:
+    """Return a name for what comes on a topic that is not taken."""
+    name = re.sub(r'[^a-z0-9]+', '_', topic.lower()).strip('_')
+    first = name = name if re.match(r'[a-z]', name) else f'topic_{name}'.rstrip('_')
+    number = 2
+    while name in taken:
+        name, number = f'{first}_{number}', number + 1
+    return name
 
 
-def _write_name(page: Page, parts: _Parts) -> float:
-    page.key('contract', 'draft', comment=decide('a name for this boundary'))
-    page.key('version', '0.1.0')
-    # No faster than what it did is told, and no faster than it was commanded.
-    sensors = parts.told or [field.topic for field in parts.observation]
-    known = [
-        (max(rates), came)
-        for topics, came in (
-            ([group.topic for group in parts.action], 'commands came'),
-            (sensors, 'sensors spoke'),
+def _is_command(topic: TopicSurvey) -> bool:
+    """Return whether a topic seems to command the robot, by its type and name and its readers."""
+    if not _can_be_named(topic):
+        return False
+    numbers = topic.type in _TWISTS or topic.type in ARRAYS
+    if topic.type == TRAJECTORY or (numbers and topic.subscribers and not topic.publishers):
+        return True
+    return _COMMANDING.search(topic.name.lower()) is not None
+
+
+# Fields ------------------------------------------------------------------------------------------
+
+
+def _fields(topic: TopicSurvey) -> dict[str, Lines]:
+    """Return the keys of each field of a topic, by the end of the name that it is to have."""
+    if topic.type in _OTHERS:
+        raise Unfit(_OTHERS[topic.type])
+    if not _can_be_named(topic):
+        raise Unfit('a contract cannot name it')
+    if topic.trouble:
+        raise Unfit(topic.trouble)
+    if not topic.messages:
+        raise Unfit('nothing came on it while looking')
+    found = dict(_parts(topic))
+    if not found:
+        raise Unfit('it has no number that a field could name')
+    if topic.frame:
+        frame: Line = ('frame', topic.frame, guess('as its header says'))
+        for part, lines in found.items():
+            # The header of an odometry does not name the frame of its twist.
+            if topic.type != _ODOMETRY or part in ('position', 'orientation'):
+                found[part] = [*lines, frame]
+    return found
+
+
+def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
+    bounds: list[Line] = [('low', '', decide('least value that can come')), ('high', '', '')]
+    unit: Line = ('unit', '', decide('one, or one for each'))
+    if topic.type == IMAGE:
+        yield '', _image(topic, bounds)
+    elif topic.type == SCAN:
+        if topic.lengths is None or not topic.lengths[0]:
+            raise Unfit('a scan without beams came')
+        beams = min(_BEAMS, topic.lengths[0])
+        why = guess(f'the nearest return of each of {beams} sectors of the scan')
+        yield '', [('beams', beams, why), ('unit', 'm', ''), *bounds]
+    elif topic.type == JOINTS:
+        if not (topic.joints and topic.quantities):
+            raise Unfit('no names of joints, or nothing measured of them, came')
+        for quantity in topic.quantities:
+            names: Line = ('joints', topic.joints, guess('all of them, as in the message'))
+            yield quantity, [names, ('quantity', quantity, ''), unit, *bounds]
+    elif topic.type in ARRAYS:
+        length = topic.lengths or (0, 0)
+        if length[0] != length[1] or not 0 < length[1] <= MOST_VALUES:
+            raise Unfit(f'its length is not constant, or not from 1 to {MOST_VALUES}')
+        size: Line = ('length', length[0], guess('it always had so many'))
+        yield '', [('array', ARRAYS[topic.type], ''), size, unit, *bounds]
+    elif topic.type in PARTS:
+        known = PARTS[topic.type]
+        for part in known:
+            lines: Lines = [('parts', (part,), ''), *bounds]
+            yield (part if len(known) > 1 else ''), lines
+    elif topic.paths:
+        yield '', [('fields', topic.paths, decide('which of them')), unit, *bounds]
+
+
+def _image(topic: TopicSurvey, bounds: Lines) -> Lines:
+    height, width, encoding = topic.image or (0, 0, '')
+    if encoding not in ENCODINGS:
+        raise Unfit(f'its encoding {encoding!r} is none that a contract knows')
+    shape = (height, width, ENCODINGS[encoding][0])
+    if not 0 < math.prod(shape) <= _MOST_PIXELS:
+        raise Unfit(f'{width}x{height} is no size of an image')
+    lines: list[Line] = [('shape', shape, ''), ('encoding', encoding, '')]
+    if encoding in DEPTHS:
+        metric = 'm' if encoding == '32FC1' else 'mm'
+        lines += [('unit', metric, guess('as REP-118 has it')), *bounds]
+    return lines
+
+
+def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> None:
+    page.section(name, 1)
+    rate = '' if topic.rate is None else f', {topic.rate:.3g} Hz'
+    page.key('topic', _relative(topic.name), 2, f'seen {topic.messages} times{rate}')
+    page.key('type', topic.type, 2)
+    for line in lines:
+        page.form(*line[:2], 2, line[2])
+    if not topic.stamped:
+        said = (
+            'its messages do not say when they were captured, so their age is unknown and '
+            'max_age would make it stale for ever'
         )
-        if (rates := [topic.rate for topic in topics if topic.rate])
-    ]
+        page.note(decide(said), 2)
+    elif topic.rate is None:
+        page.note(decide('it came once only: a max_age, if it is to come again'), 2)
+    else:
+        comment = guess(f's, {PERIODS:g} periods at {topic.rate:.3g} Hz')
+        page.key('max_age', float(f'{PERIODS / topic.rate:.2g}'), 2, comment)
+        if topic.image is None:
+            page.key('on_stale', 'truncate', 2, decide('mark, stop or truncate'))
+    if topic.latched:
+        page.raw('qos: {reliability: reliable, durability: transient_local}', 2)
+
+
+# Groups of the action ----------------------------------------------------------------------------
+
+
+def _group(topic: TopicSurvey) -> Lines:
+    """Return the keys that say where in the message of a command its dimensions go."""
+    if topic.type in _TWISTS:
+        paths = tuple(_TWISTS[topic.type] + path for path in ('linear.x', 'angular.z'))
+        return [
+            ('fields', paths, guess('as for a robot on wheels')),
+            ('unit', ('m/s', 'rad/s'), ''),
+        ]
+    unit: Line = ('unit', '', decide('one, or one for each'))
+    joints: Line = ('joints', topic.joints, decide('those that it commands, in its order'))
+    if topic.type == TRAJECTORY:
+        return [joints, ('duration', 0.2, decide('s, in which it is to get there')), unit]
+    interface: Line = ('interface', '', decide('position, velocity or effort'))
+    if topic.type == JOINTS:
+        return [joints, ('quantity', '', interface[2]), unit]
+    if 'Float' in topic.type and topic.type in ARRAYS:
+        least, most = topic.lengths or (0, 1)
+        length: Line = ('length', least if least == most else '', decide('how many it takes'))
+        return [('array', ARRAYS[topic.type], ''), length, interface, unit]
+    raise Unfit('its numbers are to be named by hand, with `fields`')
+
+
+def _write_group(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> None:
+    seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
+    page.section(name, 1)
+    said = guess(f'it seems to command, by its type and name; {seen}')
+    page.key('topic', _relative(topic.name), 2, said)
+    page.key('type', topic.type, 2)
+    for line in lines:
+        page.form(*line[:2], 2, line[2])
+    limit = 'max_acceleration' if topic.type in _TWISTS else 'max_velocity'
+    for key, what in (
+        ('low', 'where the command may go; nothing moves until it is here'),
+        ('high', ''),
+        (limit, 'how fast the command may change; begin slow'),
+        ('driver_timeout', 's; stop commanding and measure after how long the driver stops'),
+    ):
+        page.section(key, 2, decide(what) if what else '')
+    page.section('feedback', 2, decide('the topic that tells what the robot did'))
+    for key in ('topic', 'type'):
+        page.section(key, 3)
+
+
+# The rest ----------------------------------------------------------------------------------------
+
+
+def _write_name(page: Page, topics: Sequence[TopicSurvey], paced: Sequence[TopicSurvey]) -> None:
+    """Write the name and the clock, with a period that is that of some topics."""
+    page.key('contract', 'draft', comment=decide('a name for this boundary'))
+    rate = max((topic.rate for topic in paced if topic.rate), default=None)
     period, comment = _PERIOD, decide('s, one step')
-    if known:
-        rate, came = min(known)
+    if rate is not None:
         period = min(_PERIODS, key=lambda each: abs(math.log(each * rate)))
-        comment = guess(f's, one step; {came} at {rate:.3g} Hz')
+        comment = guess(f's, one step; it came at {rate:.3g} Hz')
     page.key('period', period, comment=comment)
-    if parts.sim_time:
-        page.key('clock', 'sim', comment=guess('/clock has a publisher'))
+    simulated = any(topic.type == _CLOCK for topic in topics)
+    said = f'/clock has {"a" if simulated else "no"} publisher'
+    page.key('clock', 'sim' if simulated else 'ros', comment=guess(said))
+
+
+def _write_rest(page: Page, stop: TopicSurvey | None) -> None:
+    if stop is None:
+        page.note(decide('`safety: {emergency_stop: TOPIC}` (std_msgs/msg/Bool), if there is one'))
     else:
-        page.key('clock', 'ros', comment=guess('/clock has no publisher'))
-    page.key('pacing', 'realtime')
-    page.key('agents', ('robot',), comment=decide('a name for the robot'))
-    return period
-
-
-def _write_safety(page: Page, parts: _Parts, period: float) -> None:
-    scans = [field.topic for field in parts.observation if field.topic.type == SCAN]
-
-    def silence(topics: Sequence[TopicSurvey]) -> float:
-        rates = [topic.rate for topic in topics if topic.rate]
-        return nice(max(4.0 * period, 4.0 / min(rates) if rates else 0.5))
-
-    page.section(
-        'safety', comment='seconds, on the steady clock; the others follow from the period'
-    )
-    said = guess('four periods of what tells what it did')
-    page.key('robot_timeout', silence(parts.told), 1, said)
-    said = guess('four periods of the slowest of that and scans')
-    page.key('sensor_timeout', silence([*parts.told, *scans]), 1, said)
-    if parts.emergency_stop:
-        page.key('emergency_stop', parts.emergency_stop, 1, guess('by its type and name'))
-    else:
-        page.note(decide('`emergency_stop: TOPIC` (std_msgs/msg/Bool), if there is one'), 1)
-    if scans:
-        said = 'could keep it from obstacles: see `obstacle` in doc/contract.md'
-        page.note(decide(f'{scans[0].name} {said}'), 1)
-
-
-def _write_rest(page: Page, parts: _Parts) -> None:
-    stamped = [field for field in parts.observation if field.topic.stamped]
-    if stamped:
-        fastest = max(stamped, key=lambda field: field.topic.rate or 0.0)
-        page.section('latency_budget')
-        page.key('of', fastest.name, 1, guess('the fastest field that says when it was captured'))
-        page.blank()
+        page.section('safety')
+        page.key('emergency_stop', _relative(stop.name), 1, guess('by its type and name'))
     page.note(
         decide(
             '`task`, which gives reward and success: see doc/tasks.md. Without one the reward is '
             '0, and episodes end by the time limit, a stop, or a loss.'
         )
     )
-    page.blank()
     page.section('episode')
     page.key('time_limit', 30.0, 1, decide('s'))
-    if parts.emergency_stop:
+    if stop is not None:
         page.raw('on_stop: {emergency_stop: operator_stop}', 1)
     page.section('reset', 1, decide('what is done between episodes'))
-    page.key('deadline', 120.0, 2, decide('s'))
-    page.key('settle', 0.5, 2, decide('s'))
     page.section('procedure', 2)
-    page.raw("- {confirm: 'Bring the robot to its start and step back.', deadline: 120.0}", 3)
+    page.raw("- {confirm: 'Bring the robot to its start and step back.', deadline: 60.0}", 3)

@@ -1,115 +1,152 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What was seen of a robot's topics, as frozen values."""
+"""What is seen of one topic: how often its messages come, and of which shape they are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+
+from boundary_env_ros.core.sources.message_parts import ARRAYS
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.storage.message_paths import found_at, Kind
+from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
+
+IMAGE: Final = 'sensor_msgs/msg/Image'
+JOINTS: Final = 'sensor_msgs/msg/JointState'
+SCAN: Final = 'sensor_msgs/msg/LaserScan'
+TRAJECTORY: Final = 'trajectory_msgs/msg/JointTrajectory'
+QUANTITIES: Final = ('position', 'velocity', 'effort')
+
+_TIMES: Final = frozenset(
+    ['builtin_interfaces/msg/Time', 'builtin_interfaces/msg/Duration', 'std_msgs/msg/Header']
+)
+#: Where the sequence is of which the length is looked at, and the names of joints.
+_SEQUENCES: Final = {**ARRAYS, SCAN: 'ranges'}
+_NAMES: Final = {JOINTS: 'name', TRAJECTORY: 'joint_names'}
+_DEEPEST, _MOST_PATHS, _MOST_JOINTS, _MOST_ELEMENTS = 8, 32, 64, 8
+
+# What any attribute of a message of another form raises.
+_BROKEN = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """Least and greatest value that a number had, in the unit of the message."""
-
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lengths:
-    """How many elements a sequence had: least and most."""
-
-    least: int
-    most: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImageForm:
-    """Pixels of the images of a topic, and their encoding as in ``image_encodings.hpp``."""
-
-    height: int
-    width: int
-    encoding: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicSurvey:
     """
-    What was seen of one topic.
+    What is seen of one topic, in memory that does not grow with its messages.
+
+    Parameters
+    ----------
+    name, type_name
+        Fully qualified name, ``/odom``, and type, ``nav_msgs/msg/Odometry``.
+    types
+        What is known about types.
 
     Attributes
     ----------
-    name, type
-        Fully qualified name, ``/odom``, and type, ``nav_msgs/msg/Odometry``.
     messages
         How many messages came.
     publishers, subscribers
         How many there were; None if it is not known, as from a bag.
-    reliability, durability
-        What the publishers offer, in the words of rosbag2 (``reliable``, ``transient_local``);
-        empty if it is not known.
-    rate
-        Messages per second; None if there were not two of them.
+    latched
+        Whether its publishers keep the last message for those who come later.
     stamped
-        How many of the messages had a stamp in it that is not zero.
+        Whether a message had a stamp in it that is not zero.
     frame
         The first ``frame_id`` of the headers; empty if there was none.
-    spans
-        Values of each number, by field path; of sequences of constant length too, element by
-        element or, if they are long, one for all. Rotations are there as ``roll(...)``,
-        ``pitch(...)`` and ``yaw(...)`` besides.
+    paths
+        Field paths of the numbers of its type, the first ones.
     lengths
-        Lengths of each sequence of numbers, by field path.
-    joints
-        Names of the joints of a ``JointState`` or ``JointTrajectory``, in the order of their
-        appearance.
-    joint_spans
-        Values of each quantity (``position``, ``velocity``, ``effort``) by joint.
+        Least and greatest length of its sequence of numbers; None if it has none.
+    joints, quantities
+        Names of its joints, and what is told of them.
     image
-        Form of the first image.
+        Height, width and encoding of the first image.
     trouble
-        Why messages could not be read; empty if they could.
+        Why messages cannot be read; empty if they can.
 
     """
 
-    name: str
-    type: str
-    messages: int = 0
-    publishers: int | None = None
-    subscribers: int | None = None
-    reliability: str = ''
-    durability: str = ''
-    rate: float | None = None
-    stamped: int = 0
-    frame: str = ''
-    spans: Mapping[str, Span] = field(default_factory=dict)
-    lengths: Mapping[str, Lengths] = field(default_factory=dict)
-    joints: tuple[str, ...] = ()
-    joint_spans: Mapping[str, Mapping[str, Span]] = field(default_factory=dict)
-    image: ImageForm | None = None
-    trouble: str = ''
+    def __init__(self, name: str, type_name: str, types: MessageTypes) -> None:
+        self.name, self.type = name, type_name
+        self.publishers: int | None = None
+        self.subscribers: int | None = None
+        self.latched = self.stamped = False
+        self.frame = self.trouble = ''
+        self.messages = self._first = self._last = 0
+        self.lengths: tuple[int, int] | None = None
+        self.joints: tuple[str, ...] = ()
+        self.quantities: tuple[str, ...] = ()
+        self.image: tuple[int, int, str] | None = None
+        fields = types.fields(type_name)
+        if isinstance(fields, Mismatch):
+            self.trouble, fields = str(fields), ()
+        self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
+        self.paths = tuple(islice(_numbers(type_name, types), _MOST_PATHS))
+
+    @property
+    def rate(self) -> float | None:
+        """Return the messages per second; None if there were not two of them."""
+        seconds = (self._last - self._first) / NANOSECONDS
+        return (self.messages - 1) / seconds if self.messages > 1 and seconds > 0 else None
+
+    def count(self, arrived: int) -> None:
+        """Take a message that is not decoded, which came at an instant (ns)."""
+        self._first = min(self._first, arrived) if self.messages else arrived
+        self._last = max(self._last, arrived)
+        self.messages += 1
+
+    def see(self, message: Any, arrived: int) -> None:
+        """
+        Take a decoded message.
+
+        Parameters
+        ----------
+        message
+            Anything with the attributes of the message.
+        arrived
+            When it came, nanoseconds of the clock that drivers stamp with.
+
+        """
+        self.count(arrived)
+        try:
+            if self._has_header:
+                stamp = message.header.stamp
+                self.stamped = self.stamped or bool(stamp.sec or stamp.nanosec)
+                self.frame = self.frame or str(message.header.frame_id)
+            if self.type in _SEQUENCES:
+                length = len(getattr(message, _SEQUENCES[self.type]))
+                least, most = self.lengths or (length, length)
+                self.lengths = (min(least, length), max(most, length))
+            elif self.type in _NAMES:
+                names = filter(None, map(str, getattr(message, _NAMES[self.type])))
+                self.joints = tuple(dict.fromkeys((*self.joints, *names)))[:_MOST_JOINTS]
+            elif self.type == IMAGE and self.image is None:
+                self.image = (int(message.height), int(message.width), str(message.encoding))
+            if self.type == JOINTS and not self.quantities:
+                self.quantities = tuple(q for q in QUANTITIES if len(getattr(message, q)))
+        except _BROKEN as error:
+            self.give_up(f'a message could not be read: {error}')
+
+    def give_up(self, trouble: str) -> None:
+        """Note why the messages cannot be read; the first reason stays."""
+        self.trouble = self.trouble or trouble
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Survey:
-    """
-    What was seen of a robot.
-
-    Attributes
-    ----------
-    source
-        What was looked at, for the head of the draft: ``the bag "drive"``.
-    seconds
-        For how long.
-    topics
-        The topics, in any order.
-    notes
-        What a reader of the draft should know about the survey, a sentence each.
-
-    """
-
-    source: str
-    seconds: float
-    topics: tuple[TopicSurvey, ...]
-    notes: tuple[str, ...] = ()
+def _numbers(
+    type_name: str, types: MessageTypes, prefix: str = '', depth: int = 0
+) -> Iterator[str]:
+    """Yield the field paths of the numbers of a type, without those in sequences and times."""
+    fields = types.fields(type_name)
+    if isinstance(fields, Mismatch) or depth > _DEEPEST:
+        return
+    for member in fields:
+        path, found = f'{prefix}{member.name}', found_at(member)
+        if found.kind is Kind.TEXT or found.type in _TIMES:
+            continue
+        if not found.array and found.kind is Kind.MESSAGE:
+            yield from _numbers(found.type, types, f'{path}.', depth + 1)
+        elif not found.array:
+            yield path
+        elif found.kind is not Kind.MESSAGE and found.size and found.size <= _MOST_ELEMENTS:
+            yield from (f'{path}[{index}]' for index in range(found.size))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal, ROUND_CEILING, ROUND_FLOOR
 import math
 import textwrap
 from typing import TypeAlias
@@ -104,30 +103,3 @@ def written(value: Value) -> str:
     style = '"' if isinstance(value, str) and not value.isprintable() else None
     line = yaml.safe_dump([value], default_flow_style=True, default_style=style, width=math.inf)
     return str(line).rstrip()[1:-1]
-
-
-def rounded(low: float, high: float, *, inward: bool = False) -> tuple[float, float]:
-    """
-    Round bounds to two digits of their distance, away from each other or, as limits are, inward.
-
-    Bounds that are equal, and so close that a float has no digits between them, stay as they are;
-    equal ones that are rounded outward have two digits of their own.
-    """
-    greatest = max(abs(low), abs(high))
-    size = high - low or (0.0 if inward else greatest)
-    if not math.isfinite(size) or size <= 1e-12 * greatest:
-        return low, high
-    step = Decimal(1).scaleb(math.floor(math.log10(size)) - 1)
-    ways = (ROUND_CEILING, ROUND_FLOOR) if inward else (ROUND_FLOOR, ROUND_CEILING)
-    # Never -0.0, which is no number to a reader.
-    least, most = (
-        float(Decimal(repr(value)).quantize(step, way)) + 0.0
-        for value, way in zip((low, high), ways, strict=True)
-    )
-    return (least, most) if least <= most else (low, high)
-
-
-def nice(value: float) -> float:
-    """Return a positive number rounded up to two significant digits."""
-    # The last digits of a float are no reason to round up.
-    return rounded(0.0, float(f'{value:.9g}'))[1]

@@ -89,8 +89,9 @@ else
 	$(RUN) .ci/judge.py $(RESULTS) $(PARTS) && test -z "$$failed"
 endif
 
-# The contract is read and checked in storage. What floods the core takes as long as all else.
-QUICK := $(filter-out %campaign.py %machine.py %any_contract.py %fuzz.py,\
+# The contract is read and checked in storage. What floods the core takes as long as all else, and
+# what is decided again is decided by the same rules.
+QUICK := $(filter-out %campaign.py %machine.py %any_contract.py %fuzz.py %replay.py,\
   $(wildcard test/core/test_*.py test/core/*/test_*.py test/storage/test_*contract*.py))
 
 reference: $(BUILT)

@@ -64,18 +64,17 @@ def test_the_help_lists_every_command_with_its_whole_sentence(capsys: Output) ->
                 assert f'{name} {str(command.help).split(chr(10))[0]}' in text
 
 
-@pytest.mark.parametrize('words', NAMES, ids=' '.join)
-def test_the_help_of_a_command_has_an_example_and_its_exit_codes(
-    words: tuple[str, ...], capsys: Output
-) -> None:
-    assert main([*words, '--help']) == 0
-    text = capsys.readouterr().out
-    assert f'\n  boundary-env {" ".join(words)}' in text
-    assert re.search(r'\nExit codes:\n  0 .*\n(.*\n)*  2 +wrong arguments', text)
-    assert [line for line in text.splitlines() if len(line) > 100] == []
-    for parameter in COMMANDS[words].params:
-        context = click.Context(COMMANDS[words])
-        assert (parameter.get_help_record(context) or '  ')[1], f'{words} {parameter.name}'
+def test_the_help_of_a_command_has_an_example_and_its_exit_codes(capsys: Output) -> None:
+    for words in NAMES:
+        assert main([*words, '--help']) == 0
+        text = capsys.readouterr().out
+        assert f'\n  boundary-env {" ".join(words)}' in text
+        assert re.search(r'\nExit codes:\n  0 .*\n(.*\n)*  2 +wrong arguments', text), words
+        assert [line for line in text.splitlines() if len(line) > 100] == []
+        for parameter in COMMANDS[words].params:
+            if isinstance(parameter, click.Option):
+                _, said = parameter.get_help_record(click.Context(COMMANDS[words])) or ('', '')
+                assert said, f'{words} {parameter.name}'
 
 
 def test_the_version_is_that_of_the_package(capsys: Output) -> None:

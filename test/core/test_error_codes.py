@@ -32,16 +32,16 @@ def make(kind: type[BoundaryError]) -> BoundaryError:
     return kind([]) if kind is ContractError else kind('in words')
 
 
-@pytest.mark.parametrize('kind', ALL)
-def test_no_error_travels_as_ok(kind: type[BoundaryError]) -> None:
-    assert code_of(make(kind)) is not ResultCode.OK
+def test_no_error_travels_as_ok() -> None:
+    assert len(ALL) > 15
+    assert [kind for kind in ALL if code_of(make(kind)) is ResultCode.OK] == []
 
 
-@pytest.mark.parametrize('code', [code for code in ResultCode if code is not ResultCode.OK])
-def test_every_code_comes_back_as_an_error_of_that_code(code: ResultCode) -> None:
-    error = error_of(int(code), 'in words')
-    assert code_of(error) is code
-    assert str(error) == 'in words'
+def test_every_code_comes_back_as_an_error_of_that_code() -> None:
+    for code in set(ResultCode) - {ResultCode.OK}:
+        error = error_of(int(code), 'in words')
+        assert code_of(error) is code
+        assert str(error) == 'in words'
 
 
 @pytest.mark.parametrize(

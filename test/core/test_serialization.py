@@ -221,10 +221,9 @@ def test_every_record_survives_its_message(cls: type, data: st.DataObject) -> No
     assert same(from_message(cls, to_message(record, factory)), record)
 
 
-@each_record
-def test_the_json_keys_are_the_fields_of_the_record_in_order(cls: type) -> None:
-    record = next(iter(_one(cls)))
-    assert list(to_json(record)) == [f.name for f in fields(cls)]
+def test_the_json_keys_are_the_fields_of_the_record_in_order() -> None:
+    for cls in RECORDS:
+        assert list(to_json(_one(cls)[0])) == [f.name for f in fields(cls)]
 
 
 def _one(cls: type) -> list[Any]:
@@ -441,18 +440,17 @@ def test_the_header_of_a_message_is_passed_over() -> None:
 # The dataclasses are the messages ----------------------------------------------------------------
 
 
-@each_record
-def test_a_record_has_the_fields_of_its_message(cls: type) -> None:
-    declared = set(parse_msg(cls.__name__).fields) - {'header'}
-    assert {f.name for f in fields(cls)} == declared
-
-
-@each_record
-def test_a_field_has_the_type_of_its_message(cls: type) -> None:
-    hints = typing.get_type_hints(cls)
-    for name, field in parse_msg(cls.__name__).fields.items():
-        if name != 'header':
-            assert fits(hints[name], field), f'{cls.__name__}.{name}: {hints[name]} is no {field}'
+def test_a_record_has_the_fields_of_its_message_in_their_types() -> None:
+    wrong = []
+    for cls in RECORDS:
+        hints = typing.get_type_hints(cls)
+        declared = parse_msg(cls.__name__).fields
+        declared.pop('header', None)
+        assert {f.name for f in fields(cls)} == set(declared), cls
+        for name, field in declared.items():
+            if not fits(hints[name], field):
+                wrong.append(f'{cls.__name__}.{name}: {hints[name]} is no {field}')
+    assert wrong == []
 
 
 def fits(hint: Any, field: MsgField) -> bool:

@@ -82,17 +82,13 @@ def test_a_launch_file_has_what_launch_looks_for(path: Path) -> None:
     assert functions == {'generate_launch_description'}
 
 
-@pytest.mark.parametrize('name', _declared())
-def test_an_argument_says_what_it_is_and_has_a_default_unless_nothing_goes_without(
-    name: str,
-) -> None:
-    keywords = _declared()[name]
-    assert ('default_value' in keywords) == (name != 'bag')
-    description = ast.literal_eval(keywords['description'])
-    assert description.endswith('.')
-    if 'choices' in keywords:
-        default = ast.literal_eval(keywords['default_value'])
-        assert default in ast.literal_eval(keywords['choices'])
+def test_an_argument_says_what_it_is_and_has_a_default_unless_nothing_goes_without() -> None:
+    for name, keywords in _declared().items():
+        assert ('default_value' in keywords) == (name != 'bag')
+        assert ast.literal_eval(keywords['description']).endswith('.'), name
+        if 'choices' in keywords:
+            default = ast.literal_eval(keywords['default_value'])
+            assert default in ast.literal_eval(keywords['choices']), name
 
 
 def test_every_argument_that_is_used_is_declared_and_the_other_way_round() -> None:

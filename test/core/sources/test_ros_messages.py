@@ -51,26 +51,28 @@ def numbers_of(message: Any, path: str) -> float:
 # Ready adapters ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize('type_name', sorted(PARTS))
-def test_every_path_of_a_ready_adapter_is_a_number_of_its_message(type_name: str) -> None:
-    message = message_class(type_name)()
-    for part in PARTS[type_name].values():
-        assert len(part.paths) == len(part.unit) > 0
-        assert all(isinstance(value, float) for value in getters(part.paths)(message))
+def test_every_path_of_a_ready_adapter_is_a_number_of_its_message() -> None:
+    for type_name, parts in PARTS.items():
+        message = message_class(type_name)()
+        for part in parts.values():
+            assert len(part.paths) == len(part.unit) > 0, type_name
+            values = getters(part.paths)(message)
+            assert all(isinstance(value, float) for value in values), type_name
 
 
-@pytest.mark.parametrize('type_name', sorted(PARTS))
-def test_every_path_of_a_ready_adapter_is_another_place(type_name: str) -> None:
-    paths = [path for part in PARTS[type_name].values() for path in part.paths]
-    assert len(set(paths)) == len(paths)
-    message = message_class(type_name)()
-    for index, path in enumerate(paths, start=1):
-        holder, _, last = path.rpartition('.')
-        target = getter(holder)(message) if holder else message
-        kind = type(getattr(target, last))
-        setattr(target, last, kind(index))
-    if 'Bool' not in type_name:
-        assert getters(tuple(paths))(message) == tuple(range(1, len(paths) + 1))
+def test_every_path_of_a_ready_adapter_is_another_place() -> None:
+    for type_name, parts in PARTS.items():
+        paths = [path for part in parts.values() for path in part.paths]
+        assert len(set(paths)) == len(paths), type_name
+        message = message_class(type_name)()
+        for index, path in enumerate(paths, start=1):
+            holder, _, last = path.rpartition('.')
+            target = getter(holder)(message) if holder else message
+            kind = type(getattr(target, last))
+            setattr(target, last, kind(index))
+        # All that is true is 1.
+        wanted = (1,) if 'Bool' in type_name else tuple(range(1, len(paths) + 1))
+        assert getters(tuple(paths))(message) == wanted, type_name
 
 
 #: What the comment of a definition says, for each unit that a ready adapter declares.

@@ -14,7 +14,6 @@ from boundary_env_ros.cli.command import (
     json_option,
     option,
     output_option,
-    print_json,
     print_result,
     Progress,
     record_argument,
@@ -24,50 +23,42 @@ from boundary_env_ros.cli.command import (
 @click.command(cls=Command)
 @record_argument()
 @output_option('HTML page to write')
-@option('--text', is_flag=True, help='print the summary alone; with --json, as JSON')
+@option('--text', is_flag=True, help='print the summary')
 @json_option
 def report(path: Path, output: Path | None, text: bool, as_json: bool) -> int:
     """
-    Explain a run: as an HTML page, as text, or as JSON.
+    Explain a run: as an HTML page, or by its figures.
 
-    The page needs no network and no other file. It shows where to look first and why; success
-    counted both ways, endings, latency by stage; and for each episode a time line with requested,
-    admitted, commanded and measured action, what the gate did and why, observations with their
-    ages, events, the path, and camera images. doc/report.md explains it.
+    The page needs no network and no other file. It shows where to look first and why; the
+    summary; and for each episode a time line with requested, admitted, commanded and measured
+    action, what the gate did and why, observations with their ages, events, and camera images.
+    doc/report.md explains it.
 
     --text prints the summary: success with truncated episodes counted as failures, and without
-    them; endings, interventions, latency by stage.
+    them; endings, interventions, latency by stage. --json prints it as JSON.
 
       boundary-env report runs/demo-20261122-024000 -o demo.html
       boundary-env report runs/demo-20261122-024000 --text
-      boundary-env report bag/ --json | jq .moments
+      boundary-env report bag/ --json | jq '.groups[].success'
 
     Exit codes:
       0  done
       2  wrong arguments, the record cannot be read, or the page exists
     """
-    if output is None and not (as_json or text):
-        raise click.UsageError('nothing to do; give -o PAGE.html, --text or --json')
-    if text:
+    if (output is None) is not (as_json or text):
+        raise click.UsageError('give one of -o PAGE.html, --text and --json')
+    if output is None:
         from boundary_env_ros.evidence.summary.summary import summarise_path
 
-        if output is not None:
-            raise click.UsageError('give one of -o and --text')
         print_result(summarise_path(path), as_json=as_json)
         return DONE
     from boundary_env_ros.evidence.report.gather import gather
     from boundary_env_ros.evidence.report.page import render
     from boundary_env_ros.storage.atomic import check_new, write_new
 
-    if output is not None:
-        check_new(output)
+    check_new(output)
     with Progress() as show:
-        found = gather(path, told=show)
-    if output is not None:
-        page = ''.join(render(found)).encode('utf-8')
-        write_new(output, page)
-        if not as_json:
-            print(f'Page: {output} ({len(page) / 1e6:.1f} MB)')
-    if as_json:
-        print_json(found.to_json())
+        page = ''.join(render(gather(path, told=show))).encode('utf-8')
+    write_new(output, page)
+    print(f'Page: {output} ({len(page) / 1e6:.1f} MB)')
     return DONE

@@ -32,7 +32,6 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.storage.records import Entry, Unreadable
 
 #: Steps of an agent that are held back until what belongs to them has come.
@@ -48,21 +47,6 @@ LATE_STAGES = ('actuation', 'reaction')
 NAMED = 5
 
 Key = tuple[str, str]
-
-#: What :func:`facts_of` tells of a step.
-FACTS = ('overruns', 'clipped', 'stopped', 'intervened', 'by_hand', 'stale')
-
-_TOLD = (
-    'number',
-    'client',
-    'records',
-    'steps',
-    'last_step',
-    'total',
-    'ending',
-    'how',
-    'declared_by',
-)
 
 
 class Origin(NamedTuple):
@@ -157,16 +141,6 @@ class Episode:
     def how(self) -> str:
         """Return how it ended: ``truncated``, ``terminated``, or nothing."""
         return ('truncated' if self.truncated else 'terminated') if self.ending else ''
-
-    def to_json(self) -> dict[str, object]:
-        """Return what is told of it as plain data; of a reward that is not known null."""
-        return {
-            'agent': self.key[0],
-            'episode_id': self.key[1],
-            'seed': self.first.seed,
-            **{name: plain(getattr(self, name)) for name in _TOLD},
-            **{name: self.counts[name] for name in FACTS},
-        }
 
     @property
     def is_success(self) -> bool:

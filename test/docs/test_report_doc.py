@@ -4,11 +4,7 @@
 
 from __future__ import annotations
 
-import re
-
 from boundary_env_ros.evidence.report.anomalies import KINDS
-from boundary_env_ros.evidence.report.report import Report
-from boundary_env_ros.evidence.summary.figures import Summary
 from support.pages import rows, section, text_of
 
 PAGE = text_of('doc/report.md')
@@ -21,17 +17,3 @@ def test_every_sign_stands_there_with_its_weight_in_their_order() -> None:
     assert [kind.weight for kind in KINDS.values()] == sorted(
         (kind.weight for kind in KINDS.values()), reverse=True
     )
-
-
-def test_keys_of_the_facts_are_told() -> None:
-    report = Report(
-        name='', path='', begun='', period=None,
-        summary=Summary(groups=()),
-        moments=(), rows=(), details={}, frames={}, notes=(),
-    )  # fmt: skip
-    told = [
-        name
-        for row in rows(section(PAGE, 'Facts for machines'))
-        for name in re.findall(r'`(\w+)`', row[0])
-    ]
-    assert told == list(report.to_json())

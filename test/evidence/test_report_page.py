@@ -31,11 +31,9 @@ from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord as ComparedEpisode
 from boundary_env_ros.evidence.episodes import Episodes
-from boundary_env_ros.evidence.report.frames import FrameBudget
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.page import render
-from boundary_env_ros.evidence.report.places import Places, places_of
 from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
@@ -215,7 +213,7 @@ def test_what_a_rule_did_late_is_drawn_however_often_it_stepped_in_before(
         answer = replace(step.answer, rules=tuple(results))
         return replace(step, id=replace(step.id, step=number), decisions=(answer,), decision=0)
 
-    timeline = Timeline(10_000, 600, Labels(contract), Places())
+    timeline = Timeline(10_000, 600, Labels(contract))
     for one in Episodes(map(at, range(10_000))):
         timeline.add(one)
     rules = timeline.to_json()['rules']
@@ -232,7 +230,7 @@ def test_step_in_which_the_gate_stopped_in_the_end_is_told_as_stopped(
 ) -> None:
     step = next(t for t in transitions if t.verdict is Verdict.LIMITED)
     stop = replace(step.decisions[-1], verdict=Verdict.STOPPED, request=None)
-    timeline = Timeline(3, 600, Labels(contract), Places())
+    timeline = Timeline(3, 600, Labels(contract))
     steps = [
         replace(step, id=replace(step.id, step=number), decisions=decisions, verdict=verdict)
         for number, (decisions, verdict) in enumerate(
@@ -352,8 +350,6 @@ def test_reward_that_an_import_could_not_judge_is_unknown_and_no_trouble(
     ]
     report = gather(write_run(tmp_path / 'run', steps, loaded.text))
     assert 'not_finite' not in {moment.anomaly.kind for moment in report.moments}
-    facts: Facts = json.loads(json.dumps(report.to_json(), allow_nan=False))
-    assert facts['episodes'][0]['total'] is None
     page = ''.join(render(report))
     assert '<span class="total r" title="return">\N{EN DASH}</span>' in page
     # The same without the word of the import is trouble.
@@ -455,12 +451,7 @@ def test_page_needs_nothing_else_and_allows_nothing_else(page: str) -> None:
 def test_page_tells_success_both_ways_and_leads_to_the_moments(page: str, report: Report) -> None:
     elements = Elements(page)
     text = ' '.join(elements.texts)
-    assert 'success, a truncation as failure' in text
-    assert 'success of the terminated' in text
-    for client in report.summary.groups:
-        assert f'{client.success.count}/{client.success.of}' in text
-        for ending, count in client.endings.items():
-            assert f'{ending} {count}' in text
+    assert str(report.summary) in text
     ids = {a.get('id') for _, a in elements.found}
     links = [str(a['href']) for t, a in elements.found if t == 'a']
     assert len(links) == len(report.moments)
@@ -574,16 +565,14 @@ def test_frames_are_the_images_that_the_steps_saw(bag: tuple[Path, Tape]) -> Non
         assert opened.tobytes() == raw[reference.sha256]
 
 
-def test_frames_keep_to_their_budget_and_those_of_the_moments_come_first(
+def test_frames_keep_to_their_number_and_those_of_the_moments_come_first(
     bag: tuple[Path, Tape],
 ) -> None:
     pytest.importorskip('PIL')
     path, _ = bag
-    budget = FrameBudget(count=6, size=30_000)
-    found = gather(path, Limits(frames=budget))
+    found = gather(path, Limits(frames=6))
     frames = [frame for shown in found.frames.values() for frame in shown]
-    assert len(frames) == budget.count
-    assert sum(len(base64.b64decode(f.data.split(',')[1])) for f in frames) <= budget.size
+    assert len(frames) == 6
     for moment in found.moments:
         steps = [frame.step for frame in found.frames[found.number_of(moment)]]
         assert moment.step in steps
@@ -609,16 +598,16 @@ def test_without_pillow_the_page_says_what_is_missing(
 # The command -------------------------------------------------------------------------------------
 
 
-def test_command_writes_a_page_and_prints_the_same_facts(
+def test_command_writes_a_page_or_prints_its_figures(
     whole: Path, report: Report, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / 'page.html'
-    assert main(['report', str(whole), '-o', str(place), '--json']) == 0
+    assert main(['report', str(whole), '-o', str(place)]) == 0
     assert place.read_text(encoding='utf-8').startswith('<!doctype html>')
-    facts = json.loads(capsys.readouterr().out)
-    assert facts == json.loads(json.dumps(report.to_json()))
-    assert facts['summary'] == report.summary.to_json()
-    assert facts['episodes'][0]['timeline']['last_step'][0] == 0
+    capsys.readouterr()
+    assert main(['report', str(whole), '--json']) == 0
+    assert json.loads(capsys.readouterr().out) == report.summary.to_json()
+    assert main(['report', str(whole), '-o', str(tmp_path / 'other.html'), '--json']) == 2
 
 
 def test_command_overwrites_nothing_and_says_so_before_it_reads(
@@ -630,13 +619,7 @@ def test_command_overwrites_nothing_and_says_so_before_it_reads(
     assert 'exists already, not overwritten' in capsys.readouterr().err
     assert place.read_text() == 'precious'
     assert main(['report', str(tmp_path / 'no run')]) == 2
-    assert 'give -o PAGE.html, --text or --json' in capsys.readouterr().err
-
-
-def test_places_are_found_by_unit_and_frame(contract: Contract) -> None:
-    places = places_of(contract)
-    assert (places.position, places.goal, places.truth) == ('pose', 'goal', 'true_pose')
-    assert (places.unit, places.frame) == ('m', 'hall')
+    assert 'give one of -o PAGE.html, --text and --json' in capsys.readouterr().err
 
 
 def test_labels_are_short_and_apart(contract: Contract) -> None:

@@ -17,7 +17,6 @@ from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of, pillow_is_there
 from boundary_env_ros.evidence.report.labels import Labels
-from boundary_env_ros.evidence.report.places import Places, places_of, UNKNOWN_PLACES
 from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
 from boundary_env_ros.evidence.report.suspicion import Moment
@@ -51,7 +50,6 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     run = Run(path)
     terms = run.terms()
     contract = terms.contract
-    places = places_of(contract) if contract else UNKNOWN_PLACES
     first = Reading(contract)
     steps = run.episodes(told=lambda count: told(f'reading: {count} records'))
     for step in steps:
@@ -65,7 +63,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     details: dict[int, dict[str, Json]] = {}
     pictures: dict[int, list[Picture]] = {}
     again = run.episodes(contract, lambda count: told(f'drawing: {count} records'))
-    for row, timeline in _timelines(again, first.rows, contract, places, limits.columns):
+    for row, timeline in _timelines(again, first.rows, contract, limits.columns):
         for label in steps.labels.get(row.episode.key, ()):
             timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
         details[row.episode.number] = timeline.to_json()
@@ -75,7 +73,6 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
         name=path.resolve().name,
         path=str(path),
         begun=first.begun,
-        period=contract.period if contract else None,
         summary=first.summary,
         moments=moments,
         rows=rows,
@@ -89,7 +86,6 @@ def _timelines(
     steps: Episodes,
     rows: Mapping[Key, EpisodeRow],
     contract: Contract | None,
-    places: Places,
     columns: int,
 ) -> Iterator[tuple[EpisodeRow, Timeline]]:
     """Read the record again, and yield each drawn episode with its time line when it is over."""
@@ -101,7 +97,7 @@ def _timelines(
         if not row.drawn:
             continue
         if key not in running:
-            running[key] = Timeline(row.episode.records, columns, labels, places, row.message)
+            running[key] = Timeline(row.episode.records, columns, labels, row.message)
         running[key].add(step)
         if step.last:
             yield row, running.pop(key)
@@ -137,7 +133,7 @@ def _frames(
 ) -> dict[int, list[Frame]]:
     """Return the camera images that the page shows, and note those that it does not."""
     there = sum(map(len, pictures.values()))
-    if not there or not limits.frames.count:
+    if not there or not limits.frames:
         return {}
     if contract is None or not pillow_is_there():
         why = (
@@ -149,7 +145,7 @@ def _frames(
         return {}
     wanted = choose(pictures, steps, limits.frames)
     fields = {spec.name: spec for spec in contract.fields}
-    found, lost = frames_of(wanted, fields, run.source, limits.frames)
+    found, lost = frames_of(wanted, fields, run.source)
     if not found:
         notes.append('No camera images: the record holds only references to them; a bag has them.')
         return {}

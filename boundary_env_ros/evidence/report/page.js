@@ -170,9 +170,6 @@
         this.side.append(box);
         this.side.classList.add('with-frames');
       }
-      if (this.facts.path) {
-        this.here = plan(this.side, this.facts.path, 320, 250);
-      }
     }
 
     point(column) {
@@ -210,7 +207,6 @@
       if (list.childElementCount) this.readout.append(list);
       this.readout.append(make('code', {}, command));
       for (const [field, pictures] of this.pictures) this.show(field, pictures, last);
-      if (this.here) this.here(facts.path.observed[column] || null);
     }
 
     show(field, pictures, step) {
@@ -477,71 +473,6 @@
     const behind = step - frame.step;
     return `${field}, step ${frame.step}${behind ? ` (${behind} before)` : ''}`;
   };
-
-  // The plan ----------------------------------------------------------------------------------
-
-  // Draws a way in the plane; returns a function that moves a dot to a place.
-  function plan(parent, way, width, height) {
-    let left = Infinity, right = -Infinity, bottom = Infinity, top = -Infinity;
-    for (const point of [...way.observed, ...way.truth, way.goal]) {
-      if (!point) continue;
-      left = Math.min(left, point[0]); right = Math.max(right, point[0]);
-      bottom = Math.min(bottom, point[1]); top = Math.max(top, point[1]);
-    }
-    if (left > right) return () => {};
-    const margin = 22;
-    const wide = Math.max(right - left, 1e-3), tall = Math.max(top - bottom, 1e-3);
-    const scale = Math.min((width - 2 * margin) / wide, (height - 2 * margin) / tall);
-    const cx = (left + right) / 2, cy = (top + bottom) / 2;
-    const x = (value) => width / 2 + (value - cx) * scale;
-    const y = (value) => height / 2 - (value - cy) * scale;
-    const svg = draw(parent, 'svg', {
-      viewBox: `0 0 ${width} ${height}`, class: 'plan', role: 'img', 'aria-label': 'plan of the way',
-    });
-    const span = Math.max((width - margin) / scale, (height - margin) / scale);
-    for (const tick of ticks(cx - width / 2 / scale, cx + width / 2 / scale, 5)) {
-      draw(svg, 'line', { class: 'gridline', x1: x(tick), x2: x(tick), y1: 0, y2: height });
-    }
-    const grid = ticks(cx - width / 2 / scale, cx + width / 2 / scale, 5);
-    const step = grid.length > 1 ? grid[1] - grid[0] : span;
-    for (let v = Math.ceil((cy - height / 2 / scale) / step) * step;
-      v <= cy + height / 2 / scale; v += step) {
-      draw(svg, 'line', { class: 'gridline', x1: 0, x2: width, y1: y(v), y2: y(v) });
-    }
-    const line = (points) => {
-      let d = '', open = false;
-      for (const point of points) {
-        if (!point) { open = false; continue; }
-        d += `${open ? 'L' : 'M'}${x(point[0]).toFixed(1)} ${y(point[1]).toFixed(1)}`;
-        open = true;
-      }
-      return d;
-    };
-    draw(svg, 'path', { class: 'truth', d: line(way.truth) });
-    draw(svg, 'path', { class: 'path', d: line(way.observed) });
-    if (way.goal) star(svg, x(way.goal[0]), y(way.goal[1]));
-    const start = way.observed.find(Boolean);
-    if (start) draw(svg, 'circle', { class: 'start', cx: x(start[0]), cy: y(start[1]), r: 3.5 });
-    const frame = way.frame ? `, ${way.frame}` : '';
-    draw(svg, 'text', { x: 6, y: height - 6 }, `grid ${told(step)} ${way.unit}${frame}`);
-    const dot = draw(svg, 'circle', { class: 'here', r: 6, visibility: 'hidden' });
-    return (place) => {
-      dot.setAttribute('visibility', place ? 'visible' : 'hidden');
-      if (!place) return;
-      dot.setAttribute('cx', x(place[0]));
-      dot.setAttribute('cy', y(place[1]));
-    };
-  }
-
-  function star(svg, x, y) {
-    let d = '';
-    for (let i = 0; i < 10; i++) {
-      const radius = i % 2 ? 3 : 7.5, angle = (i * Math.PI) / 5 - Math.PI / 2;
-      d += `${i ? 'L' : 'M'}${(x + radius * Math.cos(angle)).toFixed(1)} `
-        + `${(y + radius * Math.sin(angle)).toFixed(1)}`;
-    }
-    draw(svg, 'path', { class: 'goal', d: `${d}z` });
-  }
 
   // The page ----------------------------------------------------------------------------------
 

@@ -9,16 +9,13 @@ that a page of hundreds of episodes opens at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 import math
 import shlex
 
-from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.report import Report
-from boundary_env_ros.evidence.summary.figures import milliseconds
-from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.web_page import page
 
 #: Endings with a colour of their own; the losses share one, and the others share another.
@@ -30,7 +27,7 @@ _UNKNOWN = '\N{EN DASH}'
 
 def render(report: Report) -> Iterator[str]:
     """Yield the page, piece by piece."""
-    shared, apart = report.summary.origins()
+    shared, _ = report.summary.origins()
     facts = (
         *(f'{name} {value}' for name, value in shared.items()),
         f'begun {report.begun}' if report.begun else '',
@@ -40,20 +37,8 @@ def render(report: Report) -> Iterator[str]:
     return page(
         'report',
         f'{report.name}: {shared.get("contract", "a run")}',
-        {
-            'counted': _counted,
-            'css': _css,
-            'many': _many,
-            'milliseconds': lambda s: _UNKNOWN if s is None else milliseconds(s),
-            'number': _number,
-            'percent': _percent,
-            'reasons': _reasons,
-        },
+        {'css': _css, 'many': _many, 'number': _number},
         report=report,
-        stages=STAGES,
-        origins=[
-            dict(zip(apart, some, strict=True)) for some in zip(*apart.values(), strict=True)
-        ],
         facts=[fact for fact in facts if fact],
         kinds=KINDS,
         drawn={row.episode.number for row in report.rows if row.drawn},
@@ -80,21 +65,9 @@ def _css(ending: str) -> str:
     return 'c-lost' if ending.endswith(('_lost', '_failed')) else 'c-other'
 
 
-def _counted(counts: Mapping[str, int]) -> str:
-    return ', '.join(f'{name} {count}' for name, count in counts.items() if count)
-
-
-def _reasons(stops: Mapping[str, int]) -> dict[str, int]:
-    return {name.lower().replace('_', ' '): count for name, count in stops.items()}
-
-
 def _many(count: int, noun: str) -> str:
     return f'{count} {noun}' + ('' if count == 1 else 's')
 
 
 def _number(value: float | None) -> str:
     return _UNKNOWN if value is None or math.isnan(value) else f'{value:.3g}'
-
-
-def _percent(rate: Proportion) -> str:
-    return _UNKNOWN if rate.value is None else f'{100 * rate.value:.3g} %'

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of a report as values, and as plain data for machines."""
+"""The facts of a report."""
 
 from __future__ import annotations
 
@@ -8,15 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from boundary_env_ros.evidence.episodes import Episode
-from boundary_env_ros.evidence.plain import fields_of, plain
-from boundary_env_ros.evidence.report.anomalies import Anomaly, KINDS
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.report.frames import Frame, FrameBudget
+from boundary_env_ros.evidence.report.frames import Frame
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.summary.figures import Summary
-
-#: Version of the plain data.
-FORMAT = 1
 
 #: Moments that are told.
 MOMENTS = 5
@@ -40,7 +35,7 @@ class Limits:
 
     episodes: int = 100
     columns: int = 800
-    frames: FrameBudget = FrameBudget()
+    frames: int = 400
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,10 +67,6 @@ class EpisodeRow:
     labels: list[str] = field(default_factory=list)
     drawn: bool = False
 
-    def to_json(self) -> dict[str, Json]:
-        """Return it as plain data."""
-        return {**self.episode.to_json(), **fields_of(self, without=('episode',))}
-
 
 @dataclass(slots=True, kw_only=True)
 class Report:
@@ -88,8 +79,6 @@ class Report:
         Name of the run, and how it was named.
     begun
         When the first step was closed, ISO 8601; empty under simulated time.
-    period
-        As in the contract; None if it is not known.
     summary
         The figures.
     moments
@@ -108,7 +97,6 @@ class Report:
     name: str
     path: str
     begun: str
-    period: float | None
     summary: Summary
     moments: tuple[Moment, ...]
     rows: tuple[EpisodeRow, ...]
@@ -120,36 +108,3 @@ class Report:
         """Return the number of the episode that a moment lies in; 0 if it is not listed."""
         key = (moment.agent, moment.episode_id)
         return next((r.episode.number for r in self.rows if r.episode.key == key), 0)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return all facts as plain data; ``doc/report.md`` explains them."""
-        return {
-            'format': FORMAT,
-            'run': self.name,
-            'begun': self.begun,
-            'period': self.period,
-            'notes': list(self.notes),
-            'summary': self.summary.to_json(),
-            'moments': [
-                {
-                    'episode': self.number_of(moment),
-                    **fields_of(moment, without=('anomaly', 'also')),
-                    'score': round(moment.score, 1),
-                    **_anomaly(moment.anomaly),
-                    'also': [_anomaly(anomaly) for anomaly in moment.also],
-                }
-                for moment in self.moments
-            ],
-            'episodes': [
-                {
-                    **row.to_json(),
-                    'timeline': self.details.get(row.episode.number),
-                    'frames': plain(self.frames.get(row.episode.number, ())),
-                }
-                for row in self.rows
-            ],
-        }
-
-
-def _anomaly(anomaly: Anomaly) -> dict[str, Json]:
-    return {'kind': anomaly.kind, 'meaning': KINDS[anomaly.kind].sentence, 'why': anomaly.why}

@@ -24,7 +24,6 @@ from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
 from boundary_env_ros.evidence.episodes import Step
 from boundary_env_ros.evidence.report.columns import Band, Columns, Json, rounded
 from boundary_env_ros.evidence.report.labels import Labels
-from boundary_env_ros.evidence.report.places import Places, Point, point_in
 
 #: Values of one unit that are drawn as lines; of more the least and the greatest of all are drawn.
 LINES = 8
@@ -100,18 +99,14 @@ class Timeline:
         Columns that there may be.
     labels
         Names of the numbers.
-    places
-        Fields that are places in the plane.
     message
         Why it ended, besides its name.
 
     """
 
-    def __init__(
-        self, records: int, most: int, labels: Labels, places: Places, message: str = ''
-    ) -> None:
+    def __init__(self, records: int, most: int, labels: Labels, message: str = '') -> None:
         self._columns = Columns(records, most)
-        self._labels, self._places, self._message = labels, places, message
+        self._labels, self._message = labels, message
         count = self._columns.count
         self._index = -1
         self._zero: int | None = None
@@ -127,8 +122,6 @@ class Timeline:
         self._growing: dict[tuple[Reason, Verdict], _Span] = {}
         self._events: list[Json] = []
         self._more_events = 0
-        self._path: dict[str, list[Json]] = {'observed': [None] * count, 'truth': [None] * count}
-        self._goal: Point | None = None
         self._pictures: dict[tuple[str, int], Picture] = {}
 
     # Taking --------------------------------------------------------------------------------------
@@ -170,8 +163,6 @@ class Timeline:
             self.event(step, 'reset', _reset(now.reset, imported=bool(imported_from(now))))
         for found in taken.truth.fields if taken.truth else ():
             self._values('privileged', found, column)
-        if taken.truth is not None:
-            self._place('truth', point_in(taken.truth.fields, self._places.truth), column)
         for event in taken.events:
             if event.kind is EventKind.OPERATOR:
                 self.event(event.id.step, 'operator', event.reason)
@@ -179,10 +170,6 @@ class Timeline:
                 kind = 'truncation' if event.truncated else 'termination'
                 why = f': {self._message}' if self._message else ''
                 self.event(event.id.step, kind, event.reason + why)
-
-    def _place(self, path: str, point: Point | None, column: int) -> None:
-        if point is not None:
-            self._path[path][column] = [rounded(value) for value in point]
 
     def event(self, step: int, kind: str, text: str) -> None:
         """Take something that happened in a step that was closed already, or is the next."""
@@ -227,8 +214,6 @@ class Timeline:
                 self._line('confidence', found.name, '', '', column, found.confidence)
         for found in now.state:
             self._values('state', found, column)
-        self._place('observed', point_in(now.after, self._places.position), column)
-        self._goal = self._goal or point_in(now.after, self._places.goal)
 
     def _values(self, group: str, found: ObservationField, column: int) -> None:
         labels = self._labels.of_values(found.name, len(found.values))
@@ -332,7 +317,6 @@ class Timeline:
             ],
             'events': self._events,
             'events_left_out': self._more_events,
-            'path': self._plan(count),
         }
 
     def _chart(self, chart: _Chart) -> dict[str, Json]:
@@ -343,20 +327,6 @@ class Timeline:
             {'name': name, **band.to_json()} for name, band in chart.lines.items() if band.known
         ]
         return told
-
-    def _plan(self, count: int) -> dict[str, Json] | None:
-        observed, truth = (
-            path[:count] if any(path[:count]) else [] for path in self._path.values()
-        )
-        if not observed and not truth:
-            return None
-        return {
-            'unit': self._places.unit,
-            'frame': self._places.frame,
-            'observed': observed,
-            'truth': truth,
-            'goal': None if self._goal is None else [rounded(value) for value in self._goal],
-        }
 
 
 def _reset(reset: ResetRecord, *, imported: bool) -> str:

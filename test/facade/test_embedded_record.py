@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 import subprocess
 import sys
@@ -111,8 +112,8 @@ def test_equal_seeds_leave_equal_bytes_here_and_in_another_process(name: str) ->
     assert serialised(name, 7) == first
     assert serialised(name, 8) != first
     elsewhere = subprocess.run(
-        [sys.executable, '-c', _ELSEWHERE, str(Path(__file__).parent), name],
-        env={'PYTHONHASHSEED': '1', 'PATH': ''},
+        [sys.executable, '-c', _ELSEWHERE, name],
+        env={'PYTHONHASHSEED': '1', 'PATH': '', 'PYTHONPATH': os.pathsep.join(sys.path)},
         check=True,
         capture_output=True,
         text=True,
@@ -123,9 +124,8 @@ def test_equal_seeds_leave_equal_bytes_here_and_in_another_process(name: str) ->
 
 _ELSEWHERE = """
 import sys
-sys.path[:0] = [sys.argv[1], sys.argv[1] + "/.."]
 from test_embedded_record import serialised
-print(serialised(sys.argv[2], 7))
+print(serialised(sys.argv[1], 7))
 """
 
 

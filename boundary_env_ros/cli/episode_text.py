@@ -1,15 +1,14 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Episodes of the index as text: a table of many, one of them whole, and as plain data."""
+"""Episodes of the index as text: a table, and plain data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
-    EpisodeLabel,
     Label,
     latest,
 )
@@ -89,34 +88,6 @@ def _count(episodes: Sequence[EpisodeRow]) -> str:
     return ', '.join(words) + '.'
 
 
-def whole(found: FoundEpisode) -> str:
-    """Return one episode, everything that the index knows of it: the two verdicts apart."""
-    row = found.row
-    of_run = ('run', 'bag', 'environment', 'digest', 'agent', 'client', 'seed')
-    declared = ('ending_kind', 'ending', 'declared_by', 'success')
-    known = plain(found)
-    begun, written = (_time(at, whole=True) for at in (row.created_at, row.updated_at))
-    lines = [
-        f'Episode {one_line(row.episode_id)}',
-        '',
-        *_pairs((name, known[name]) for name in of_run),
-        *_pairs((('begun', begun), ('last written', written))),
-        *_pairs((name, known[name]) for name in ('step_count', 'return', 'interventions')),
-        '',
-        'The environment says',
-        *_pairs((name, known[name]) for name in declared),
-        *_pairs((('message', row.state.message),)),
-        '',
-        'People say' if row.labels else 'It has no label.',
-    ]
-    counting = latest(row.labels)
-    for label in row.labels:
-        lines.append(
-            f'  {one_line(_label(label))}{"" if label in counting else " (said otherwise later)"}'
-        )
-    return '\n'.join(lines)
-
-
 def plain(found: FoundEpisode) -> dict[str, object]:
     """Return one episode as plain data; times are nanoseconds of system time."""
     row = found.row
@@ -146,19 +117,10 @@ def plain(found: FoundEpisode) -> dict[str, object]:
     }
 
 
-def _pairs(pairs: Iterable[tuple[str, object]]) -> Iterator[str]:
-    for name, value in pairs:
-        if isinstance(value, bool):
-            value = 'yes' if value else 'no'
-        said = '-' if value in (None, '') else one_line(str(value))
-        yield f'  {name.replace("_", " "):<12}  {said}'
-
-
-def _time(nanoseconds: int, *, whole: bool = False) -> str:
-    moment = datetime.fromtimestamp(nanoseconds / _NANOSECONDS).astimezone()
-    return moment.isoformat(sep=' ', timespec='milliseconds' if whole else 'seconds')[
-        : None if whole else 19
-    ]
+def _time(nanoseconds: int) -> str:
+    return datetime.fromtimestamp(nanoseconds / _NANOSECONDS).isoformat(
+        sep=' ', timespec='seconds'
+    )
 
 
 def _return(row: EpisodeRow) -> str:
@@ -179,9 +141,3 @@ def _labelled(row: EpisodeRow) -> str:
     people = ', '.join(label.user for label in labels if label.label is verdict)
     against = row.success is not None and row.success is not (verdict is Label.SUCCESS)
     return f'{verdict.name.lower()}{" (!)" if against else ""} by {people}'
-
-
-def _label(label: EpisodeLabel) -> str:
-    when = '' if label.stamp is None else f', {_time(label.stamp.ros.nanoseconds)}'
-    note = f': {label.note}' if label.note else ''
-    return f'{label.label.name.lower()} by {label.user} at step {label.id.step}{when}{note}'

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The commands ``boundary-env episodes``: list, show and label the episodes of runs."""
+"""The commands ``boundary-env episodes``: list and label the episodes of runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def since(text: str) -> int:
 @click.group(cls=Group)
 def episodes() -> None:
     """
-    List, show and label the episodes of runs.
+    List and label the episodes of runs.
 
     Reads the episode index of a run folder (episodes.sqlite), while it is recorded or afterwards.
     No bag is opened, and no ROS is needed.
@@ -94,7 +94,7 @@ def list_(
     List the episodes of runs.
 
     The environment's ending and people's labels stand in columns of their own; (!) marks a label
-    that contradicts the environment.
+    that contradicts the environment. `boundary-env inspect RUN --episode ID` shows one of them.
 
       boundary-env episodes list runs/demo-20261122-024000
       boundary-env episodes list runs/ --failure --since 2d
@@ -105,39 +105,18 @@ def list_(
       2  wrong arguments, or no index
     """
     from boundary_env_ros.cli import episode_text
-    from boundary_env_ros.storage.episode_index import EpisodeFilter
 
-    wanted = EpisodeFilter(endings=ending, success=success, since=since)
-    found = [episode for episode in _all(paths) if wanted.takes(episode.row)]
+    found = [
+        one
+        for one in _all(paths)
+        if (not ending or one.row.ending in ending)
+        and success in (None, one.row.success)
+        and (since is None or one.row.created_at >= since)
+    ]
     if as_json:
         print_json([episode_text.plain(episode) for episode in found])
     else:
         print(episode_text.table(found))
-    return DONE
-
-
-@episodes.command()
-@argument('path', 'RUN', 'run folder, or folder of run folders', type=PathType())
-@argument('episode', 'EPISODE', _EPISODE)
-@json_option
-def show(path: Path, episode: str, as_json: bool) -> int:
-    """
-    Show one episode: its ending, and its labels.
-
-      boundary-env episodes show runs/demo-20261122-024000 3f2a
-
-    Exit codes:
-      0  done
-      2  wrong arguments, no index, or no such episode
-    """
-    from boundary_env_ros.cli import episode_text
-    from boundary_env_ros.storage.episode_search import named
-
-    found = named(_all([path]), episode)
-    if as_json:
-        print_json([episode_text.plain(one) for one in found])
-    else:
-        print('\n\n'.join(map(episode_text.whole, found)))
     return DONE
 
 

@@ -90,57 +90,6 @@ class EpisodeRow:
         return self.episode_id, self.agent
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpisodeFilter:
-    """
-    What episodes have to be to be found; what is None or empty does not matter.
-
-    Attributes
-    ----------
-    endings
-        Endings, any of them.
-    done
-        Whether it has ended.
-    success
-        Whether it ended in success; one that has not ended is neither.
-    environment, agent, client
-        Names of contract, agent and policy.
-    version
-        Version of the contract.
-    since, until
-        Nanoseconds of system time, when it was begun at the earliest and at the latest.
-    labelled
-        Only those that people have labelled.
-
-    """
-
-    endings: tuple[str, ...] = ()
-    done: bool | None = None
-    success: bool | None = None
-    environment: str = ''
-    agent: str = ''
-    client: str = ''
-    version: str = ''
-    since: int | None = None
-    until: int | None = None
-    labelled: bool = False
-
-    def takes(self, row: EpisodeRow) -> bool:
-        """Return whether an episode is one of those."""
-        return (
-            (not self.endings or row.ending in self.endings)
-            and self.done in (None, row.done)
-            and self.success in (None, row.success)
-            and self.environment in ('', row.environment)
-            and self.agent in ('', row.agent)
-            and self.client in ('', row.state.client)
-            and self.version in ('', row.version)
-            and (self.since is None or row.created_at >= self.since)
-            and (self.until is None or row.created_at <= self.until)
-            and (not self.labelled or bool(row.labels))
-        )
-
-
 class EpisodeIndex:
     """
     Follows the records of a run, and has a row for each of its episodes.

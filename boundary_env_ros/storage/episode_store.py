@@ -31,7 +31,7 @@ from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import Closing, making
-from boundary_env_ros.storage.episode_index import EpisodeFilter, EpisodeIndex, EpisodeRow
+from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.sqlite_bag import bounded
 
@@ -315,10 +315,6 @@ class EpisodeStore(Closing):
             _row_of(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
             for row in rows
         )
-
-    def find(self, wanted: EpisodeFilter) -> tuple[EpisodeRow, ...]:
-        """Return the episodes that a filter takes, the oldest first."""
-        return tuple(filter(wanted.takes, self.episodes()))
 
     def keep_state(self, saved: SavedState, *, now: int) -> None:
         """

@@ -167,35 +167,6 @@ def test_nothing_found_is_said(runs: Path, capsys: Output) -> None:
     assert capsys.readouterr().out == 'No such episode.\n'
 
 
-def test_one_episode_is_shown_whole_with_both_verdicts_apart(runs: Path, capsys: Output) -> None:
-    assert (
-        main(
-            [
-                'episodes',
-                'label',
-                str(runs / 'monday'),
-                '0a',
-                'failure',
-                '--user',
-                'ada',
-                '--note',
-                'bent',
-            ]
-        )
-        == 0
-    )
-    assert capsys.readouterr().out == '0a000000 of cart (success): failure by ada\n'
-    assert main(['episodes', 'show', str(runs), '0A']) == 0
-    text = ' '.join(capsys.readouterr().out.split())
-    told = [
-        f'Episode {WON}', 'The environment says', 'People say', 'seed 7',
-        'success yes', 'message The goal is reached.', 'failure by ada at step 12',
-        ': bent',
-    ]  # fmt: skip
-    assert [words for words in told if words not in text] == []
-    assert text.index('The environment says') < text.index('People say')
-
-
 def test_mark_against_the_environment_is_seen_in_the_table(runs: Path, capsys: Output) -> None:
     run = str(runs / 'monday')
     for who, episode, verdict in (
@@ -213,8 +184,8 @@ def test_mark_against_the_environment_is_seen_in_the_table(runs: Path, capsys: O
     assert lines[2].endswith('  success by ada')
     assert lines[3].endswith('  success (!) by bob')
     assert lines[4].endswith('  success by ada, failure by bob')
-    assert main(['episodes', 'show', run, '0a', '--json']) == 0
-    (shown,) = json.loads(capsys.readouterr().out)
+    assert main(['episodes', 'list', run, '--json']) == 0
+    shown = next(e for e in json.loads(capsys.readouterr().out) if e['episode_id'] == WON)
     assert (shown['success'], shown['label'], len(shown['labels'])) == (True, 'SUCCESS', 3)
 
 
@@ -259,10 +230,13 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
     ('arguments', 'message'),
     [
         (
-            ['episodes', 'show', '{runs}', '0'],
+            ['episodes', 'label', '{runs}/monday', '0', 'success', '--user', 'ada'],
             'expected one episode that begins with .0., got',
         ),
-        (['episodes', 'show', '{runs}', 'ff'], 'got none of 4'),
+        (
+            ['episodes', 'label', '{runs}/monday', 'ff', 'success', '--user', 'ada'],
+            'got none of 3',
+        ),
         (['episodes', 'list', '{runs}/nothing'], 'got nothing'),
         (['episodes', 'list', '{runs}/empty'], 'got a folder without one'),
         (

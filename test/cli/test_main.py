@@ -38,7 +38,7 @@ def test_commands_are_in_groups() -> None:
         *(f'contract {name}' for name in ('init', 'check', 'show', 'diff', 'schema')),
         *('demo', 'up', 'watch', 'serve', 'run', 'operator'),
         *('audit', 'replay', 'report', 'inspect', 'compare'),
-        *(f'episodes {name}' for name in ('list', 'show', 'label')),
+        *(f'episodes {name}' for name in ('list', 'label')),
         *('bag import', 'bag recover', 'export'),
     ]
 

@@ -21,7 +21,6 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.episodes import Episodes, Snapshot
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.episode_index import EpisodeFilter
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_text import RunText
@@ -125,16 +124,10 @@ def test_the_store_has_the_steps_the_state_and_the_ending_of_each_episode(
     episodes.close()
 
     with EpisodeStore.open(run.episodes) as store:
-
-        def find(**wanted: Any) -> list[str]:
-            return [row.episode_id for row in store.find(EpisodeFilter(**wanted))]
-
-        assert find(environment='place', version='1.0.0') == [one, other.episode_id]
-        assert find(version='2.0.0') == []
-        assert find(endings=('abandoned',)) == [one, other.episode_id]
-        began = store.episodes()[1].created_at
-        assert find(since=began) == [other.episode_id]
-        assert find(until=began - 1) == [one]
+        assert [(row.episode_id, row.ending) for row in store.episodes()] == [
+            (one, 'abandoned'),
+            (other.episode_id, 'abandoned'),
+        ]
         steps = list(store.steps(one))
         assert [step.id.step for step in steps] == [0, 1, 2, 3]
         assert all(isinstance(step, Transition) for step in steps)

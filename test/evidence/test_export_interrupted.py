@@ -16,7 +16,12 @@ import pytest
 
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
-pytest.importorskip('minari', reason='needs Minari, which the extra minari brings')
+pytest.importorskip(
+    'minari',
+    reason='needs Minari, for which Python 3.10 is too old'
+    if sys.version_info < (3, 11)
+    else 'needs boundary_env_ros[minari]',
+)
 import pyarrow as pa
 
 from boundary_env_ros.errors import RecordError

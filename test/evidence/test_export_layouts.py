@@ -11,6 +11,7 @@ import json
 import math
 from pathlib import Path
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,12 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('pyarrow', reason='needs pyarrow')
 pytest.importorskip('h5py', reason='needs h5py, as the extra minari brings it')
-pytest.importorskip('minari', reason='needs Minari, which the extra minari brings')
+pytest.importorskip(
+    'minari',
+    reason='needs Minari, for which Python 3.10 is too old'
+    if sys.version_info < (3, 11)
+    else 'needs boundary_env_ros[minari]',
+)
 import h5py
 import minari
 import pyarrow.parquet

@@ -237,7 +237,7 @@ def test_a_websocket_carries_calls_and_events(bridge: str) -> None:
     assert {event['id']['episode_id'] for event in pushed} == {answers[0]['body']['episode_id']}
 
 
-@pytest.mark.skipif(BROWSER is None, reason='needs Chromium')
+@pytest.mark.skipif(BROWSER is None, reason='needs a browser: chromium')
 def test_a_web_page_drives_the_robot(bridge: str, pages: str) -> None:
     Pages.page = PAGE.replace('BRIDGE', bridge).encode()
     options = ('--headless', '--no-sandbox', '--disable-gpu', '--timeout=20000')

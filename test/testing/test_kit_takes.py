@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-import unittest
 
 import pytest
 
@@ -89,7 +88,4 @@ def test_an_honest_world_passes(tmp_path: Path, change: tuple[str, str]) -> None
 def _pass_all(kit: object, kind: type) -> None:
     for name in vars(kind):
         if name.startswith('test_'):
-            try:
-                getattr(kit, name)()
-            except (unittest.SkipTest, pytest.skip.Exception):
-                continue
+            getattr(kit, name)()

@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit import rule_pages as pages
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.audit.auditor import Auditor, KEPT
-from boundary_env_ros.evidence.audit.findings import AuditReport
+from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.rules.base import Rule, Severity
 from boundary_env_ros.evidence.audit.rules.catalogue import PAGES, RULE, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
@@ -318,10 +318,23 @@ def test_unreadable_record_is_named_with_its_place() -> None:
     )
 
 
-def test_no_transition_at_all_is_no_clean_record(contract: Contract) -> None:
-    report = audit([], contract=contract)
-    assert not report.ok
-    assert set(report.counts) == {'record-complete'}
+def test_record_of_a_world_that_did_not_start_is_incomplete_and_says_why(
+    contract: Contract, record: list[Piece]
+) -> None:
+    assert audit([], contract=contract).outcome is Outcome.INCOMPLETE
+    status = next(piece for piece in record if isinstance(piece, EpisodeStatus))
+    auditor = Auditor(contract)
+    auditor.add(replace(status, message='the motor is not there'))
+    report = auditor.report()
+    assert report.outcome is Outcome.INCOMPLETE
+    assert set(report.counts) == {'record-closed'}
+    assert 'expected at least one transition, got none: the motor is not there' in str(report)
+
+
+def test_record_without_its_contract_is_incomplete(transitions: list[Transition]) -> None:
+    report = audit(transitions)
+    assert report.ok
+    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
 
 
 def test_record_without_its_last_ending_is_a_warning_only(

@@ -25,7 +25,7 @@ from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
-from boundary_env_ros.evidence.audit.findings import AuditReport, Finding
+from boundary_env_ros.evidence.audit.findings import AuditReport, Finding, NO_CONTRACT
 from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, link, WINDOW
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
 from boundary_env_ros.evidence.audit.rules import catalogue, whole
@@ -51,9 +51,6 @@ KEPT = 20
 #: Descriptions of contracts that wait for the first step.
 DESCRIBED = 64
 
-
-#: Why there is no contract to hold the record against.
-NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
 
 IMPORTED = 'the record was imported from a bag, which has no request, decision or reset'
 UNJUDGED = 'steps of the import that the task could not judge'
@@ -151,6 +148,7 @@ class Auditor:
         self._agents: dict[str, Agent] = {}
         self._first: Transition | None = None
         self._now = 0  # log time of the last record
+        self._last_word = ''  # of an environment that may not have got to its first step
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
@@ -217,7 +215,7 @@ class Auditor:
             and any(begin <= log_time <= end + REACH for begin, end in self._holes)
         ):
             self._behind.add(record.id)
-            before = self._agents.setdefault(record.id.agent, Agent()).last
+            before = self._agent(record.id).last
             if before is not None:
                 self._behind.add(before.id)  # what came between the two may have ended it
         if self._again is not None:
@@ -321,9 +319,10 @@ class Auditor:
         """
         if self._raw is not None:
             self._raw.finish(torn=torn)
-        if self._first is None and not torn:
-            nothing = Mismatch('record', 'at least one transition', 'none')
-            self.find(catalogue.RECORD_COMPLETE, nothing)
+        unread = catalogue.RECORD_COMPLETE.id in self._counts
+        if self._first is None and not (torn or unread):
+            nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
+            self.find(catalogue.RECORD_CLOSED, nothing)
         self._compare_contracts()
         if self._again is not None:
             self._again.finish()
@@ -383,12 +382,18 @@ class Auditor:
         lacking = tuple(NotChecked(rule=rule, why=why) for rule, why in found if why)
         return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
+    def _agent(self, of: StepId) -> Agent:
+        found = self._agents.get(of.agent)
+        if found is None:
+            found = self._agents[of.agent] = Agent()
+        return found
+
     # Steps ---------------------------------------------------------------------------------------
 
     def _transition(self, now: Transition) -> None:
         self._transitions += 1
         self._first = self._first or now
-        agent = self._agents.setdefault(now.id.agent, Agent())
+        agent = self._agent(now.id)
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
         reopened = begins and now.id.episode_id in agent.left
@@ -508,7 +513,7 @@ class Auditor:
 
     def _sent(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
-        agent = self._agents.setdefault(decision.id.agent, Agent())
+        agent = self._agent(decision.id)
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
         direct = decision.sequence != 1
@@ -543,8 +548,10 @@ class Auditor:
     # What others say about the steps -------------------------------------------------------------
 
     def _status(self, status: EpisodeStatus) -> None:
-        agent = self._agents.setdefault(status.id.agent, Agent())
+        agent = self._agent(status.id)
         agent.status = status
+        if status.message:
+            self._last_word = f': {status.message}'
         if status.state.over and status.ending == endings.ENVIRONMENT_LOST:
             agent.bereft = status.id.episode_id
         self._compare_ending(status, agent)
@@ -576,7 +583,7 @@ class Auditor:
                 self._find_all(catalogue.STEP_RECOMPUTED, found, step.id)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
-        agent = self._agents.setdefault(record.id.agent, Agent())
+        agent = self._agent(record.id)
         agent.truth = record
         self._look_for_leaks(agent)
         if self._terms is not None:
@@ -585,7 +592,7 @@ class Auditor:
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
-        agent = self._agents.setdefault(evidence.id.agent, Agent())
+        agent = self._agent(evidence.id)
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)
         if found is not None:

@@ -20,6 +20,9 @@ EXCUSED_SHARE = 0.05
 #: The kinds of checks that are of records of the boundary itself: without them it is incomplete.
 OWN = frozenset({'requests', 'observations'})
 
+#: Why there is no contract to hold a record against.
+NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
+
 #: What no excuse is for: one is one too many.
 NEVER_EXCUSED = frozenset({'emergency stop'})
 
@@ -45,8 +48,8 @@ class Outcome(Enum):
     ``SUPPORTED``: no rule is broken, every rule was checked, and what was excused is below
     :data:`EXCUSED_SHARE`.
     ``CONSISTENT``: nothing is contradicted, but something is suspicious, or not all was checked.
-    ``INCOMPLETE``: no rule is broken, but the end of the record is missing, or a part of it was
-    damaged, or records of the boundary itself are lost.
+    ``INCOMPLETE``: no rule is broken, but the contract or the end of the record is missing, or a
+    part of it was damaged, or records of the boundary itself are lost.
     ``CONTRADICTED``: the record contradicts itself, its contract or its sensors.
     """
 
@@ -179,7 +182,8 @@ class AuditReport:
         if not self.ok:
             return Outcome.CONTRADICTED
         own = any(OWN.intersection(self.excused.get(why, ())) for why in ('lost', 'cut off'))
-        if 'record-closed' in self.counts or self.lacking or own:
+        unknown = any(item.why == NO_CONTRACT for item in self.not_checked)
+        if unknown or 'record-closed' in self.counts or self.lacking or own:
             return Outcome.INCOMPLETE
         if self.count(Severity.SUSPICIOUS) or not self.is_all_checked:
             return Outcome.CONSISTENT

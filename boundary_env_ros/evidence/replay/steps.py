@@ -319,11 +319,11 @@ class StepsAgain:
         recorded = {field.name: field for field in (*then.after, *then.state)}
         for spec in self._specs:
             field = recorded.get(spec.name)
-            if spec.derived is None and field is not None:
-                values = self._supplied.get(spec.task, field.values)
-                if field.status is not FieldStatus.MISSING:
-                    sample = sample_of(replace(field, values=tuple(values)))
-                    self._buffer.take(field.name, sample)
+            if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
+                continue
+            supplied = self._supplied.get(spec.task)
+            sample = sample_of(field, field.values if supplied is None else supplied)
+            self._buffer.take(field.name, sample)
         view = self._buffer.view(then.id, then.closed)
         fields = (*view.observation.fields, *view.state)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)
@@ -343,10 +343,10 @@ class StepsAgain:
         self._buffer.keep(view)
 
 
-def sample_of(field: ObservationField) -> Sample:
-    """Return the sample that a field claims to be of."""
+def sample_of(field: ObservationField, values: Vector) -> Sample:
+    """Return the sample that a field claims to be of, with its values or others."""
     return Sample(
-        values=field.values,
+        values=tuple(values),
         captured=field.captured,
         published=field.published,
         arrived=field.arrived,
@@ -359,6 +359,7 @@ def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> 
     """Return a field with what only the record knows of it: what stood outside its bounds."""
     if recorded is None:
         return field
-    return replace(
-        field, clipped=field.clipped or recorded.clipped, source=recorded.source or field.source
-    )
+    clipped, source = field.clipped or recorded.clipped, recorded.source or field.source
+    if (clipped, source) == (field.clipped, field.source):
+        return field
+    return replace(field, clipped=clipped, source=source)

@@ -93,7 +93,8 @@ class Limits:
 
     The rest follows from the others: ``declared`` are the bounds of the contract, ``within`` the
     seconds in which the driver is told to go all the way to a command, infinite where it is not
-    told, ``bounded`` the dimensions with bounds of their own, ``plain`` those that nothing but a
+    told, ``names`` a name for each dimension,
+    ``bounded`` the dimensions with bounds of their own, ``plain`` those that nothing but a
     rate limits, ``profiled`` those that follow ``profile``, ``rotations`` and ``curvatures`` the
     sets of dimensions that are one thing, ``angles`` those that wrap, ``speeds`` those that move
     the robot for as long as they are in force: velocities and efforts.
@@ -118,6 +119,7 @@ class Limits:
     lockstep_deadline: float
     declared: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False)
     within: Vector = field(init=False, repr=False, compare=False)
+    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
     bounded: tuple[int, ...] = field(init=False, repr=False, compare=False)
     plain: tuple[int, ...] = field(init=False, repr=False, compare=False)
     profiled: tuple[int, ...] = field(init=False, repr=False, compare=False)
@@ -148,6 +150,7 @@ class Limits:
         for name, value in (
             ('declared', declared),
             ('within', tuple(within for g in self.groups for within in (_within(g),) * g.size)),
+            ('names', tuple(name for g in self.groups for name in g.dimensions)),
             ('bounded', bounded),
             ('plain', tuple(i for i in bounded if i not in profiled)),
             ('profiled', profiled),
@@ -171,11 +174,6 @@ class Limits:
             ('followed', frozenset(f'{FEEDBACK}.{name}' for name in _followed(self))),
         ):
             object.__setattr__(self, name, value)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return a name for each dimension of the command."""
-        return tuple(name for group in self.groups for name in group.dimensions)
 
     def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
         """

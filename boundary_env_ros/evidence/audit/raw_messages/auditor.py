@@ -10,7 +10,7 @@ topics overtake each other on their way to the recorder.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 import math
 from operator import attrgetter
@@ -23,11 +23,10 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.evidence.audit.raw_messages.claims import Claims
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks, END
 from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
-from boundary_env_ros.evidence.audit.raw_messages.documents import DocumentChecks
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
-from boundary_env_ros.evidence.audit.raw_messages.imports import ImportChecks
 from boundary_env_ros.evidence.audit.raw_messages.message_history import (
     Find,
     MessageHistory,
@@ -48,7 +47,8 @@ from boundary_env_ros.storage.records import Record
 #: recorder, and the time of the world may pass several times as fast.
 DELAY = 12 * NANOSECONDS
 
-#: Nanoseconds by which what a record tells of the transport is noted before it is looked at.
+#: Nanoseconds between tying what a record claims to its messages, which tells of the transport,
+#: and asking whether those were the newest.
 AHEAD = 2 * NANOSECONDS
 
 #: Nanoseconds of log time after which what is due is looked at between two records.
@@ -121,26 +121,21 @@ class RawAuditor:
         # The agents whose gate is heard itself, and those whose decisions only the steps carry.
         self._gate_speaks: set[str] = set()
         self._only_carried: set[str] = set()
-        self._observations = ObservationChecks(self.history)
-        self._decisions = DecisionChecks(self.history, Limits.of(contract))
+        claims = Claims(self.history)
+        self._observations = ObservationChecks(self.history, claims)
+        self._decisions = DecisionChecks(self.history, claims, Limits.of(contract))
         self._feedback = FeedbackChecks(self.history)
-        self._imports = ImportChecks(self.history)
         self._commands = CommandChecks(self.history)
-        self._documents = DocumentChecks(self.history)
         self._published = PublishedChecks(self.history)
         self._start: dict[str, Transition] = {}
-        # What each will do at a log time.
-        self._noting: deque[tuple[int, Callable[[], None]]] = deque()
-        self._pending: deque[tuple[int, Callable[[], None]]] = deque()
+        # What is looked at from a log time on, and what of that is judged from a later one on.
+        self._pending: deque[tuple[int, Iterator[None]]] = deque()
+        self._tied: deque[tuple[int, Iterator[None]]] = deque()
         # What is done with the messages of a topic besides keeping them.
         self._taken: dict[str, list[Callable[[Heard], None]]] = {}
+        for pairs in self._commands.pairs.values():
+            self._take(pairs.use, partial(self._commands.sent, pairs))
         for agent, wiring in self.history.wiring.items():
-            for group, _ in wiring.groups:
-                use = wiring.uses[f'command {group.name}']
-                self._take(use, partial(self._commands.sent, agent, group, use))
-            for each in contract.documents:
-                use = wiring.uses[f'document {each.name}']
-                self._take(use, partial(self._documents.sent, (agent, each.name)))
             for item in self.history.transforms.inputs:
                 # In the order in which they came, whoever asks for them later.
                 self._take(wiring.uses[f'environment {item.name}'], attrgetter('readings'))
@@ -181,7 +176,7 @@ class RawAuditor:
         log_time, message = recorded.log_time, recorded.decode(kind)
         if isinstance(message, ActionRequest):
             self._published.request(message, log_time)
-            self._later(log_time, partial(self._request, message, log_time))
+            self._later(log_time, self._request(message, log_time))
         elif isinstance(message, Observation):
             self._published.observation(message, log_time)
         elif isinstance(message, RecorderState):
@@ -198,68 +193,85 @@ class RawAuditor:
             self.history.came(record.closed, log_time)
             if record.decisions:
                 self._commands.gated(record.id.agent)
-            self._noting.append(
-                (log_time + DELAY - AHEAD, partial(self._observations.note, record))
-            )
-            self._later(log_time, partial(self._transition, record, start, log_time))
+            self._later(log_time, self._transition(record, start, log_time))
         elif isinstance(record, GateDecision):
             self._gate_speaks.add(record.id.agent)
             self._commands.gated(record.id.agent)
             self.history.came(record.decided or record.commanded, log_time)
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
-            self._documents.decided(record, log_time)
-            self._noting.append((log_time + DELAY - AHEAD, partial(self._decisions.note, record)))
-            self._later(log_time, partial(self._decision, record, log_time))
+            self._later(log_time, self._decision(record, log_time))
         elif isinstance(record, PrivilegedObservation):
             self._published.privileged(record, log_time)
         elif isinstance(record, ActuationEvidence):
-            self._later(log_time, partial(self._feedback.evidence, record))
+            self._later(log_time, self._evidence(record))
         self._passed(log_time)
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
         self.history.torn = torn
-        _do(self._noting, math.inf)
-        _do(self._pending, math.inf)
+        self._look(math.inf)
         self._commands.finish(self.history.now)
-        self._documents.finish(self.history.now)
 
     # Looking -------------------------------------------------------------------------------------
 
-    def _later(self, log_time: int, look: Callable[[], None]) -> None:
-        self._pending.append((log_time + DELAY, look))
+    def _later(self, log_time: int, look: Iterator[None]) -> None:
+        self._pending.append((log_time + DELAY - AHEAD, look))
+
+    def _look(self, now: float) -> None:
+        """Look at what is due: first tie what it claims, and 2 s later judge that."""
+        while self._pending and self._pending[0][0] <= now:
+            due, look = self._pending.popleft()
+            if next(look, look) is None:
+                self._tied.append((due + AHEAD, look))
+        while self._tied and self._tied[0][0] <= now:
+            next(self._tied.popleft()[1], None)
 
     def _passed(self, log_time: int) -> None:
         """Look at what is due at a log time, now and then."""
         self.history.now = now = max(self.history.now, log_time)
         if log_time >= self._looks:
             self._looks = log_time + OFTEN
-            _do(self._noting, now)
-            _do(self._pending, now)
+            self._look(now)
             self._commands.check(now - DELAY)
 
-    def _transition(self, now: Transition, start: Transition, log_time: int) -> None:
-        self._observations.check(now, start, log_time)
+    def _transition(self, now: Transition, start: Transition, log_time: int) -> Iterator[None]:
+        agent = now.id.agent
+        seen = self._observations.tie(now, start, log_time)
+        privileged, hidden = self._published.privileged_of(now), []
+        if privileged is not None:
+            hidden = self._observations.tie_privileged(privileged[0].fields, now, privileged[1])
+        carried = []
+        if now.decisions and agent not in self._gate_speaks:
+            self._only_carried.add(agent)
+            carried = [self._decision(decision, log_time) for decision in now.decisions]
+        for decision in carried:
+            next(decision)
+        yield
+        self._observations.judge(seen, now, log_time)
+        if privileged is not None:
+            self._observations.judge(hidden, now, privileged[1])
         self._feedback.check(now)
-        self._imports.check(now)
+        self._commands.imported(now)
         if not is_import(now):
             self._published.check_observation(now, log_time)
-        privileged = self._published.privileged_of(now)
-        if privileged is not None:
-            self._observations.privileged(privileged[0].fields, now, privileged[1])
-        if now.decisions and now.id.agent not in self._gate_speaks:
-            self._only_carried.add(now.id.agent)
-            for decision in now.decisions:
-                self._decision(decision, log_time)
+        for decision in carried:
+            next(decision, None)
 
-    def _request(self, request: ActionRequest, log_time: int) -> None:
+    def _request(self, request: ActionRequest, log_time: int) -> Iterator[None]:
+        yield
         if request.id.agent in self._gate_speaks and log_time < self.history.now - END:
             self._published.check_answered(request, log_time)
 
-    def _decision(self, decision: GateDecision, log_time: int) -> None:
+    def _evidence(self, evidence: ActuationEvidence) -> Iterator[None]:
+        yield
+        self._feedback.evidence(evidence)
+
+    def _decision(self, decision: GateDecision, log_time: int) -> Iterator[None]:
+        claims = self._decisions.tie(decision, log_time)
+        yield
         asked = self._published.asked(decision)
-        self._decisions.check(decision, log_time, asked)
+        self._decisions.judge(claims, decision, asked)
         self._published.check_request(decision, log_time)
 
     # Saying --------------------------------------------------------------------------------------
@@ -297,8 +309,3 @@ class RawAuditor:
             why = f'fields that are looked up in {item.name}: whether a newer transform was there'
             found.append(NotChecked(rule=catalogue.VALUES_NEWEST.id, why=why))
         return tuple(found)
-
-
-def _do(due: deque[tuple[int, Callable[[], None]]], now: float) -> None:
-    while due and due[0][0] <= now:
-        due.popleft()[1]()

@@ -1,23 +1,26 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The messages on the command topics, held against the decisions of the gate, one for one."""
+"""The messages on the topics of commands and documents, one for one with the decisions."""
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.gate.rules.documents import published
+from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
 #: Nanoseconds at the end of a record in which one half of a pair may be missing.
 END = NANOSECONDS // 5
@@ -25,31 +28,57 @@ END = NANOSECONDS // 5
 #: Nanoseconds that a message without a stamp may be apart from its decision.
 _APART = NANOSECONDS // 2
 
+_LONGEST = 60
+
+#: What is sent to a group: numbers, or a document.
+Content = Vector | str
+
 
 @dataclass(slots=True)
-class _Command:
-    """One command that is still without its other half."""
+class _Half:
+    """One command or document that is still without its other half."""
 
-    values: Vector
+    content: Content
     stamp: int | None
     log_time: int
-    decision: GateDecision | None
+    decision: GateDecision | None = None
     besides: str = ''
 
 
 @dataclass(slots=True)
 class _Pairs:
-    """The commands of one group that wait for their other half."""
+    """What waits for its other half on the topic of one group; ``bounds`` are those of numbers."""
 
-    decided: deque[_Command]
-    sent: deque[_Command]
+    agent: str
+    use: Use
+    start: int = 0
+    bounds: tuple[Vector, Vector] | None = None
+    decided: deque[_Half] = field(default_factory=deque)
+    sent: deque[_Half] = field(default_factory=deque)
     begun: int | None = None
     commanded: int = 0  # instant of the last decision
+
+    def content_of(self, decision: GateDecision, documents: Mapping[str, str]) -> Content | None:
+        """Return what a decision sends here; None: nothing."""
+        if self.bounds is None:
+            return documents.get(self.use.name.removeprefix('document '))
+        end = self.start + len(self.bounds[0])
+        return decision.command[self.start : end] if decision.published else None
+
+    def is_in_bounds(self, content: Content) -> bool:
+        """Return whether the gate could have sent this: numbers within the bounds of the group."""
+        if self.bounds is None or isinstance(content, str):
+            return self.bounds is None
+        low, high = self.bounds
+        return len(content) == len(low) and all(
+            np.float32(least) <= np.float32(value) <= np.float32(most)
+            for least, value, most in zip(low, content, high, strict=True)
+        )
 
 
 class CommandChecks:
     """
-    Pairs the command messages with the decisions.
+    Pairs the messages with the decisions.
 
     Parameters
     ----------
@@ -59,146 +88,170 @@ class CommandChecks:
     """
 
     def __init__(self, history: MessageHistory) -> None:
-        self._tape = history
-        self._pairs: dict[tuple[str, str], _Pairs] = {}
+        self._history = history
         self._gated: set[str] = set()
+        #: By agent and use.
+        self.pairs: dict[tuple[str, str], _Pairs] = {}
+        for agent, wiring in history.wiring.items():
+            for group, start in wiring.groups:
+                use = wiring.uses[f'command {group.name}']
+                bounds = group.low, group.high
+                self.pairs[agent, use.name] = _Pairs(agent, use, start, bounds)
+            for each in history.contract.documents:
+                use = wiring.uses[f'document {each.name}']
+                self.pairs[agent, use.name] = _Pairs(agent, use)
 
     def gated(self, agent: str) -> None:
         """Take note that an agent has a gate, also if its topic is not in the record."""
         self._gated.add(agent)
 
-    def _of(self, agent: str, group: str) -> _Pairs:
-        return self._pairs.setdefault((agent, group), _Pairs(deque(), deque()))
-
     def decided(self, decision: GateDecision, log_time: int) -> None:
         """Take a decision as the gate published it."""
-        wiring = self._tape.wiring.get(decision.id.agent)
-        if wiring is None:
-            return
-        for group, start in wiring.groups:
-            if self._tape.use(decision.id.agent, f'command {group.name}') is None:
+        documents = published(decision)
+        instant = decision.commanded
+        stamp = None if instant is None else instant.ros.nanoseconds
+        for pairs in self.pairs.values():
+            if pairs.agent != decision.id.agent or not pairs.use.topic:
                 continue
-            pairs = self._of(decision.id.agent, group.name)
             if pairs.begun is None:
                 pairs.begun = log_time
-            if decision.published:
-                commanded = decision.commanded
-                if commanded is not None:
-                    pairs.commanded = commanded.ros.nanoseconds
-                pairs.decided.append(
-                    _Command(
-                        decision.command[start : start + group.size],
-                        commanded.ros.nanoseconds if commanded else None,
-                        log_time,
-                        decision,
-                    )
-                )
+            content = pairs.content_of(decision, documents)
+            if content is not None:
+                pairs.commanded = stamp or pairs.commanded
+                pairs.decided.append(_Half(content, stamp, log_time, decision))
 
-    def sent(self, agent: str, group: ActionSpec, use: Use, heard: Heard) -> None:
-        """Take a message of a command topic."""
-        reading = heard.readings.get(use.name)
-        values = () if reading is None else reading.values
-        besides = '' if reading is None else reading.problem
-        pairs = self._of(agent, group.name)
-        pairs.sent.append(_Command(values, heard.stamp, heard.log_time, None, besides))
+    def sent(self, pairs: _Pairs, heard: Heard) -> None:
+        """Take a message of a topic."""
+        reading = heard.readings.get(pairs.use.name)
+        half = _Half((), heard.stamp, heard.log_time)
+        if reading is not None:
+            half.besides = reading.problem
+            half.content = reading.document if pairs.bounds is None else reading.values
+        pairs.sent.append(half)
 
     def check(self, until: int) -> None:
         """Pair what the recorder had before a time, nanoseconds; both halves must be there."""
-        for (agent, group), pairs in self._pairs.items():
-            use = self._tape.use(agent, f'command {group}')
-            if use is None:
-                continue
+        for pairs in self.pairs.values():
             while pairs.decided and pairs.decided[0].log_time < until:
-                self._on_topic(pairs.decided.popleft(), pairs, use)
+                self._on_topic(pairs.decided.popleft(), pairs)
             while pairs.sent and pairs.sent[0].log_time < until:
                 # Its decision, had it been there before, would have taken it away.
-                self._decided_by(agent, pairs.sent.popleft(), pairs, use)
+                self._decided_by(pairs.sent.popleft(), pairs)
 
     def finish(self, end: int) -> None:
         """Pair all that is left; at the end of a record one half may be missing."""
-        self.check(end + 1 if self._tape.torn else end - END)
-        for (agent, group), pairs in self._pairs.items():
-            use = self._tape.use(agent, f'command {group}')
-            while pairs.decided and use is not None:
-                command = pairs.decided.popleft()
-                if _partner(command, pairs.sent) is not None:
-                    self._on_topic(command, pairs, use)
-            pairs.decided.clear()
-            pairs.sent.clear()
+        self.check(end + 1 if self._history.torn else end - END)
+        for pairs in self.pairs.values():
+            for half in pairs.decided:
+                if _partner(half, pairs.sent) is not None:
+                    self._on_topic(half, pairs)
 
-    def _on_topic(self, command: _Command, pairs: _Pairs, use: Use) -> None:
-        decision = command.decision
+    def imported(self, now: Transition) -> None:
+        """Hold what an imported step says was commanded against what was published."""
+        wiring = self._history.wiring.get(now.id.agent)
+        if (
+            wiring is None
+            or now.kind is not Kind.STEP
+            or now.observed is None
+            or not is_import(now)
+        ):
+            return
+        begin, end = self._history.on_tape(now.observed), self._history.on_tape(now.closed)
+        if begin is None or end is None:
+            return
+        is_sent, size = False, self._history.contract.command_size
+        values: list[float] = []
+        for group, _ in wiring.groups:
+            use = self._history.use(now.id.agent, f'command {group.name}')
+            if use is None:
+                return  # which the report says
+            # A command at the instant of an observation answers that one.
+            heard = self._history.window(use).last_before(end, use.name)
+            if heard is not None:
+                is_sent = is_sent or heard.log_time >= begin
+                values += heard.readings[use.name].values
+        expected = tuple(values) if is_sent and len(values) == size else ()
+        if expected:
+            self._history.took('commands', 'commands')
+        if not same(now.commanded_action, expected):
+            why = f'{vector(expected)} as on the command topics'
+            found = Mismatch('commanded_action', why, vector(now.commanded_action))
+            self._history.find(catalogue.COMMAND_ON_TOPIC, found, now.id)
+
+    def _on_topic(self, half: _Half, pairs: _Pairs) -> None:
+        decision, use = half.decision, pairs.use
         assert decision is not None  # what was decided was by a decision
-        partner = _partner(command, pairs.sent)
+        partner = _partner(half, pairs.sent)
         place, found = f'decision {decision.sequence}.command', None
         if partner is None:
-            if not self._tape.missing(use, command.stamp, command.log_time):
+            if not self._history.missing(use, half.stamp, half.log_time):
                 expected = f'a message on {use.topic} with the stamp of `commanded`'
-                found = Mismatch(place, expected, f'none of {vector(command.values)}')
+                found = Mismatch(place, expected, f'none of {_told(half.content)}')
         else:
             pairs.sent.remove(partner)
-            self._tape.took('commands', use.name)
-            if not _equal(command.values, partner.values):
-                expected = f'{vector(partner.values)} as on {use.topic}'
-                found = Mismatch(place, expected, vector(command.values))
+            self._history.took('commands', use.name)
+            if not _equal(half.content, partner.content):
+                expected = f'{_told(partner.content)} as on {use.topic}'
+                found = Mismatch(place, expected, _told(half.content))
             elif partner.besides:
                 expected = 'a message that says the command and nothing else'
                 found = Mismatch(place, expected, f'{partner.besides} on {use.topic}')
         if found is not None:
-            self._tape.find(catalogue.COMMAND_ON_TOPIC, found, decision.id)
+            self._history.find(catalogue.COMMAND_ON_TOPIC, found, decision.id)
 
-    def _decided_by(self, agent: str, command: _Command, pairs: _Pairs, use: Use) -> None:
-        partner = _partner(command, pairs.decided)
+    def _decided_by(self, half: _Half, pairs: _Pairs) -> None:
+        history, use, agent = self._history, pairs.use, pairs.agent
+        partner = _partner(half, pairs.decided)
         if partner is not None:
             pairs.decided.remove(partner)
-            pairs.sent.appendleft(command)
-            self._on_topic(partner, pairs, use)
+            pairs.sent.appendleft(half)
+            self._on_topic(partner, pairs)
             return
-        early = pairs.begun is None or command.log_time < pairs.begun - _APART
-        if early and (agent not in self._gated or self._is_in_bounds(command.values, use)):
-            self._tape.spare('early', use.name)
+        possible = pairs.is_in_bounds(half.content)
+        early = pairs.begun is None or half.log_time < pairs.begun - _APART
+        if early and (possible or agent not in self._gated):
+            history.spare('early', use.name)
             return  # The recorder heard of this gate only later.
-        at = command.log_time if command.stamp is None else command.stamp
-        torn = self._tape.torn and at >= pairs.commanded
-        if (torn or self._tape.damaged(command.log_time)) and self._is_in_bounds(
-            command.values, use
-        ):
-            self._tape.spare('torn' if torn else 'damaged', use.name)
+        at = half.log_time if half.stamp is None else half.stamp
+        torn = history.torn and at >= pairs.commanded
+        if possible and (torn or history.damaged(half.log_time)):
+            history.spare('torn' if torn else 'damaged', use.name)
             return
-        actual = f'none for {vector(command.values)} at {command.log_time} ns'
+        actual = f'none for {_told(half.content)} at {half.log_time} ns'
         expected = 'a decision of the gate for each message'
         found = Mismatch(f'{use.topic} of {agent}', expected, actual)
-        self._tape.find(catalogue.COMMAND_ON_TOPIC, found, None)
-
-    def _is_in_bounds(self, values: Vector, use: Use) -> bool:
-        group = next(g for g in self._tape.contract.action if f'command {g.name}' == use.name)
-        return len(values) == group.size and all(
-            np.float32(low) <= np.float32(value) <= np.float32(high)
-            for low, value, high in zip(group.low, values, group.high, strict=True)
-        )
+        history.find(catalogue.COMMAND_ON_TOPIC, found, None)
 
 
-def _partner(command: _Command, others: deque[_Command]) -> _Command | None:
-    """Return the other half: by stamp, or where messages have none, by value and time."""
-    stamped = command.stamp is not None and any(other.stamp is not None for other in others)
+def _partner(half: _Half, others: deque[_Half]) -> _Half | None:
+    """Return the other half: by stamp, or where messages have none, by content and time."""
+    stamped = half.stamp is not None and any(other.stamp is not None for other in others)
     if stamped:
-        same = [other for other in others if other.stamp == command.stamp]
+        near = [other for other in others if other.stamp == half.stamp]
     else:
-        same = [o for o in others if abs(o.log_time - command.log_time) < _APART]
-    fitting = [other for other in same if _equal(other.values, command.values)]
+        near = [o for o in others if abs(o.log_time - half.log_time) < _APART]
+    fitting = [other for other in near if _equal(other.content, half.content)]
     if fitting or not stamped:
         # Without stamps the order alone tells a changed command from a lost one.
-        return next(iter(fitting or same), None)
-    return next(iter(same), None)
+        return next(iter(fitting or near), None)
+    return next(iter(near), None)
 
 
-def _equal(one: Vector, other: Vector) -> bool:
+def _equal(one: Content, other: Content) -> bool:
     """
     Return whether two commands are the same in the precision of the message.
 
     The gate rounds a float32 inwards, so it may be the one beside the nearest.
     """
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
     return len(one) == len(other) and all(
         a == b or abs(np.float32(a) - np.float32(b)) <= np.spacing(abs(np.float32(b)))
         for a, b in zip(one, other, strict=True)
     )
+
+
+def _told(content: Content) -> str:
+    if not isinstance(content, str):
+        return vector(content)
+    return content if len(content) < _LONGEST else f'{content[: _LONGEST - 3]}...'

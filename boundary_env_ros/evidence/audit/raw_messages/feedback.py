@@ -28,7 +28,7 @@ class FeedbackChecks:
     """
 
     def __init__(self, history: MessageHistory) -> None:
-        self._tape = history
+        self._history = history
 
     def check(self, now: Transition) -> None:
         """Hold the measured action of a step, and the evidence in it, against the feedback."""
@@ -52,7 +52,7 @@ class FeedbackChecks:
 
         Return whether nothing more is to be asked: the evidence is no measurement.
         """
-        history = self._tape
+        history = self._history
         wiring = history.wiring.get(of.agent)
         if wiring is None:
             return False
@@ -81,7 +81,7 @@ class FeedbackChecks:
 
     def _held(self, of: StepId, place: str, stamp: int, values: Vector | None) -> None:
         """Ask for a message of some feedback with a stamp, and with its part of the values."""
-        history = self._tape
+        history = self._history
         wiring = history.wiring.get(of.agent)
         if wiring is None:
             return

@@ -305,9 +305,8 @@ class MessageHistory:
             return None
         return instant.ros.nanoseconds + sorted(behind)[len(behind) // 2]
 
-    def latest(self, instant: ClockReading | None) -> int | None:
-        """Return the log time behind which nothing can have been known at an instant."""
-        now = self.on_tape(instant)
+    def latest(self, now: int | None) -> int | None:
+        """Return the log time behind which nothing can have been known at another one."""
         if now is None:
             return None
         return now if self.lockstep else now + to_nanoseconds(self.contract.period / 2.0)
@@ -323,7 +322,7 @@ class MessageHistory:
 
     def delayed(self, name: str, at: int, delay: int) -> None:
         """Take note of by how much later than the recorder a listener had something."""
-        if delay > 0:
+        if delay > 0 and not self.lockstep:
             self._delays.setdefault(name, deque(maxlen=_DELAYS)).append((at, delay))
 
     @property
@@ -350,9 +349,7 @@ class MessageHistory:
             By how much later than the recorder the listener had what can be compared just now.
 
         """
-        for delay in delays:
-            self.delayed(name, at, delay)
-        known = self._delays.setdefault(name, deque(maxlen=_DELAYS))
+        known = self._delays.get(name, deque())
         # What was noted ahead of its time is of a later moment.
         while known and known[0][0] < at - _AROUND:
             known.popleft()
@@ -360,42 +357,6 @@ class MessageHistory:
         return self.floor + max(around, default=0) + sum(max(0, delay) for delay in delays)
 
     # Who received nothing ------------------------------------------------------------------------
-
-    def newest_had(
-        self, use: Use, heard: Heard, *, now: int, until: int, listened: int
-    ) -> Heard | None:
-        """
-        Return the newest message of a topic that a listener can have had.
-
-        Parameters
-        ----------
-        use
-            The use of the topic.
-        heard
-            The message that it says it had.
-        now
-            Log time at which it went by that.
-        until
-            Log time before which what came was there for it.
-        listened
-            The same, if it received nothing since it had the last of all that it says it had. What
-            receives is not what decides: while it gets no processor, nothing comes from anybody.
-
-        """
-        window = self.window(use)
-        newest = window.last_before(until, use.name)
-        if newest is None or newest.number <= heard.number:
-            surely = now - self.floor
-            if until < surely:
-                known = window.last_before(surely, use.name)
-                if known is not None and known.number > heard.number:
-                    self.excuse('late', use.name)
-            return newest
-        older = window.last_before(listened, use.name)
-        if older is None or older.number <= heard.number:
-            self.excuse('starved', use.name)
-            return older
-        return newest
 
     def is_starved(self, who: str, now: int) -> bool:
         """Return whether a listener is excused for an emergency stop that it did not hear of."""

@@ -51,7 +51,7 @@ class PublishedChecks:
     """
 
     def __init__(self, history: MessageHistory) -> None:
-        self._tape = history
+        self._history = history
         self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
         self._observations: _Waiting[Observation] = _Waiting()
         self._shown: dict[str, int] = {}  # when the last one of each agent was made
@@ -110,22 +110,22 @@ class PublishedChecks:
         place = f'decision {decision.sequence}.request'
         found = self._requests.get((request.lease_id, request.sequence), [])
         if any(same(published, request) for published, _ in found):
-            self._tape.took('requests', 'requests')
+            self._history.took('requests', 'requests')
             return
         if not found and (log_time - first < _LATE or self._came_late(request, log_time)):
-            self._tape.spare('early', 'requests')
+            self._history.spare('early', 'requests')
             return
         if not found and self._was_cut_off(request, log_time):
-            self._tape.spare('torn' if self._tape.torn else 'cut off', 'requests')
+            self._history.spare('torn' if self._history.torn else 'cut off', 'requests')
             return
-        if not found and self._tape.lost_one('requests', log_time):
+        if not found and self._history.lost_one('requests', log_time):
             return
         expected, actual = 'a request that was published', vector(request.action)
         if found:
             published = found[0][0].action
             expected = f'{vector(published)} as published'
             actual += ' with other instants or names' if published == request.action else ''
-        self._tape.find(catalogue.AS_PUBLISHED, Mismatch(place, expected, actual), decision.id)
+        self._history.find(catalogue.AS_PUBLISHED, Mismatch(place, expected, actual), decision.id)
 
     def _came_late(self, request: ActionRequest, log_time: int) -> bool:
         """
@@ -146,9 +146,9 @@ class PublishedChecks:
         A client that ends takes with it what a recorder that stood still has not received.
         """
         if (request.lease_id,) not in self._last:
-            return self._tape.torn
+            return self._history.torn
         sequence, heard = self._last[request.lease_id,]
-        recent = self._tape.torn or log_time - heard < BEGINNING
+        recent = self._history.torn or log_time - heard < BEGINNING
         return request.sequence > sequence and recent
 
     def answered(self, decision: GateDecision, log_time: int) -> None:
@@ -166,12 +166,12 @@ class PublishedChecks:
             return
         if (request.lease_id, request.sequence) in self._answered:
             return
-        if self._tape.torn and request.sequence > self._answered_to.get((request.lease_id,), 0):
-            self._tape.spare('torn', 'requests')
+        if self._history.torn and request.sequence > self._answered_to.get((request.lease_id,), 0):
+            self._history.spare('torn', 'requests')
             return
         place = f'request {request.sequence} of lease {request.lease_id}'
         none = Mismatch(place, 'a decision of the gate', 'none')
-        self._tape.find(catalogue.REQUEST_ANSWERED, none, request.id)
+        self._history.find(catalogue.REQUEST_ANSWERED, none, request.id)
 
     def check_observation(self, transition: Transition, log_time: int) -> None:
         """Hold the observation in a step against the one that was published."""
@@ -181,19 +181,19 @@ class PublishedChecks:
         observation = self._observations.pop(_step(transition), None)
         if observation is None:
             if log_time - first < _LATE:
-                self._tape.spare('early', 'observations')
+                self._history.spare('early', 'observations')
                 return
             shown = self._shown.get(transition.id.agent, 0)
-            if self._tape.torn and transition.closed.ros.nanoseconds >= shown:
-                self._tape.spare('torn', 'observations')
+            if self._history.torn and transition.closed.ros.nanoseconds >= shown:
+                self._history.spare('torn', 'observations')
                 return
-            if self._tape.lost_one('observations', log_time):
+            if self._history.lost_one('observations', log_time):
                 return
             actual, expected = 'none of that step', 'an observation that was published'
         elif same(observation.fields, transition.after) and observation.observed == (
             transition.closed
         ):
-            self._tape.took('observations', 'observations')
+            self._history.took('observations', 'observations')
             return
         else:
             expected = 'as published'
@@ -206,7 +206,7 @@ class PublishedChecks:
                 or 'instant or number of fields'
             )
         found = Mismatch('after', expected, actual)
-        self._tape.find(catalogue.AS_PUBLISHED, found, transition.id)
+        self._history.find(catalogue.AS_PUBLISHED, found, transition.id)
 
 
 def _step(record: Observation | PrivilegedObservation | Transition) -> tuple[object, ...]:

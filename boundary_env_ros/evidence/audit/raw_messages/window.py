@@ -131,29 +131,22 @@ class Window:
         self._stamps = _Stamps()
 
     def take(self, number: int, recorded: Recorded, uses: Sequence[Use]) -> Heard:
-        """Remember the next message of the topic."""
+        """Remember the next message of the topic, and forget those that are too old."""
         heard = Heard(number, recorded, self._stamps.of(recorded), uses)
-        self._bytes += heard.size
+        all_heard = self._heard
+        self.first = self.first or heard
+        all_heard.append(heard)
+        self._found.setdefault(heard.key, []).append(heard)
+        self._bytes += heard.length
         if self._bytes > MOST_BYTES:
             # What is large is read at once and let go of.
-            for older in self._heard:
+            for older in all_heard:
                 _ = older.readings
-            _ = heard.readings
             self._bytes = 0
-        self.put(heard)
-        return heard
-
-    def put(self, heard: Heard) -> None:
-        """Remember a message, and forget those that are too old."""
-        if self.first is None:
-            self.first = heard
-        self._heard.append(heard)
-        self._found.setdefault(heard.key, []).append(heard)
         horizon = heard.log_time - KEEP
-        while len(self._heard) > MOST or (
-            len(self._heard) > KEPT and self._heard[0].log_time < horizon
-        ):
-            self._forget(self._heard.popleft())
+        while len(all_heard) > MOST or (all_heard[0].log_time < horizon and len(all_heard) > KEPT):
+            self._forget(all_heard.popleft())
+        return heard
 
     def _forget(self, heard: Heard) -> None:
         self._bytes = max(0, self._bytes - heard.size)
@@ -186,6 +179,16 @@ class Window:
                 break
             next_one = other
         return next_one
+
+    def newer(self, heard: Heard, log_time: int, use: str) -> Heard | None:
+        """Return the last message behind another, and before a time, that measured something."""
+        for i in range(bisect_left(self._heard, log_time, key=_LOG_TIME) - 1, -1, -1):
+            one = self._heard[i]
+            if one.number <= heard.number:
+                break
+            if measured(one, use):
+                return one
+        return None
 
     def last_before(self, log_time: int, use: str) -> Heard | None:
         """Return the last message that was there before a time and measured something."""

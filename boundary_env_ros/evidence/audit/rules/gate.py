@@ -81,6 +81,8 @@ def _probe_recomputed(link: Link) -> Found:
     decision, terms = link.decision, known(link.terms)
     if decision.trigger is not Trigger.PROBE:
         return
+    if not any(group.driver_timeout_probe for group in terms.contract.action):
+        yield Mismatch('trigger', 'another one: the contract has no probe', 'PROBE')
     wanted, start = decision.requested_command, 0
     for group in terms.contract.action:
         probe, end = group.driver_timeout_probe, start + group.size
@@ -112,15 +114,17 @@ def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
 @of_decision(catalogue.ALLOWED_TO_MOVE)
 def _allowed_to_move(link: Link) -> Found:
     decision, last = link.decision, link.published
-    if decision.verdict not in MOVING:
+    probing, moving = decision.trigger is Trigger.PROBE, decision.verdict in MOVING
+    if not (probing or moving):
         return
-    probing = decision.trigger is Trigger.PROBE
     why = f'for {decision.verdict.name} by {decision.trigger.name}'
     yield from unlike('armed', not probing, decision.armed, why)
-    yield from unlike('emergency_stop', False, decision.emergency_stop, why)
     if bool(decision.id.episode_id) is probing:
         expected = 'none for a probe' if probing else 'an episode'
         yield Mismatch('id.episode_id', expected, repr(decision.id.episode_id))
+    if not moving:
+        return
+    yield from unlike('emergency_stop', False, decision.emergency_stop, why)
     if (
         decision.trigger is Trigger.TIMER
         and last is not None

@@ -73,3 +73,17 @@ def _one_after_another(scene: Scene) -> Found:
     least = 0 if new.clock is Clock.ROS else 1
     if old.clock is new.clock and old.host == new.host and passed < least:
         yield Mismatch('closed.ros', 'after that of the step before', f'{passed} ns')
+
+
+@of_step(catalogue.STEPS_IN_ORDER)
+def _decisions_of_step(scene: Scene) -> Found:
+    now = scene.now.id
+    for link in scene.links:
+        of = link.decision.id
+        # A request may be for a later step; timer and operator know of none.
+        if (
+            link.decision.request is None
+            and of.episode_id == now.episode_id
+            and of.step > now.step
+        ):
+            yield Mismatch(f'{link.place}.id.step', f'at most step {now.step}', f'step {of.step}')

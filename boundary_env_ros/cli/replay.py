@@ -12,14 +12,11 @@ from click.core import ParameterSource
 
 from boundary_env_ros.cli.command import (
     Command,
-    complain,
     contract_option,
-    COUNT,
     counting,
     domain_option,
     DONE,
     FOUND,
-    look_here,
     Number,
     option,
     print_result,
@@ -27,7 +24,6 @@ from boundary_env_ros.cli.command import (
     record_argument,
     ros_command,
     SECONDS,
-    settings_option,
     UNUSABLE,
 )
 
@@ -39,14 +35,6 @@ _PUBLISH = 'When it is published'
 @record_argument()
 @option('--check', is_flag=True, help='recompute the record instead of publishing it; no ROS')
 @contract_option('the contract to use instead of that of the record')
-@option(
-    '--policy',
-    group=_CHECK,
-    metavar='POLICY',
-    help='ask this policy at every observation, as in `boundary-env run`',
-)
-@settings_option('--policy-option', 'passed to the policy', group=_CHECK)
-@option('--episode', group=_CHECK, type=COUNT, metavar='N', help='only this one, counted from 1')
 @option('--json', 'as_json', group=_CHECK, is_flag=True, help='print the report as JSON')
 @option('--rate', group=_PUBLISH, type=SECONDS, default=1.0, metavar='X', help='playback speed')
 @option(
@@ -87,19 +75,18 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
       boundary-env replay runs/demo-20261122-024000 --rate 0.5 --start 12
 
     --check feeds the record to gate, environment and task again and reports the first difference:
-    step, field, recorded, recomputed. With another --contract or --policy it says which decisions
-    would have been different, at which steps, by which rule and by how much. The recorded states
-    are kept: what the robot would have done then is unknown.
+    step, field, recorded, recomputed. With another --contract it says which decisions would have
+    been different, at which steps, by which rule and by how much. The recorded states are kept:
+    what the robot would have done then is unknown.
 
       boundary-env replay --check runs/demo-20261122-024000
       boundary-env replay --check bag/ --contract stricter.yaml
-      boundary-env replay --check bag/ --policy mine.py:factory --episode 3 --json
 
     Exit codes:
       0  the record was published to its end or stopped; with --check, nothing differs
       1  with --check: something differs, or a part could not be recomputed
       2  wrong arguments, no record, ROS is missing, another publisher is there, or the contract
-         or policy does not fit
+         does not fit
     """
     other = _PUBLISH if check else _CHECK
     for parameter in context.command.params:
@@ -119,38 +106,13 @@ def _is_of(parameter: click.Parameter, group: str) -> bool:
     return bool(getattr(parameter, 'group', '') == group)
 
 
-def _recompute(
-    path: Path,
-    *,
-    contract: str | None,
-    policy: str | None,
-    policy_option: tuple[tuple[str, object], ...],
-    episode: int | None,
-    as_json: bool,
-    **_: object,
-) -> int:
+def _recompute(path: Path, *, contract: str | None, as_json: bool, **_: object) -> int:
     from boundary_env_ros.evidence.replay.question import Question
 
-    if policy is None and policy_option:
-        raise click.UsageError('--policy-option has no policy; add --policy')
     question = Question(path, None if contract is None else Path(contract))
-    asked = None
-    if policy is not None:
-        from boundary_env_ros.cli.recorded_policy import RecordedPolicy
-
-        look_here()
-        asked = RecordedPolicy(policy, dict(policy_option), question.loaded, question.source)
-    try:
-        with counting('records', every=500) as progress:
-            report = question.answer(
-                policy=policy or '', propose=asked, only=episode, progress=progress
-            )
-    finally:
-        if asked is not None:
-            asked.close()
+    with counting('records', every=500) as progress:
+        report = question.answer(progress)
     print_result(report, as_json=as_json)
-    if asked is not None and asked.lost:
-        complain(f'{asked.lost} observations have images that the record does not have')
     if report.unreadable:
         return UNUSABLE
     return DONE if report.same else FOUND

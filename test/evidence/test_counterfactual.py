@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What would have been under another contract or with another policy, where that is known."""
+"""What would have been under another contract, where that is known."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import pytest
 import yaml
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import PolicyFailed
 from boundary_env_ros.evidence.replay.comparable import in_the_way
 from boundary_env_ros.evidence.replay.report import EpisodeVerdict, VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Rerun
@@ -89,7 +87,7 @@ def record_of(
 
 
 def judged(
-    recorded: LoadedContract, other: LoadedContract, pieces: Sequence[object], **options: Any
+    recorded: LoadedContract, other: LoadedContract, pieces: Sequence[object]
 ) -> EpisodeVerdict:
     """Run a record of one episode under another contract."""
     assert in_the_way(recorded.contract, other.contract) == ()
@@ -98,11 +96,10 @@ def judged(
         make_task(other.contract),
         digest=recorded.digest,
         counterfactual=True,
-        **options,
     )
     for piece in pieces:
         if isinstance(piece, (Transition, GateDecision)):
-            again.add(piece, 0, f'/{type(piece).__name__}')
+            again.add(piece, f'/{type(piece).__name__}')
     (episode,) = again.finish()
     return episode
 
@@ -284,60 +281,3 @@ def test_fewer_rules_and_fields_are_no_obstacle() -> None:
         del data['observation']['scan']
 
     assert in_the_way(contract_with().contract, contract_with(fewer).contract) == ()
-
-
-# Another policy ----------------------------------------------------------------------------------
-
-
-def test_the_recorded_actions_themselves_change_nothing() -> None:
-    loaded = contract_with()
-    pieces = record_of(loaded, seek_goal, chosen_start('clear'))
-    steps = actions_of(pieces)
-    asked: list[int] = []
-
-    def propose(then: Transition, log_time: int) -> tuple[Vector, ...]:
-        asked.append(then.id.step)
-        return (steps[then.id.step + 1].requested_action,)
-
-    episode = judged(loaded, loaded, pieces, propose=propose)
-    assert episode.same
-    assert asked == list(range(len(steps)))  # once for each observation but the last
-
-
-def test_a_policy_that_does_nothing_leaves_the_cart_where_it_is() -> None:
-    loaded = contract_with()
-    pieces = record_of(loaded, ahead, chosen_start('far'))
-    episode = judged(loaded, loaded, pieces, propose=lambda then, at: ((0.0, 0.0),))
-    moving = [step for step, speed in enumerate(SPEEDS, start=1) if speed]
-    assert [d.step for d in episode.differences if d.sequence is not None] == moving
-    assert [d.by for d in episode.differences][:4] == pytest.approx([-0.05, -0.12, -0.2, -0.28])
-
-
-def test_the_policy_sees_the_observation_that_the_request_answered() -> None:
-    loaded = contract_with(pacing=Pacing.REALTIME)
-    pieces = record_of(loaded, seek_goal, chosen_start('clear'))
-
-    def propose(then: Transition, log_time: int) -> tuple[Vector, ...]:
-        seen = Observation(id=then.id, observed=then.closed, fields=then.after)
-        return (seek_goal(seen),)
-
-    assert judged(loaded, loaded, pieces, propose=propose).same
-
-
-def test_a_chunk_that_is_shorter_than_the_recorded_one_is_refused() -> None:
-    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-
-    loaded = contract_with(lambda data: data.update(chunk={'horizon': 3}))
-    pieces: list[object] = []
-    world = EmbeddedWorld(loaded, sink=pieces.append)
-    world.reset(seed=4, options={}, wrappers=('Policy()',))
-    world.step({'cart': (0.1, 0.0, 0.2, 0.0, 0.3, 0.0)})
-    world.close()
-    with pytest.raises(PolicyFailed, match=r'as many as the recorded ones have, 3, got 1\)'):
-        judged(loaded, loaded, pieces, propose=lambda then, at: ((0.0, 0.0),))
-    episode = judged(loaded, loaded, pieces, propose=lambda then, at: ((0.1, 0.0),) * 4)
-    assert {d.step: d.by for d in episode.differences if d.sequence is not None} == {
-        2: pytest.approx(-0.1),
-        3: pytest.approx(-0.2),
-    }

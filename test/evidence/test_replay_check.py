@@ -39,12 +39,10 @@ def entries(pieces: Iterable[object]) -> Iterable[Entry]:
             yield Entry(piece, topic, 0, Path('record'), number)
 
 
-def rerun(
-    loaded: LoadedContract, pieces: Iterable[object], **options: Any
-) -> tuple[EpisodeVerdict, ...]:
-    again = Rerun(loaded.contract, make_task(loaded.contract), digest=loaded.digest, **options)
+def rerun(loaded: LoadedContract, pieces: Iterable[object]) -> tuple[EpisodeVerdict, ...]:
+    again = Rerun(loaded.contract, make_task(loaded.contract), digest=loaded.digest)
     for entry in entries(pieces):
-        again.add(entry.record, entry.log_time, entry.topic)
+        again.add(entry.record, entry.topic)
     return again.finish()
 
 
@@ -348,7 +346,7 @@ def test_of_many_reasons_why_steps_are_not_run_the_first_are_told(
     again = Rerun(loaded.contract, task, digest=loaded.digest)
     first = [t for t in transitions if t.id.episode_id == transitions[0].id.episode_id]
     for entry in entries(first):
-        again.add(entry.record, entry.log_time, entry.topic)
+        again.add(entry.record, entry.topic)
     (episode,) = again.finish()
     assert episode.unproven == sum(episode.not_run.values()) == len(first) - 1 > 30
     assert len(episode.not_run) <= 21
@@ -359,7 +357,7 @@ def test_another_digest_than_that_of_the_contract_is_a_difference(
 ) -> None:
     again = Rerun(loaded.contract, make_task(loaded.contract), digest='sha256:other')
     for entry in entries(transitions[:3]):
-        again.add(entry.record, entry.log_time, entry.topic)
+        again.add(entry.record, entry.topic)
     (episode,) = again.finish()
     assert episode.first is not None
     assert episode.first.first.field == 'id.digest'
@@ -459,19 +457,10 @@ def test_decisions_that_the_recorder_had_late_are_run_as_well(
     assert not all(episode.same for episode in rerun(loaded, forged))
 
 
-def test_one_episode_of_many_is_run_alone(loaded: LoadedContract, record: list[Piece]) -> None:
-    (episode,) = rerun(loaded, record, only=3)
-    transitions = [p for p in record if isinstance(p, Transition)]
-    third = list(dict.fromkeys(t.id.episode_id for t in transitions))[2]
-    assert (episode.number, episode.episode_id) == (3, third)
-    assert episode.same
-    assert episode.steps == sum(t.id.episode_id == third for t in transitions)
-
-
 def test_memory_stays_flat(loaded: LoadedContract, record: list[Piece]) -> None:
     again = Rerun(loaded.contract, make_task(loaded.contract), digest=loaded.digest)
     most = 0
     for entry in entries(record):
-        again.add(entry.record, entry.log_time, entry.topic)
+        again.add(entry.record, entry.topic)
         most = max(most, *(len(agent.waiting) for agent in again._agents.values()))
     assert most < 30  # of some three hundred: those of a step, or between two episodes

@@ -16,12 +16,11 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 import yaml
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.resources import share_file
-from boundary_env_ros.storage.contract_file import load, LoadedContract
+from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.jsonl import TransitionJsonl
 from support.bag_maker import each, make_tape, of, Tape, write_bag
 from support.record_maker import Bench
@@ -89,17 +88,6 @@ def test_a_reward_that_was_changed_is_named_with_its_step(
     assert 'Different: of 3 episodes, 84 steps, 117 decisions, 1 came out' in output
 
 
-def test_one_episode_is_chosen_by_its_number(bag: Path, capsys: Output) -> None:
-    assert main(['replay', '--check', str(bag), '--episode', '2', '--json']) == 0
-    report = json.loads(capsys.readouterr().out)
-    (episode,) = report['episodes']
-    assert episode['number'] == 2
-    assert episode['ending'] == episode['ending_again'] == 'safety_stop'
-    assert episode['ended_at'] == episode['ended_again_at']
-    assert main(['replay', '--check', str(bag), '--episode', '4']) == 2
-    assert 'There is no such episode (expected 1 to 3, got 4).' in capsys.readouterr().err
-
-
 def test_lines_need_the_contract_that_they_were_made_under(
     tape: Tape, tmp_path: Path, capsys: Output
 ) -> None:
@@ -158,33 +146,6 @@ def test_a_contract_of_another_robot_is_refused(bag: Path, capsys: Output) -> No
     assert 'action: expected the groups base as in the record, got arm, gripper' in error
 
 
-def test_the_recorded_actions_as_a_policy_change_nothing(bag: Path, capsys: Output) -> None:
-    assert main(['replay', '--check', str(bag), '--policy', f'replay:{bag}']) == 0
-    assert '0 of 117 decisions and 0 of 3 endings' in capsys.readouterr().out
-
-
-def test_a_policy_that_does_nothing_would_have_sent_nothing(bag: Path, capsys: Output) -> None:
-    assert main(['replay', '--check', str(bag), '--policy', 'no-op', '--json']) == 1
-    report = json.loads(capsys.readouterr().out)
-    assert report['question'] == 'With the policy no-op'
-    changes = [d for d in report['episodes'][0]['differences'] if d['sequence'] is not None]
-    assert changes[5]['recomputed'] == 'ADMITTED'
-    told = changes[5]['first']['recomputed']
-    assert told.startswith('[0, ') or 'ADMITTED' in told
-
-
-def test_a_policy_that_fails_is_named(bag: Path, tmp_path: Path, capsys: Output) -> None:
-    module = tmp_path / 'broken.py'
-    module.write_text('def make(contract):\n    return lambda observation: 1 / 0\n')
-    assert main(['replay', '--check', str(bag), '--policy', f'{module}:make']) == 2
-    assert 'ZeroDivisionError' in capsys.readouterr().err
-
-
-def test_an_option_of_a_policy_that_is_not_asked_is_refused(bag: Path, capsys: Output) -> None:
-    assert main(['replay', '--check', str(bag), '--policy-option', 'file=best.pt']) == 2
-    assert '--policy-option has no policy' in capsys.readouterr().err
-
-
 def test_a_torn_bag_is_run_as_far_as_it_goes(bag: Path, tmp_path: Path, capsys: Output) -> None:
     whole = next(bag.glob('*.mcap')).read_bytes()
     torn = tmp_path / 'torn.mcap'
@@ -193,77 +154,3 @@ def test_a_torn_bag_is_run_as_far_as_it_goes(bag: Path, tmp_path: Path, capsys: 
     output = capsys.readouterr().out
     assert 'Note: the record is torn' in output
     assert 'Same: ' in output
-
-
-LOOKS = """
-import numpy as np
-
-SEEN = []
-
-
-def make(contract):
-    def act(observation):
-        wrist = observation['wrist']
-        SEEN.append((wrist.shape, str(wrist.dtype), int(wrist.sum())))
-        return np.zeros(contract.action_size)
-
-    return act
-"""
-
-
-@pytest.fixture(scope='module')
-def arm(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Tape]:
-    """Return a bag with cameras, and what it was made of."""
-    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
-    from support.world_maker import make_world_tape
-
-    tape = make_world_tape(load('door_arm', Pacing.LOCKSTEP), episodes=1, steps=4, seed=3)
-    folder = tmp_path_factory.mktemp('arm') / 'bag'
-    write_bag(folder, tape)
-    return folder, tape
-
-
-def test_a_policy_sees_the_recorded_images(
-    arm: tuple[Path, Tape], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder, tape = arm
-    (tmp_path / 'looks_at_it.py').write_text(LOOKS)
-    monkeypatch.chdir(tmp_path)
-    assert main(['replay', '--check', str(folder), '--policy', 'looks_at_it:make']) == 1
-    import looks_at_it  # type: ignore[import-not-found]
-
-    spec = next(s for s in load('door_arm').contract.observation if s.name == 'wrist')
-    steps = of(tape, Transition)
-    assert len(looks_at_it.SEEN) == len(steps)
-    images = {
-        sent.what['header']['stamp']['sec'] * 10**9 + sent.what['header']['stamp']['nanosec']: sent
-        for sent in tape
-        if sent.topic.endswith(spec.topic)
-    }
-    for step, (shape, dtype, total) in zip(steps, looks_at_it.SEEN, strict=True):
-        reference = next(f.image for f in step.after if f.name == 'wrist')
-        assert reference is not None
-        assert (shape, dtype) == (spec.shape, 'uint8')
-        assert total == sum(images[reference.stamp].what['data'])
-
-
-def test_lines_have_no_images_to_show_to_a_policy(
-    arm: tuple[Path, Tape], tmp_path: Path, capsys: Output
-) -> None:
-    _, tape = arm
-    path = lines(tmp_path / 'steps.jsonl', of(tape, Transition))
-    arguments = ['replay', '--check', str(path), '--contract', 'door_arm', '--policy', 'no-op']
-    assert main(arguments) == 2
-    assert 'The record has no raw messages' in capsys.readouterr().err
-
-
-def test_images_that_the_bag_lost_are_told(
-    arm: tuple[Path, Tape], tmp_path: Path, capsys: Output
-) -> None:
-    _, tape = arm
-    topic = next(s.topic for s in load('door_arm').contract.observation if s.name == 'wrist')
-    write_bag(tmp_path / 'bag', [sent for sent in tape if not sent.topic.endswith(topic)])
-    assert main(['replay', '--check', str(tmp_path / 'bag'), '--policy', 'random']) == 1
-    captured = capsys.readouterr()
-    assert 'observations have images that the record does not have' in captured.err
-    assert 'a request to which the policy has no answer' in captured.out

@@ -110,7 +110,6 @@ class Replay:
     def again(
         self,
         then: GateDecision,
-        request: ActionRequest | None = None,
         *,
         current: str = '',
         begun: bool = True,
@@ -122,8 +121,6 @@ class Replay:
         ----------
         then
             The next recorded decision of this gate.
-        request
-            What is to be asked for instead of the recorded request.
         current
             Id of the episode that ran; empty if only the decision says so.
         begun
@@ -147,7 +144,7 @@ class Replay:
             self._state = replace(self._state, commands=commands)
         self._before = self._state
         self._before = self._state = self._as_recorded(then)
-        event = self._event(then, request or then.request)
+        event = self._event(then)
         found = None
         if event is not None:
             self._state, decided = self._reducer.step(self._state, event)
@@ -357,9 +354,9 @@ class Replay:
             held = True  # the timer, which would have noticed his silence, had not run yet
         return state.in_hand(held)
 
-    def _event(self, then: GateDecision, request: ActionRequest | None) -> Event | None:
+    def _event(self, then: GateDecision) -> Event | None:
         """Return what led to a decision; None if nothing that this gate knows did."""
-        now, known = self._now, self._known(then)
+        now, known, request = self._now, self._known(then), then.request
         if then.trigger is Trigger.REQUEST and request is not None:
             received = then.received or now
             if self._waited(then, request):

@@ -219,7 +219,7 @@ class Auditor:
             if before is not None:
                 self._behind.add(before.id)  # what came between the two may have ended it
         if self._again is not None:
-            self._again.add(record, log_time, topic)
+            self._again.add(record, topic)
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is asked of a record: its own verdict again, or that under another contract or policy."""
+"""What is asked of a record: its own verdict again, or that under another contract."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.replay.comparable import in_the_way
 from boundary_env_ros.evidence.replay.report import VerdictReport
-from boundary_env_ros.evidence.replay.rerun import Propose, Rerun
+from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.evidence.run_files import Run
-from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
-from boundary_env_ros.storage.records import RecordSource, Unreadable
+from boundary_env_ros.storage.contract_file import load, loads, make_task
+from boundary_env_ros.storage.records import Unreadable
 
 #: Records that cannot be read and are named.
 _NAMED = 5
@@ -84,51 +84,23 @@ class Question:
         self._digest = first.id.digest
         self._task = make_task((other or recorded).contract)
 
-    @property
-    def source(self) -> RecordSource | None:
-        """The bag, with its raw messages; None for what has none."""
-        return self._run.source if self._run.topics else None
-
-    @property
-    def loaded(self) -> LoadedContract:
-        """The contract that the record is judged under."""
-        return self._other or self.recorded
-
     def answer(
-        self,
-        *,
-        policy: str = '',
-        propose: Propose | None = None,
-        only: int | None = None,
-        progress: Callable[[int, int | None], None] = lambda done, total: None,
+        self, progress: Callable[[int, int | None], None] = lambda done, total: None
     ) -> VerdictReport:
         """
         Run the record again.
 
         Parameters
         ----------
-        policy, propose
-            Name of another policy, and what asks it.
-        only
-            Number of the one episode to run, from 1; None: all.
         progress
             Is told how many records were read, and of how many, if that is known.
 
-        Raises
-        ------
-        RecordError
-            If there is no such episode.
-        PolicyFailed
-            If the policy cannot be asked, or gives no action.
-
         """
         rerun = Rerun(
-            self.loaded.contract,
+            (self._other or self.recorded).contract,
             self._task,
             digest=self._digest if self._other is not None else self.recorded.digest,
             counterfactual=self._other is not None,
-            propose=propose,
-            only=only,
         )
         unreadable: list[str] = []
         total = self._run.records
@@ -137,29 +109,18 @@ class Question:
                 if len(unreadable) < _NAMED:
                     unreadable.append(f'{entry.place}: {entry.why}')
             else:
-                rerun.add(entry.record, entry.log_time, entry.topic)
+                rerun.add(entry.record, entry.topic)
             progress(done, total)
-        episodes = rerun.finish()
-        if only is not None and not episodes:
-            raise RecordError(
-                f'There is no such episode (expected 1 to {rerun.begun}, got {only}).'
-            )
+        asked = ''
+        if self._other is not None:
+            contract = self._other.contract
+            asked = f'Under {contract.name} {contract.version} ({self._other.digest[:15]})'
         return VerdictReport(
-            question=self._asked(policy),
-            episodes=episodes,
+            question=asked,
+            episodes=rerun.finish(),
             unreadable=unreadable,
             notes=self._notes(),
         )
-
-    def _asked(self, policy: str) -> str:
-        asked = []
-        if self._other is not None:
-            contract = self._other.contract
-            asked.append(f'under {contract.name} {contract.version} ({self._other.digest[:15]})')
-        if policy:
-            asked.append(f'with the policy {policy}')
-        text = ' and '.join(asked)
-        return text[:1].upper() + text[1:]
 
     def _notes(self) -> tuple[str, ...]:
         notes = []

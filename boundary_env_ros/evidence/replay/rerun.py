@@ -13,13 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus
-from boundary_env_ros.core.environment.observation_buffer import ANSWERABLE
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import (
-    ActionRequest,
     GateDecision,
     StepId,
     Trigger,
@@ -30,7 +27,7 @@ from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.errors import BoundaryError, PolicyFailed, RecordError, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
 from boundary_env_ros.evidence.replay.differences import (
     ENDS,
@@ -63,10 +60,6 @@ NO_DECISION = 'no decision'
 _OF_OTHER_DECISION = ('verdict', 'command')
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 
-#: Answers the observation that a step was closed with, and that the recorder had at a log time
-#: (ns): the actions that a policy predicts from there on, one a step; none if it cannot be asked.
-Propose = Callable[[Transition, int], tuple[Vector, ...]]
-
 #: Is told where a record differs: in which step or decision (None: the step itself).
 Find = Callable[[StepId, GateDecision | None, FieldDifference], None]
 
@@ -84,7 +77,6 @@ class _Agent:
     done: OrderedDict[Key, tuple[GateDecision | None, bool]] = field(default_factory=OrderedDict)
     last: GateDecision | None = None
     late: Replay | None = None
-    answers: OrderedDict[tuple[str, int], tuple[Vector, ...]] = field(default_factory=OrderedDict)
     now: EpisodeVerdict | None = None
     before: EpisodeVerdict | None = None
     episode_id: str = ''
@@ -105,10 +97,6 @@ class Rerun:
     counterfactual
         Whether something else is asked than what was recorded: then what the gate would have sent
         before is what it goes on from, and only what it would have decided is compared.
-    propose
-        Another policy, asked for every observation instead of the recorded requests.
-    only
-        Number of the one episode to run, from 1; None: all.
     find
         Is told every difference, also where no episode runs; then none is kept with the episodes.
 
@@ -126,26 +114,18 @@ class Rerun:
         *,
         digest: str = '',
         counterfactual: bool = False,
-        propose: Propose | None = None,
-        only: int | None = None,
         find: Find | None = None,
     ) -> None:
         self._contract, self._task, self._digest = contract, task, digest
         self._find = find
         self.unable: dict[str, None] = {}
-        self._other = counterfactual or propose is not None
-        self._propose, self._only = propose, only
+        self._other = counterfactual
         self._agents: dict[str, _Agent] = {}
         self._whose: dict[str, str] = {}
         self._episodes: list[EpisodeVerdict] = []
         self._begun = 0
 
-    @property
-    def begun(self) -> int:
-        """Number of episodes that the record has so far, those that are not run included."""
-        return self._begun
-
-    def add(self, record: Record, log_time: int = 0, topic: str = '') -> None:
+    def add(self, record: Record, topic: str = '') -> None:
         """
         Run the next piece of the record again; of a kind that says nothing, pass over it.
 
@@ -153,13 +133,13 @@ class Rerun:
         ----------
         record
             The piece.
-        log_time, topic
-            When the recorder had it, nanoseconds, and from where.
+        topic
+            From where.
 
         """
         if isinstance(record, Transition):
             self._digest = self._digest or record.id.digest
-            self._transition(record, log_time)
+            self._transition(record)
         elif isinstance(record, GateDecision):
             self._sent(topic, record)
         elif isinstance(record, EpisodeStatus):
@@ -241,13 +221,10 @@ class Rerun:
         try:
             again = gate.again(
                 then,
-                self._requested(agent, then),
                 current=current,
                 begun=agent.steps.begun == (current or then.id.episode_id),
             )
         except (BoundaryError, *WRONG_INPUT) as error:
-            if isinstance(error, PolicyFailed):
-                raise
             gate.adopt(then)
             why, differs = f'{type(error).__name__}: {error}', True
             if self._find is not None:
@@ -301,29 +278,7 @@ class Rerun:
         before = agent.before
         if before is not None and then.id.episode_id == before.episode_id:
             return None if before.after_ending else before
-        now = agent.now
-        if now is None or self._only is None or then.verdict is Verdict.REJECTED:
-            return now
-        return now if then.id.episode_id in ('', now.episode_id) else None
-
-    def _requested(self, agent: _Agent, then: GateDecision) -> ActionRequest | None:
-        """Return the request with what another policy asks for; None: as it was."""
-        request = then.request
-        if self._propose is None or then.trigger is not Trigger.REQUEST or request is None:
-            return None
-        rows = agent.answers.get((request.id.episode_id, request.observed_step), ())
-        if not rows:
-            if agent.now is not None:
-                agent.now.skipped('a request to which the policy has no answer')
-            return None
-        if len(rows) < request.horizon:
-            raise PolicyFailed(
-                'Too few actions in the chunk of the policy (expected as many as the recorded '
-                f'ones have, {request.horizon}, got {len(rows)}). The record does not say what '
-                'it would have been asked in between.'
-            )
-        action = tuple(value for row in rows[: request.horizon] for value in row)
-        return replace(request, action=action)
+        return agent.now
 
     def _compare_again(self, agent: _Agent, then: GateDecision, key: Key) -> None:
         """Compare what somebody else says of a decision, unless it was another one already."""
@@ -366,7 +321,7 @@ class Rerun:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    def _transition(self, then: Transition, log_time: int) -> None:
+    def _transition(self, then: Transition) -> None:
         agent = self._agent(then.id.agent)
         if then.kind is Kind.RESET or agent.episode_id != then.id.episode_id:
             self._begin(agent, then)
@@ -379,13 +334,7 @@ class Rerun:
                 _end(episode, then)
             return
         decisions = self._carried(agent, then)
-        again = self._step(agent, episode, then, decisions)
-        running = not then.terminated and not then.truncated
-        if self._propose is not None and running and not agent.over:
-            rows = self._propose(again or then, log_time)
-            agent.answers[(then.id.episode_id, then.id.step)] = rows
-            if len(agent.answers) > ANSWERABLE:
-                agent.answers.popitem(last=False)
+        self._step(agent, episode, then, decisions)
 
     def _finish_before(self, agent: _Agent) -> None:
         """Let the gate decide what it still said of an episode that was run."""
@@ -398,16 +347,12 @@ class Rerun:
         self._close(agent)
         self._begun += 1
         agent.over, agent.episode_id = False, then.id.episode_id
-        agent.before, agent.now = agent.now, None
-        if self._only in (None, self._begun):
-            agent.now = EpisodeVerdict(
-                number=self._begun,
-                agent=then.id.agent,
-                episode_id=then.id.episode_id,
-                seed=then.seed,
-            )
-            if self._find is None:
-                self._episodes.append(agent.now)
+        agent.before = agent.now
+        agent.now = EpisodeVerdict(
+            number=self._begun, agent=then.id.agent, episode_id=then.id.episode_id, seed=then.seed
+        )
+        if self._find is None:
+            self._episodes.append(agent.now)
 
     def _close(self, agent: _Agent) -> None:
         """Say of an episode without an ending which node declared one, if one did."""
@@ -424,7 +369,7 @@ class Rerun:
         episode: EpisodeVerdict,
         then: Transition,
         decisions: tuple[GateDecision, ...],
-    ) -> Transition | None:
+    ) -> None:
         again: Transition | None = None
         try:
             again = agent.steps.again(then, decisions)
@@ -444,7 +389,7 @@ class Rerun:
             asked = (d.request.client for d in then.decisions if d.request is not None)
             episode.client = next(asked, '')
         if again is None:
-            return None
+            return
         episode.steps += 1
         episode.reward += then.reward
         episode.reward_again += again.reward
@@ -458,7 +403,6 @@ class Rerun:
                 self._find(then.id, None, first)
             else:
                 episode.differs(Difference(step=then.id.step, sequence=None, first=first))
-        return again
 
     def _difference(self, then: Transition, again: Transition) -> FieldDifference | None:
         if self._other:

@@ -74,13 +74,6 @@ def _range(text: str) -> tuple[int, int | None]:
     return found
 
 
-def _remap(text: str) -> tuple[str, str]:
-    old, sign, new = text.partition(':=')
-    if not (sign and old and new):
-        raise ValueError(f'expected OLD:=NEW, got {text!r}')
-    return f'/{old.lstrip("/")}', f'/{new.lstrip("/")}'
-
-
 def _reset(text: str) -> tuple[NamedValues, ...]:
     from boundary_env_ros.core.transition import NamedValues
 
@@ -124,14 +117,6 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
     help='one from A to B, seconds since the bag begins; B may be left out; repeatable',
 )
 @option(
-    '--remap',
-    group=_WHAT,
-    type=Parsed('remap', _remap),
-    multiple=True,
-    metavar='OLD:=NEW',
-    help='the topic OLD of the bag is NEW in the contract, and in the run; repeatable',
-)
-@option(
     '--reset',
     group=_WHAT,
     type=Parsed('reset', _reset),
@@ -145,9 +130,6 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
     metavar='NAME',
     help='host of recorder and sensors (default: unknown, so the ages are uncertain)',
 )
-@option(
-    '--client', group=_WHAT, default='import', metavar='NAME', help='what drove, for the record'
-)
 def import_(
     path: Path,
     contract: str,
@@ -155,10 +137,8 @@ def import_(
     pacing: str | None,
     gap: int | None,
     ranges: tuple[tuple[int, int | None], ...],
-    remap: tuple[tuple[str, str], ...],
     reset: tuple[NamedValues, ...] | None,
     host: str,
-    client: str,
 ) -> int:
     """
     Convert a rosbag2 into a run, by a contract.
@@ -169,7 +149,6 @@ def import_(
 
       boundary-env bag import recording/ --contract my_robot.yaml -o runs/imported --gap 3
       boundary-env bag import old.db3 --contract my_robot.yaml -o runs/one --range 12.5:40
-      boundary-env bag import bag/ --contract my_robot.yaml -o run --remap /base/odometry:=odom
 
     Exit codes:
       0  done
@@ -183,13 +162,7 @@ def import_(
     if gap and ranges:
         raise click.UsageError('give one of --gap and --range')
     loaded = load(contract, None if pacing is None else Pacing[pacing.upper()])
-    options = ImportOptions(
-        cut=_cut(gap, ranges),
-        remap=dict(remap),
-        reset=reset or (),
-        host=host,
-        client=client,
-    )
+    options = ImportOptions(cut=_cut(gap, ranges), reset=reset or (), host=host)
     with counting('messages') as progress:
         imported = import_bag(path, output, loaded, options, progress=progress)
     endings = ', '.join(f'{count} {ending}' for ending, count in sorted(imported.endings.items()))

@@ -41,8 +41,8 @@ def compare(
     """
     Compare two runs: simulation and reality, or two policies.
 
-    First what differs between the contracts. Then resets, observations, latency, interventions,
-    endings, success both ways, return, and how the robot answers commands: delay, gain.
+    First what differs between the contracts. Then observations, latency, interventions, endings,
+    success both ways, return, and how the robot answers commands: delay, gain.
 
     The episode is the unit of every test. Permutation tests, corrected for their number; each
     difference has its size, interval and p value. doc/compare.md explains them.

@@ -128,9 +128,9 @@ class Run:
         if self.is_lines:
             return {}
         return {
-            topic.name: topic.type
-            for topic in self.source.overview().topics
-            if topic.messages or topic.type == STOP_TYPE
+            name: kind
+            for (name, kind), messages in self.source.topics().items()
+            if messages or kind == STOP_TYPE
         }
 
     @property
@@ -138,7 +138,7 @@ class Run:
         """Return the number of records, where that is known without reading them."""
         if self.is_lines:
             return None
-        return sum(t.messages for t in self.source.overview().topics if t.type in RECORDS)
+        return sum(count for (_, kind), count in self.source.topics().items() if kind in RECORDS)
 
     # Records -------------------------------------------------------------------------------------
 

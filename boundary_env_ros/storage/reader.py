@@ -31,12 +31,10 @@ from boundary_env_ros.storage.records import (
     FORMAT,
     Message,
     MessageDecoder,
-    Overview,
     Piece,
     Record,
     RECORDS,
     RecordSource,
-    TopicInfo,
     Unreadable,
 )
 from boundary_env_ros.storage.rosbag2 import Bag, open_bag
@@ -47,10 +45,8 @@ __all__ = [
     'ContractDescription',
     'Entry',
     'Message',
-    'Overview',
     'Record',
     'RecordSource',
-    'TopicInfo',
     'open_records',
 ]
 
@@ -119,26 +115,13 @@ class _BagSource(RecordSource):
                 else:
                     yield Entry(record, topic, log_time, file.path, number)
 
-    def overview(self) -> Overview:
-        """Return what is in the files."""
+    def topics(self) -> dict[tuple[str, str], int]:
+        """Return the number of messages in the files by topic and type."""
         counts: Counter[tuple[str, str]] = Counter()
-        times: list[int] = []
         for contents in (file.contents() for file in self._files):
             for channel, count in contents.counts.items():
                 counts[channel.topic, channel.type] += count
-            times.extend(t for t in (contents.start, contents.end) if t is not None)
-        return Overview(
-            transitions=sum(
-                count for (_, name), count in counts.items() if RECORDS.get(name) is Transition
-            ),
-            messages=sum(counts.values()),
-            start=min(times, default=None),
-            end=max(times, default=None),
-            topics=tuple(
-                TopicInfo(name=topic, type=type_name, messages=count)
-                for (topic, type_name), count in sorted(counts.items())
-            ),
-        )
+        return dict(sorted(counts.items()))
 
 
 def _refuse_another_format(channel: Channel, file: Path) -> None:
@@ -188,16 +171,9 @@ class _JsonlSource(RecordSource):
             else:
                 yield Entry(found, '', found.closed.ros.nanoseconds, self.path, number)
 
-    def overview(self) -> Overview:
-        """Return what is in the file."""
-        times = [entry.log_time for entry in self.entries()]
-        return Overview(
-            transitions=len(times),
-            messages=len(times),
-            start=min(times, default=None),
-            end=max(times, default=None),
-            topics=(),
-        )
+    def topics(self) -> dict[tuple[str, str], int]:
+        """Return nothing: lines have no topics."""
+        return {}
 
 
 def open_records(path: Path) -> RecordSource:

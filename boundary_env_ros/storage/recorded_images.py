@@ -40,7 +40,7 @@ class RecordedImages:
 
     def __init__(self, source: RecordSource, specs: Sequence[FieldSpec]) -> None:
         types = {spec.type for spec in specs}
-        topics = {topic.name for topic in source.overview().topics if topic.type in types}
+        topics = {name for name, kind in source.topics() if kind in types}
         self._messages: Iterator[Message] = iter(())
         if topics:
             self._messages = source.messages(topics)

@@ -168,40 +168,6 @@ Follow: TypeAlias = Callable[[Channel, int, int, bytes], None]
 Piece: TypeAlias = Entry | Message | Unreadable
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicInfo:
-    """One topic of a source: name, type and number of messages."""
-
-    name: str
-    type: str
-    messages: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overview:
-    """
-    What is in a source.
-
-    Attributes
-    ----------
-    transitions
-        Number of transitions.
-    messages
-        Number of all messages (in JSON lines, of transitions).
-    start, end
-        Least and greatest log time, nanoseconds; None if there is nothing.
-    topics
-        The topics, by name; none in JSON lines.
-
-    """
-
-    transitions: int
-    messages: int
-    start: int | None
-    end: int | None
-    topics: tuple[TopicInfo, ...]
-
-
 class RecordSource(ABC):
     """
     The records of one run, to be read as often as one likes.
@@ -292,9 +258,9 @@ class RecordSource(ABC):
             yield Unreadable(place=f'behind record {records}', why=str(error))
 
     @abstractmethod
-    def overview(self) -> Overview:
+    def topics(self) -> Mapping[tuple[str, str], int]:
         """
-        Return what is in the source.
+        Return the number of messages by topic and type; JSON lines have no topics.
 
         Immediate for a bag that was closed; else the source is read through.
 
@@ -336,9 +302,9 @@ class RecordSource(ABC):
             raise RecordError(self._without_transitions())
 
     def _without_transitions(self) -> str:
-        overview = self.overview()
-        topics = ', '.join(f'{topic.name} ({topic.type})' for topic in overview.topics[:5])
-        found = f'{overview.messages} messages on {len(overview.topics)} topics'
+        counts = self.topics()
+        topics = ', '.join(f'{name} ({kind})' for name, kind in list(counts)[:5])
+        found = f'{sum(counts.values())} messages on {len(counts)} topics'
         torn = f'; {self.tear}' if self.tear else ''
         return (
             f'Expected transitions (boundary_env_ros/msg/Transition) in {self.path}, got '

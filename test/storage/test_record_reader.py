@@ -25,9 +25,7 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import (
     ContractDescription,
     open_records,
-    Overview,
     Record,
-    TopicInfo,
 )
 from boundary_env_ros.storage.records import FORMAT
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -40,7 +38,6 @@ from support.storage_wire import (
     instant,
     message_cdr,
     observation,
-    PERIOD,
     stamp,
     step_id,
     transition,
@@ -149,19 +146,17 @@ def test_records_of_some_classes_come_alone(run: RunFolder) -> None:
 
 
 @pytest.mark.parametrize('closed', [True, False])
-def test_overview_counts_the_same_with_and_without_a_summary(tmp_path: Path, closed: bool) -> None:
+def test_messages_are_counted_the_same_with_and_without_a_summary(
+    tmp_path: Path, closed: bool
+) -> None:
     log = McapLog(tmp_path / 'bag')
     log_records(log, one_of_each())
     log.close() if closed else log.flush()
     source = open_records(tmp_path / 'bag')
     assert source.complete is closed
-    overview = source.overview()
-    assert (overview.transitions, overview.messages) == (2, 16)
-    assert (overview.start, overview.end) == (BEGIN, BEGIN + 7)
-    assert overview.topics[1] == TopicInfo(
-        name='/cart/contract', type=type_of(ContractDescription), messages=1
-    )
-    assert [topic.messages for topic in overview.topics] == [8, 1, 1, 1, 1, 1, 1, 1, 1]
+    counts = source.topics()
+    assert list(counts)[1] == ('/cart/contract', type_of(ContractDescription))
+    assert list(counts.values()) == [8, 1, 1, 1, 1, 1, 1, 1, 1]
     log.close()
 
 
@@ -170,9 +165,7 @@ def test_json_lines_are_a_source(run: RunFolder) -> None:
     assert source.complete
     assert list(source.records()) == [transition(1), transition(2), transition(3)]
     assert list(source.records(GateDecision)) == []
-    assert source.overview() == Overview(
-        transitions=3, messages=3, start=BEGIN + PERIOD, end=BEGIN + 3 * PERIOD, topics=()
-    )
+    assert source.topics() == {}
     assert [entry.where for entry in source.entries()][2] == f'{run.transitions}:3'
     with pytest.raises(RecordError, match='holds transitions only, no messages'):
         list(source.messages())
@@ -232,9 +225,7 @@ def test_bag_of_another_writer_is_read(
     source = open_records(tmp_path / 'theirs')
     assert source.complete
     assert list(source.transitions()) == [transition(step) for step in range(3)]
-    overview = source.overview()
-    assert overview.topics[0] == TopicInfo(name='/cmd_vel', type=TWIST, messages=3)
-    assert (overview.start, overview.end) == (BEGIN, BEGIN + 2)
+    assert source.topics()['/cmd_vel', TWIST] == 3
 
 
 @pytest.mark.parametrize('compression', list(CompressionType))
@@ -260,7 +251,7 @@ def test_files_of_the_mcap_library_are_read(
         writer.finish()
     source = open_records(path)
     assert list(source.transitions()) == [transition(1)]
-    assert source.overview().transitions == 1
+    assert source.topics().get(('/t', TRANSITION), 0) == 1
 
 
 def test_bag_in_several_files_is_read_in_order(tmp_path: Path) -> None:
@@ -275,7 +266,7 @@ def test_bag_in_several_files_is_read_in_order(tmp_path: Path) -> None:
     )
     source = open_records(tmp_path)
     assert list(source.transitions()) == [transition(0), transition(1)]
-    assert source.overview().transitions == 2
+    assert source.topics().get(('/t', TRANSITION), 0) == 2
     (tmp_path / 'metadata.yaml').unlink()
     assert list(open_records(tmp_path).transitions()) == [transition(1), transition(0)]
 
@@ -297,7 +288,7 @@ def test_bag_without_our_topics_says_what_it_has(tmp_path: Path) -> None:
         log.add_topic('/cmd_vel', TWIST, *definition(TWIST))
         log.write('/cmd_vel', message_cdr(TWIST), 1, 1)
     source = open_records(tmp_path / 'bag')
-    assert source.overview().transitions == 0
+    assert source.topics().get(('/t', TRANSITION), 0) == 0
     assert list(source.records()) == []
     with pytest.raises(
         RecordError,
@@ -342,7 +333,7 @@ def test_definition_in_another_language_matters_when_it_is_needed(tmp_path: Path
             writer.add_message(channel, 5, b'\0\1\0\0', 5)
         writer.finish()
     source = open_records(path)
-    assert source.overview().transitions == 1
+    assert source.topics()['/ition', TRANSITION] == 1
     with pytest.raises(RecordError, match=r'\.msg text of .* on /ition, got IDL'):
         list(source.records())
     _, message = source.messages()
@@ -388,7 +379,7 @@ STEPS = list(range(30))
 def read_steps(path: Path) -> tuple[list[int], bool]:
     source = open_records(path)
     steps = [record.id.step for record in source.records(Transition)]
-    assert source.overview().transitions == len(steps)
+    assert source.topics().get(('/t', TRANSITION), 0) == len(steps)
     return steps, source.complete
 
 
@@ -473,7 +464,7 @@ def test_damaged_summary_is_read_around(tmp_path: Path, whole: bytes) -> None:
     path = tmp_path / 'damaged.mcap'
     data_end = whole.rindex(b'\x0f\x04\0\0\0\0\0\0\0')
     path.write_bytes(whole[: data_end + 13] + b'\x0b' * (len(whole) - data_end - 50) + whole[-37:])
-    assert open_records(path).overview().transitions == 30
+    assert open_records(path).topics().get(('/t', TRANSITION), 0) == 30
 
 
 def test_memory_stays_flat_as_the_bag_grows(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.change import Meaning
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.compare.comparison import Comparison, Finding
-from boundary_env_ros.evidence.compare.features import turns_of, units_of, Values
+from boundary_env_ros.evidence.compare.features import units_of, Values
 from boundary_env_ros.evidence.compare.permutation import Deals, enough
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
@@ -106,7 +106,6 @@ def compare(a: Side, b: Side, *, agent: str) -> Comparison:
             deals,
             alpha=ALPHA,
             units=units_of(a.contract),
-            turns=turns_of(a.contract),
         )
         untested |= others
         obstacles += _too_weak(deals, len(findings))
@@ -198,7 +197,6 @@ def _too_weak(deals: Deals, tests: int) -> Iterator[str]:
 
 
 def _notes(a: Side, b: Side) -> Iterator[str]:
-    yield from _privileged(a.contract, b.contract)
     same = {e.of.key for e in a.episodes} & {e.of.key for e in b.episodes}
     if same:
         yield (
@@ -226,18 +224,6 @@ def _notes(a: Side, b: Side) -> Iterator[str]:
     if options[0] != options[1]:
         told = [', '.join(text or 'none' for text in some) for some in options]
         yield f'Episodes were begun with other options: {told[0]} in A, {told[1]} in B.'
-
-
-def _privileged(a: Contract, b: Contract) -> Iterator[str]:
-    """Yield a sentence for each field that one policy sees and the other must not."""
-    for one, name, other, other_name in ((a, 'A', b, 'B'), (b, 'B', a, 'A')):
-        hidden = {spec.name for spec in other.privileged}
-        for spec in one.observation:
-            if spec.name in hidden:
-                yield (
-                    f'The policy of {name} sees {spec.name!r}, which is privileged in '
-                    f'{other_name}: success with it says nothing about success without.'
-                )
 
 
 def _episodes(count: int) -> str:

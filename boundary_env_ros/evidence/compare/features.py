@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.evidence.compare.episode_record import EpisodeRecord, FieldTrack
 from boundary_env_ros.evidence.episodes import LATE_STAGES
@@ -22,8 +21,8 @@ from boundary_env_ros.evidence.response import Fit
 
 Array = npt.NDArray[np.float64]
 
-#: Mean, standard deviation, and what jumps from step to step.
-_FIGURES = ('level', 'spread', 'noise')
+#: Mean, and what jumps from step to step.
+_FIGURES = ('level', 'noise')
 
 #: Of normal noise: its standard deviation, over the median of second differences' size.
 _ROBUST = 1.4826 / math.sqrt(6.0)
@@ -33,7 +32,7 @@ _ROUNDING = 1e-12
 
 
 #: What is compared, in the order in which it is told.
-SECTIONS = ('reset', 'observations', 'privileged', 'latency', 'rates', 'outcome', 'response')
+SECTIONS = ('observations', 'privileged', 'latency', 'rates', 'outcome', 'response')
 
 #: By family (``<section>.<what>``) and label, a number of one episode.
 Values: TypeAlias = Mapping[str, Mapping[str, float]]
@@ -42,7 +41,6 @@ Values: TypeAlias = Mapping[str, Mapping[str, float]]
 def features(record: EpisodeRecord, contract: Contract) -> Values:
     """Return the numbers of one episode."""
     return {
-        **dict(_reset(record, contract)),
         **dict(_fields(record, contract)),
         **dict(_latency(record, contract)),
         **dict(_rates(record)),
@@ -55,7 +53,6 @@ def units_of(contract: Contract) -> dict[str, Mapping[str, str]]:
     """Return the unit of each label of a family that has one."""
     labels = contract.command_dimensions
     units: dict[str, Mapping[str, str]] = {
-        'reset.duration': {'duration': 's'},
         'outcome.length': {'length': 's'},
         'response.delay': dict.fromkeys(labels, 's'),
         **{f'latency.{stage}': {'median': 's', 'p90': 's'} for stage in STAGES},
@@ -66,16 +63,6 @@ def units_of(contract: Contract) -> dict[str, Mapping[str, str]]:
         for name in _FIGURES:
             units[f'{start}.{name}'] = dict(zip(_labels(spec), spec.unit, strict=False))
     return units
-
-
-def turns_of(contract: Contract) -> frozenset[tuple[str, str]]:
-    """Return families and labels whose numbers are angles on a full circle."""
-    return frozenset(
-        (f'{_family(contract, spec)}.level', label)
-        for spec in contract.fields
-        for label, turns in zip(_labels(spec), _turning(spec), strict=False)
-        if turns
-    )
 
 
 def _family(contract: Contract, spec: FieldSpec) -> str:
@@ -113,34 +100,6 @@ def _matrix(values: Sequence[Vector], size: int) -> Array:
     return rows
 
 
-def wrapped(angles: Array) -> Array:
-    """Return angles in [-pi, pi)."""
-    return np.asarray((angles + math.pi) % (2.0 * math.pi) - math.pi)
-
-
-def _reset(record: EpisodeRecord, contract: Contract) -> Iterator[tuple[str, Mapping[str, float]]]:
-    reset = record.episode.first.reset
-    if reset is None:
-        return
-    yield (
-        'reset.sampled',
-        {f'{s.name}[{i}]': value for s in reset.sampled for i, value in enumerate(s.values)},
-    )
-    sampled = by_name(reset.sampled)
-    error = {}
-    for item in reset.achieved:
-        for index, (value, target) in enumerate(
-            zip(item.values, sampled.get(item.name, ()), strict=False)
-        ):
-            off = value - target
-            turns = index < len(item.unit) and item.unit[index] == 'rad'
-            error[f'{item.name}[{index}]'] = math.remainder(off, math.tau) if turns else off
-    yield 'reset.error', error
-    if reset.duration is not None and contract.pacing is not Pacing.LOCKSTEP:
-        # In lockstep it is the time that computing took.
-        yield 'reset.duration', {'duration': reset.duration}
-
-
 def _fields(
     record: EpisodeRecord, contract: Contract
 ) -> Iterator[tuple[str, Mapping[str, float]]]:
@@ -170,23 +129,17 @@ def _fields(
 def _figures(track: FieldTrack, spec: FieldSpec) -> dict[str, Array]:
     values = _matrix(track.values, spec.size)
     turns = np.array(_turning(spec))
+    bends = np.diff(values, n=2, axis=0)
+    # What crosses the end of a circle has not jumped.
+    bends = np.where(turns, (bends + math.pi) % (2.0 * math.pi) - math.pi, bends)
     with warnings.catch_warnings():
         warnings.simplefilter('ignore', RuntimeWarning)  # of columns without any value
-        centre = np.nanmean(values, axis=0)
-        if turns.any():
-            around = np.arctan2(
-                np.nanmean(np.sin(values), axis=0), np.nanmean(np.cos(values), axis=0)
-            )
-            centre = np.where(turns, around, centre)
-            values = np.where(turns, centre + wrapped(values - centre), values)
-        spread = np.nanstd(values, axis=0)
-        bends = np.diff(values, n=2, axis=0)
-        bends = np.where(turns, wrapped(bends), bends)
+        # The mean of directions says nothing.
+        level = np.where(turns, np.nan, np.nanmean(values, axis=0))
         noise = _ROBUST * np.nanmedian(np.abs(bends), axis=0)
-        # The order of a sum gives what is constant a spread.
+        # The order of a sum gives what is constant a noise.
         least = _ROUNDING * np.nanmax(np.abs(values), axis=0)
-    spread, noise = (np.where(scatter <= least, 0.0, scatter) for scatter in (spread, noise))
-    return dict(zip(_FIGURES, (centre, spread, noise), strict=True))
+    return dict(zip(_FIGURES, (level, np.where(noise <= least, 0.0, noise)), strict=True))
 
 
 def _latency(

@@ -19,8 +19,6 @@ from boundary_env_ros.evidence.summary.statistics import Proportion
 
 _TOLD = (
     'clients',
-    'software',
-    'endings',
     'success',
     'success_of_terminated',
     'left_out',
@@ -58,17 +56,11 @@ class Side:
     episodes: list[Compared] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
-    software: Counter[str] = field(default_factory=Counter)
 
     @property
     def clients(self) -> Counter[str]:
         """Return how many episodes each client had."""
         return Counter(episode.of.client for episode in self.episodes)
-
-    @property
-    def endings(self) -> Counter[str]:
-        """Return how many episodes each ending had."""
-        return Counter(episode.of.ending for episode in self.episodes)
 
     @property
     def success(self) -> Proportion:
@@ -128,7 +120,6 @@ def read_side(
             continue
         if step.transition is first:
             record = EpisodeRecord(step.episode)
-            side.software[first.software_version] += 1
         record.add(step)
         if step.last:
             why = _why_not(step.episode, client)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.evidence.compare.comparison import Finding, Quantity
-from boundary_env_ros.evidence.compare.features import Values, wrapped
+from boundary_env_ros.evidence.compare.features import Values
 from boundary_env_ros.evidence.compare.permutation import Deals, holm, NO_SPREAD
 
 Array = npt.NDArray[np.float64]
@@ -28,7 +28,6 @@ def findings_of(
     *,
     alpha: float,
     units: Mapping[str, Mapping[str, str]],
-    turns: frozenset[tuple[str, str]],
 ) -> tuple[list[Finding], dict[str, str]]:
     """
     Test every family of numbers that any episode has.
@@ -43,8 +42,6 @@ def findings_of(
         Chance of any false alarm over all tests.
     units
         Units of the labels of a family.
-    turns
-        Families and labels whose numbers are angles on a full circle.
 
     Returns
     -------
@@ -60,9 +57,6 @@ def findings_of(
         some = [values[family] for values in (*first, *second) if family in values]
         labels = tuple(dict.fromkeys(label for numbers in some for label in numbers))
         one, other = (_rows(family, labels, side) for side in (first, second))
-        turning = [(family, label) in turns for label in labels]
-        if any(turning):
-            one, other = _turned(one, other, np.array(turning))
         names = units.get(family, {})
         found = _finding(family, labels, names, one, other, deals, alpha)
         if isinstance(found, Finding):
@@ -80,15 +74,6 @@ def _rows(family: str, labels: Sequence[str], side: Sequence[Values]) -> Array:
         for values in side
     ]
     return np.array(rows, dtype=float).reshape(len(side), len(labels))
-
-
-def _turned(one: Array, other: Array, turning: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return angles next to their common mean, whatever the number of turns."""
-    both = np.concatenate([one, other])
-    sines, cosines = np.nansum(np.sin(both), axis=0), np.nansum(np.cos(both), axis=0)
-    centre = np.arctan2(sines, cosines)
-    both = np.where(turning, centre + wrapped(both - centre), both)
-    return both[: len(one)], both[len(one) :]
 
 
 def _finding(

@@ -119,9 +119,6 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     ):
         values = [getattr(side, attribute) for side in (comparison.a, comparison.b)]
         yield f'{name}: A {values[0]}, B {values[1]}'
-    for letter, side in (('A', comparison.a), ('B', comparison.b)):
-        endings = ', '.join(f'{ending} {count}' for ending, count in side.endings.items())
-        yield f'Endings of {letter}: {endings or "none"}'
     yield ''
     yield _verdict(comparison)
     yield from _differences(comparison)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 import math
 from pathlib import Path
@@ -24,7 +24,6 @@ from boundary_env_ros.evidence.importing.listening import (
     CLOCK_TYPE,
     listened,
     OWN,
-    Renamed,
 )
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.importing.writing import RunWriter
@@ -50,22 +49,16 @@ class ImportOptions:
     ----------
     cut
         Where episodes begin and end; given the beginning of the time line, nanoseconds.
-    remap
-        Name in the contract of topics that the bag calls otherwise.
     reset
         What is known of how the episodes began, by the names of the task: its goal, for example.
     host
         Host of recorder and sensors; empty: unknown.
-    client
-        Who drove, for the record.
 
     """
 
     cut: MakeCut = lambda begin: AtCommands()
-    remap: Mapping[str, str] = field(default_factory=dict)
     reset: tuple[NamedValues, ...] = ()
     host: str = ''
-    client: str = DECLARER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +118,8 @@ def import_bag(
     Raises
     ------
     RecordError
-        If the bag cannot be read, lacks what the contract needs, or no step comes of it; or
-        something is at ``out``.
+        If the bag cannot be read, lacks what the contract needs, or no step comes of it; the
+        contract has several agents; or something is at ``out``.
 
     """
     bag = open_bag(path)
@@ -145,24 +138,24 @@ class _Importer:
         self._bag, self._contract, self._options = bag, contract, options
         self._period = to_nanoseconds(contract.period)
         channels = [c for c in bag.channels() if not c.type.startswith(OWN)]
-        self._renamed = Renamed(names=options.remap)
-        self._renamed.check(channels)
-        # Of two types under one name it is the last; the other's messages are not ours.
-        self._types = topics = {self._renamed(c.topic): c.type for c in channels}
-        self._ears = {agent: listened(contract, agent, topics) for agent in contract.agents}
-        self._agents = {
-            agent: ImportedAgent(
-                contract,
-                digest=loaded.digest,
-                task=task,
-                agent=agent,
-                ears=ears,
-                bag=self._name,
-                client=options.client,
-                reset=options.reset,
+        if len(contract.agents) > 1:
+            raise RecordError(
+                'A bag cannot be imported (expected a contract of one agent, got '
+                f'{", ".join(contract.agents)}). Take a contract for each of them.'
             )
-            for agent, ears in self._ears.items()
-        }
+        # Of two types under one name it is the last; the other's messages are not ours.
+        self._types = topics = {c.topic: c.type for c in channels}
+        self._ears = listened(contract, contract.agents[0], topics)
+        self._agent = ImportedAgent(
+            contract,
+            digest=loaded.digest,
+            task=task,
+            agent=contract.agents[0],
+            ears=self._ears,
+            bag=self._name,
+            client=DECLARER,
+            reset=options.reset,
+        )
         self._time = TimeLine(
             sim_time=contract.sim_time,
             has_clock=topics.get(CLOCK) == CLOCK_TYPE,
@@ -172,15 +165,13 @@ class _Importer:
         self._own = sum(
             1 for c in bag.channels() if c.type.startswith(OWN) and c.type != CHAIN_TYPE
         )
-        self._copied = {
-            name for ears in self._ears.values() for name in ears.names.values() if name in topics
-        }
+        self._copied = {name for name in self._ears.names.values() if name in topics}
         self._writer = RunWriter(
             out,
             loaded,
             source=self._name,
             line=self._time,
-            channels=[c for c in channels if self._renamed(c.topic) in self._copied],
+            channels=[c for c in channels if c.topic in self._copied],
         )
         self._cut: Cut | None = None
         self._begun: int | None = None
@@ -208,8 +199,8 @@ class _Importer:
             self._writer.close()
         return Imported(
             messages=self._writer.messages,
-            commands=sum(agent.commands for agent in self._agents.values()),
-            used=sum(agent.used for agent in self._agents.values()),
+            commands=self._agent.commands,
+            used=self._agent.used,
             transitions=self._writer.transitions,
             endings=dict(self._writer.endings),
             notes=tuple(self._notes()),
@@ -221,18 +212,16 @@ class _Importer:
         """Yield the messages of the contract's topics, each with its place on the time line."""
 
         def wanted(channel: Channel) -> bool:
-            topic = self._renamed(channel.topic)
-            listened_to = topic == CLOCK or topic in self._copied
-            return listened_to and channel.type == self._types.get(topic)
+            listened_to = channel.topic == CLOCK or channel.topic in self._copied
+            return listened_to and channel.type == self._types.get(channel.topic)
 
         for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
-            topic = self._renamed(channel.topic)
-            if topic == CLOCK:
+            if channel.topic == CLOCK:
                 clock = self._decoded(channel, data)
                 if clock is not None:
                     stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
                     self._time.ticked(stamp, logged)
-            read = topic in self._copied and self._is_read(topic)
+            read = channel.topic in self._copied and self._ears.reads(channel.topic)
             message = self._decoded(channel, data) if read else None
             now = self._time.logged(logged, None if message is None else stamp_of(message))
             if number % _OFTEN == 0:
@@ -270,7 +259,7 @@ class _Importer:
         self._advance(now - 1)
         commands = []
         for channel, logged, published, data, message in messages:
-            topic = self._renamed(channel.topic)
+            topic = channel.topic
             if topic not in self._copied:
                 continue  # What `/clock` says is what the log times of the run are.
             # What was logged before its turn stands in the run where it was taken.
@@ -285,56 +274,46 @@ class _Importer:
             if message is None:
                 continue
             self._hear(topic, message, logged, published)
-            if any(topic in ears.commands for ears in self._ears.values()):
+            if topic in self._ears.commands:
                 commands.append((topic, message))
-        if self._complete_since is None and not any(a.lacking for a in self._agents.values()):
+        if self._complete_since is None and not self._agent.lacking:
             self._complete_since = now
         self._advance(now)
         for topic, message in commands:
             self._command(topic, message, now)
 
-    def _is_read(self, topic: str) -> bool:
-        return any(
-            topic in heard
-            for ears in self._ears.values()
-            for heard in (ears.fields, ears.feedback, ears.commands)
-        )
-
     def _hear(self, topic: str, message: Any, logged: int, published: int) -> None:
         line = self._time
-        for agent, ears in self._ears.items():
-            imported = self._agents[agent]
-            for name, read in ears.fields.get(topic, ()):
-                reading = self._read(topic, read, message)
-                if reading is not None:
-                    sample = Sample(
-                        values=reading.values,
-                        captured=line.captured(reading.stamp),
-                        # Old bags know one time only.
-                        published=None if published == logged else line.middleware(published),
-                        arrived=line.middleware(logged),
-                        confidence=reading.confidence,
-                        image=reading.image,
-                    )
-                    imported.sample(name, sample)
-            for name, read in ears.feedback.get(topic, ()):
-                reading = self._read(topic, read, message)
-                if reading is not None:
-                    imported.feedback(name, reading.values, line.captured(reading.stamp))
+        for name, read in self._ears.fields.get(topic, ()):
+            reading = self._read(topic, read, message)
+            if reading is not None:
+                sample = Sample(
+                    values=reading.values,
+                    captured=line.captured(reading.stamp),
+                    # Old bags know one time only.
+                    published=None if published == logged else line.middleware(published),
+                    arrived=line.middleware(logged),
+                    confidence=reading.confidence,
+                    image=reading.image,
+                )
+                self._agent.sample(name, sample)
+        for name, read in self._ears.feedback.get(topic, ()):
+            reading = self._read(topic, read, message)
+            if reading is not None:
+                self._agent.feedback(name, reading.values, line.captured(reading.stamp))
 
     def _command(self, topic: str, message: Any, now: int) -> None:
         assert self._cut is not None  # made with the first message
         self._cut.command(now)
         self._advance(now)
-        for agent, ears in self._ears.items():
-            for name, read in ears.commands.get(topic, ()):
-                reading = self._read(topic, read, message)
-                if reading is None:
-                    continue
-                if all(map(math.isfinite, reading.values)):
-                    self._agents[agent].command(name, reading.values, self._time.instant(now))
-                else:
-                    self._stumble(topic, 'a command that is no number')
+        for name, read in self._ears.commands.get(topic, ()):
+            reading = self._read(topic, read, message)
+            if reading is None:
+                continue
+            if all(map(math.isfinite, reading.values)):
+                self._agent.command(name, reading.values, self._time.instant(now))
+            else:
+                self._stumble(topic, 'a command that is no number')
 
     def _read(self, topic: str, read: Callable[[Any], Any], message: Any) -> Any:
         try:
@@ -354,7 +333,7 @@ class _Importer:
                 if cut.start_at is None or not self._begin(cut, until):
                     return
                 continue
-            tick = self._begun + (self._step + 1) * self._period
+            tick = self._begun + (self._agent.step + 1) * self._period
             end = cut.end_at
             if end is not None and end < tick and end <= until:
                 self._finish(cut.reason)
@@ -364,10 +343,6 @@ class _Importer:
                     self._finish(cut.reason)  # Nothing is left to end if the task has ended it.
             else:
                 return
-
-    @property
-    def _step(self) -> int:
-        return max((a.step for a in self._agents.values() if a.running), default=0)
 
     def _begin(self, cut: Cut, until: int) -> bool:
         """Begin what is asked for, once every field has come; return whether there is more."""
@@ -381,23 +356,18 @@ class _Importer:
         if at is None or at > until:
             return False
         self._begun = at
-        for agent in self._agents.values():
-            agent.begin(self._time.instant(at))
+        self._agent.begin(self._time.instant(at))
         return True
 
     def _tick(self, at: int) -> None:
-        now = self._time.instant(at)
-        for agent in self._agents.values():
-            if agent.running:
-                self._writer.keep(agent.tick(now))
-        if not any(agent.running for agent in self._agents.values()):
+        self._writer.keep(self._agent.tick(self._time.instant(at)))
+        if not self._agent.running:
             self._over()
 
     def _finish(self, why: str) -> None:
         """End what runs, with the last steps that were closed."""
-        for agent in self._agents.values():
-            if agent.running:
-                self._writer.keep(agent.end(why))
+        if self._agent.running:
+            self._writer.keep(self._agent.end(why))
         if self._begun is not None:
             self._over()
 
@@ -412,8 +382,7 @@ class _Importer:
         if not self._writer.messages:
             why = 'none of the messages of the contract is in it'
         elif self._complete_since is None:
-            lacking = sorted({name for a in self._agents.values() for name in a.lacking})
-            why = f'these fields never came: {", ".join(lacking)}'
+            why = f'these fields never came: {", ".join(sorted(self._agent.lacking))}'
         elif self._never_begun:
             why = f'{self._never_begun} were to be, and ended before every field had come'
         else:
@@ -424,16 +393,12 @@ class _Importer:
         )
 
     def _notes(self) -> Iterator[str]:
-        for agent, ears in self._ears.items():
-            whose = f'{agent}: ' if len(self._ears) > 1 else ''
-            for told in ears.lacking:
-                yield f'{whose}{told}'
-            imported = self._agents[agent]
-            if imported.outside:
-                yield (
-                    f'{whose}{imported.outside} of {imported.commands} commands lie outside the '
-                    'bounds of the contract; they are kept as they were published'
-                )
+        yield from self._ears.lacking
+        if self._agent.outside:
+            yield (
+                f'{self._agent.outside} of {self._agent.commands} commands lie outside the '
+                'bounds of the contract; they are kept as they were published'
+            )
         if self._writer.unjudged:
             yield (
                 f'{self._writer.unjudged} steps could not be judged by the task: their reward is '

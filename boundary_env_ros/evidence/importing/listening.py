@@ -14,7 +14,6 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
-from boundary_env_ros.storage.mcap_scan import Channel
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 
@@ -49,39 +48,9 @@ class Ears:
     present: frozenset[str]
     lacking: tuple[str, ...]
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed:
-    """
-    The names of a bag's topics in the run.
-
-    Attributes
-    ----------
-    names
-        New name by old name, as `--remap` asks for.
-
-    """
-
-    names: Mapping[str, str]
-
-    def __call__(self, topic: str) -> str:
-        """Return the name of a topic in the run."""
-        return self.names.get(topic, topic)
-
-    def check(self, channels: Sequence[Channel]) -> None:
-        """Raise if there is no such topic, or two would have one name."""
-        there = {channel.topic for channel in channels}
-        for old, new in self.names.items():
-            if old not in there:
-                raise RecordError(
-                    f'The bag has no topic {old} '
-                    f'(got {", ".join(sorted(there)) or "none"}). Change --remap.'
-                )
-            if new in there - set(self.names) or list(self.names.values()).count(new) > 1:
-                raise RecordError(
-                    f'Two topics would be {new}: the bag has another of that name. '
-                    f'Give that one a new name as well, for example --remap {new}:={new}_old.'
-                )
+    def reads(self, topic: str) -> bool:
+        """Return whether anything is read of a topic of the bag."""
+        return any(topic in heard for heard in (self.fields, self.feedback, self.commands))
 
 
 def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
@@ -93,7 +62,7 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
     contract, agent
         The contract, and one of its agents.
     topics
-        Type of each topic of the bag, as they are called in the run.
+        Type of each topic of the bag.
 
     Raises
     ------
@@ -141,8 +110,8 @@ def _refuse(
         there = ', '.join(f'{name} ({kind})' for name, kind in sorted(topics.items()))
         raise RecordError(
             f'The bag lacks topics of the contract (expected {wanted}, got '
-            f'{there or "none"}). Name what the bag calls otherwise with --remap OLD:=NEW, or '
-            'take a contract without it.'
+            f'{there or "none"}). Name them in the contract as the bag '
+            'does, or take a contract without them.'
         )
 
 

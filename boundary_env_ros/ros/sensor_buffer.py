@@ -107,6 +107,7 @@ class SensorBuffer:
         unusable: dict[str, str],
     ) -> None:
         self._node, self._heard, self._unusable = node, heard, unusable
+        self._framed: set[str] = set()
         self._feedback: deque[tuple[_Topic, Arrival]] = deque(maxlen=_FEEDBACK_KEPT)
         topics: dict[str, _Topic] = {}
         qos: dict[str, Qos] = {}
@@ -200,7 +201,9 @@ class SensorBuffer:
     ) -> bool:
         """Hand over what an input reads, and return what is said to that; no message, no."""
         try:
-            reading = item.read(arrival.message(topic.kind))
+            message = arrival.message(topic.kind)
+            reading = item.read(message)
+            self._compare_frame(item, topic, message)
             self._unusable[use or item.name] = reading.problem
             return bool(hand(item.name, reading))
         except OfAnother:
@@ -209,6 +212,18 @@ class SensorBuffer:
             self._unusable[use or item.name] = str(error)
             self._node.refuse(topic.name, error)
             return False
+
+    def _compare_frame(self, item: Input, topic: _Topic, message: Any) -> None:
+        """Warn once of a field whose messages are of another frame than the contract says."""
+        if item.name in self._framed or not (frame := item.other_frame(message)):
+            return
+        self._framed.add(item.name)
+        expected = min(filter(None, item.frames), key=len)
+        self._node.get_logger().warning(
+            f'Wrong frame in the header of {topic.name} ({item.name}; expected {expected!r}, got '
+            f'{frame!r}). The values are observed as they come: nothing transforms them. Change '
+            '`frame` in the contract, or let the driver publish in that frame.'
+        )
 
 
 def _none(data: bytes) -> None:

@@ -9,17 +9,27 @@ from dataclasses import dataclass, replace
 import math
 import re
 
-from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep
+from boundary_env_ros.core.contract.model import (
+    ActionSpec,
+    Contract,
+    FieldSpec,
+    Pacing,
+    WaitStep,
+)
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
-from boundary_env_ros.core.contract.sources import FORMS
+from boundary_env_ros.core.contract.sources import FORMS, Lookup
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
-from boundary_env_ros.storage.contract_file import loads, make_task
+from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
 from boundary_env_ros.storage.task_check import task_problems
 from boundary_env_ros.storage.yaml_text import YamlText
 
 _LATER = 'Field paths and the task are checked once these are fixed.'
+
+#: What a draft marks: what was made from what was seen, and what only a person can know.
+GUESS, DECIDE = 'GUESS', 'DECIDE'
+_MARK = re.compile(r'(?<=# )(GUESS|DECIDE): .*')
 
 _TYPE = r'\w+/(msg|srv)/\w+'
 
@@ -80,7 +90,8 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
         loaded = loads(text, source=source)
     except ContractError as error:
         problems = _with_types(error.problems, text, source, types)
-        return ContractCheck(source=source, problems=tuple(problems), notes=(_LATER,))
+        notes = (*_marks(text), _LATER)
+        return ContractCheck(source=source, problems=tuple(problems), notes=notes)
     messages = problems_of(loaded.contract, types)
     of_task, note = _task_problems(loaded.contract)
     found = [loaded.placed(problem) for problem in (*messages.problems, *of_task)]
@@ -90,8 +101,9 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
         notes=(
             *(
                 f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): {note}'
-                for path, note in _unwise(loaded.contract)
+                for path, note in _unwise(loaded)
             ),
+            *_marks(text),
             *filter(None, (messages.note, note)),
         ),
         name=loaded.contract.name,
@@ -142,44 +154,27 @@ def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield from _types(value, (*path, key))
 
 
-def _unwise(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
+def _marks(text: str) -> Iterator[str]:
+    """Yield a note for each decision of a draft that is open, and one for all guesses."""
+    guesses = []
+    for number, line in enumerate(text.split('\n'), start=1):
+        if (found := _MARK.search(line)) and found[1] == DECIDE:
+            yield f'Note: line {number}: {found[0]}. Decide it, then delete the mark.'
+        elif found:
+            guesses.append(str(number))
+    if guesses:
+        yield f'Note: guesses of a draft ({GUESS}) in lines {", ".join(guesses)}. Confirm them.'
+
+
+def _unwise(loaded: LoadedContract) -> Iterator[tuple[KeyPath, str]]:
     """Yield what is allowed and may not be meant, each with its place."""
+    contract = loaded.contract
+    for where in ('observation', 'state', 'privileged', 'action'):
+        for one in getattr(contract, where):
+            if getattr(one, 'derived', None) is None:
+                yield from _unwise_values((where, one.name), one, loaded.lines)
     for group in contract.action:
-        # How long a driver holds a place by itself cannot be seen; in lockstep the world stands
-        # still between two commands, and no driver's time runs out.
-        stays = any(map(math.isnan, group.safe)) or contract.pacing is Pacing.LOCKSTEP
-        if group.driver_timeout is not None and not group.driver_timeout_probe and not stays:
-            yield (
-                ('action', group.name, 'driver_timeout'),
-                (
-                    f'{group.driver_timeout:g} s is taken on trust, and is all that stops the '
-                    'robot when the gate dies. Declare `driver_timeout_probe`, a small command, '
-                    'and start the nodes with `up --probe`: the gate measures it before it can be '
-                    'armed.'
-                ),
-            )
-    for group in contract.action:
-        changes = [contract.period * rate for rate in group.rate]
-        if all(a < 2.0 * b for a, b in zip(changes, group.feedback.threshold, strict=True)):
-            yield (
-                ('action', group.name, 'feedback', 'threshold'),
-                (
-                    'in every step it will be unknown when a command was executed: to be seen it '
-                    f'has to change by twice the threshold (expected at most '
-                    f'{max(changes) / 2.0:g}, half of what {contract.period:g} s can change, got '
-                    f'{min(group.feedback.threshold):g}). Lower it, or leave it out.'
-                ),
-            )
-    for group in contract.action:
-        odd = sorted(_NOT_SI.intersection(group.unit))
-        if odd:
-            yield (
-                ('action', group.name, 'unit'),
-                (
-                    f'{", ".join(odd)}: no unit is converted, the driver gets the numbers as they '
-                    'are. Messages of ROS have rad and m.'
-                ),
-            )
+        yield from _unwise_group(('action', group.name), group, contract)
     units = {field.name: field.unit for field in contract.fields}
     for index, step in enumerate(contract.episode.reset.steps):
         if not isinstance(step, WaitStep):
@@ -192,6 +187,58 @@ def _unwise(contract: Contract) -> Iterator[tuple[KeyPath, str]]:
                     f'{step.field!r} has its value already. Put a `call` or `confirm` before it.'
                 ),
             )
+
+
+def _unwise_values(
+    path: KeyPath, one: FieldSpec | ActionSpec, lines: Mapping[KeyPath, int]
+) -> Iterator[tuple[KeyPath, str]]:
+    """Yield what is odd of the values of a field or a group."""
+    odd = sorted(_NOT_SI.intersection(one.unit))
+    if odd and (*path, 'unit') in lines:  # a ready adapter knows better
+        yield (
+            (*path, 'unit'),
+            (
+                f'{", ".join(odd)}: no unit is converted, the numbers are those of the message. '
+                'Messages of ROS have rad and m.'
+            ),
+        )
+    if one.low and all(low == high for low, high in zip(one.low, one.high, strict=True)):
+        yield (*path, 'high'), f'it equals `low` ({one.low[0]:g}), so no value can ever differ.'
+    source = getattr(one, 'source', None)
+    if isinstance(source, Lookup) and source.source == source.target:
+        yield (
+            (*path, 'transform', 'of'),
+            f'it is the same frame as `in` ({source.target!r}), so nothing ever moves.',
+        )
+
+
+def _unwise_group(
+    path: KeyPath, group: ActionSpec, contract: Contract
+) -> Iterator[tuple[KeyPath, str]]:
+    # How long a driver holds a place by itself cannot be seen; in lockstep the world stands
+    # still between two commands, and no driver's time runs out.
+    stays = any(map(math.isnan, group.safe)) or contract.pacing is Pacing.LOCKSTEP
+    if group.driver_timeout is not None and not group.driver_timeout_probe and not stays:
+        yield (
+            (*path, 'driver_timeout'),
+            (
+                f'{group.driver_timeout:g} s is taken on trust, and is all that stops the '
+                'robot when the gate dies. Declare `driver_timeout_probe`, a small command, '
+                'and start the nodes with `up --probe`: the gate measures it before it can be '
+                'armed.'
+            ),
+        )
+    changes = [contract.period * rate for rate in group.rate]
+    if all(a < 2.0 * b for a, b in zip(changes, group.feedback.threshold, strict=True)):
+        yield (
+            (*path, 'feedback', 'threshold'),
+            (
+                'in every step it will be unknown when a command was executed: to be seen it '
+                f'has to change by twice the threshold (expected at most '
+                f'{max(changes) / 2.0:g}, half of what {contract.period:g} s can change, got '
+                f'{min(group.feedback.threshold):g}). Lower it, or leave it out.'
+            ),
+        )
 
 
 def _task_problems(contract: Contract) -> tuple[tuple[Problem, ...], str]:

@@ -204,13 +204,20 @@ class YamlText:
         self.problems.append(_problem(path, line, expected, actual, hint))
 
 
+#: What PyYAML says of common mistakes, and the fix of each.
+_FIXES = {
+    "but got '['": "Put what has brackets of its own in quotes: ['pose.covariance[0]'].",
+    "'\\t'": 'Indent with spaces.',
+    'expected <block end>': 'Indent all keys of a section by the same number of spaces.',
+    'mapping values are not allowed': 'Write one `key: value` on a line, indented as those of its '
+    'section; put a text with a colon in quotes.',
+    "could not find expected ':'": 'Write `key: value`, with a colon and a space.',
+}
+
+
 def _hint(problem: str) -> str:
     """Return the fix of common mistakes; empty for anything else."""
-    if "but got '['" in problem:
-        return "Put what has brackets of its own in quotes: ['pose.covariance[0]']."
-    if "'\\t'" in problem:
-        return 'Indent with spaces.'
-    return ''
+    return next((fix for mistake, fix in _FIXES.items() if mistake in problem), '')
 
 
 def _own(node: yaml.MappingNode) -> list[_Item]:

@@ -369,8 +369,39 @@ def test_a_unit_that_is_converted_nowhere_and_a_wait_in_vain_are_noted(
     unit, wait = _checked(ARM, tmp_path, capsys)
     assert unit.startswith('  Note: action.arm.unit (line 12): deg: no unit is converted')
     assert wait.startswith('  Note: episode.reset.procedure.0.wait (line 20): no step before it')
+    assert 'the numbers are those of the message' in unit
     brought = ARM.replace('[{wait', '[{confirm: Move it to its start.}, {wait')
-    assert _checked(brought.replace('deg', 'rad'), tmp_path, capsys) == []
+    right = brought.replace('deg', 'rad')
+    assert _checked(right, tmp_path, capsys) == []
+    still = right.replace('low: -3.0', 'low: 3.0').replace('low: -1.0', 'low: 1.0')
+    still = still.replace('JointState}\nep', 'JointState, threshold: 0.01}\nep')
+    observed, arm = _checked(still, tmp_path, capsys)
+    assert observed.startswith('  Note: observation.joints.high (line 5): it equals `low` (3)')
+    assert arm.startswith('  Note: action.arm.high (line 14): it equals `low` (1)')
+    gripper = 'gripper: {transform: {of: a, in: a}, parts: translation, low: 0.0, high: 1.0}'
+    [note] = _checked(right.replace('action:', f'  {gripper}\naction:'), tmp_path, capsys)
+    assert note.startswith('  Note: observation.gripper.transform.of (line 6): it is the same')
+    problem, *_ = _checked(
+        right.replace('action:', f'  {gripper}\naction:').replace('translation', 'position'),
+        tmp_path,
+        capsys,
+    )
+    assert problem.endswith("got 'position'. Did you mean 'translation'?")
+
+
+def test_the_open_decisions_of_a_draft_are_noted_with_their_lines(
+    tmp_path: Path, capsys: Output
+) -> None:
+    text = ARM.replace('unit: deg', 'unit: rad  # DECIDE: what the driver takes')
+    text = text.replace('low: -1.0', 'low: -1.0 # GUESS: what was seen')
+    text = text.replace('[{wait', '[{confirm: Move it., deadline: 5}, {wait')
+    told = (
+        '  Note: line 12: DECIDE: what the driver takes. Decide it, then delete the mark.',
+        '  Note: guesses of a draft (GUESS) in lines 13. Confirm them.',
+    )
+    assert _checked(text, tmp_path, capsys) == [*told]
+    wrong = _checked(text.replace('max_velocity', 'max_velocitx'), tmp_path, capsys)
+    assert wrong[-3:-1] == [*told]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,6 +35,10 @@ class Listening:
     def __init__(self) -> None:
         self.callbacks: list[tuple[str, Any]] = []
         self.depths: list[int] = []
+        self.warnings: list[str] = []
+
+    def get_logger(self) -> Any:
+        return SimpleNamespace(warning=self.warnings.append)
 
     def topic_of(self, agent: str, topic: str) -> str:
         return topic
@@ -66,8 +71,8 @@ def joint(name: str, topic: str = 'joints', depth: int = 10) -> Input:
     )
 
 
-def state(second: int, **positions: float) -> bytes:
-    header = Header(stamp=Time(sec=second))
+def state(second: int, frame: str = '', **positions: float) -> bytes:
+    header = Header(stamp=Time(sec=second), frame_id=frame)
     return bytes(
         serialize_message(
             JointState(header=header, name=list(positions), position=list(positions.values()))
@@ -139,6 +144,16 @@ def test_a_message_that_measured_nothing_leaves_the_one_before() -> None:
     looked.node.send('joints', state(2, a=0.0))
     looked.look()
     assert looked.fields == {'a': (1.0,)}
+
+
+def test_a_message_of_another_frame_is_read_and_warned_of_once() -> None:
+    looked = Looked([replace(joint('a'), frames=frozenset(('', 'base')))], [])
+    for second, frame in enumerate(('', 'base', 'map', 'map'), start=1):
+        looked.node.send('joints', state(second, frame, a=float(second)))
+        looked.look()
+        assert len(looked.node.warnings) == (second > 2)
+    assert looked.fields == {'a': (4.0,)}
+    assert "(a; expected 'base', got 'map')" in looked.node.warnings[0]
 
 
 def test_what_nobody_looks_at_does_not_pile_up() -> None:

@@ -160,8 +160,9 @@ class FieldSpec:
         One for each value, for each of a row, or one for all; ``''`` if dimensionless. Of an image
         only with ``16UC1`` and ``32FC1``.
     frame
-        Coordinate frame of the values. It is recorded; nothing is transformed or compared with the
-        header.
+        Coordinate frame of the values, which are recorded under it. Nothing is transformed: a
+        message whose header names another frame is read as it comes, and the node ``environment``
+        warns of it once. Only rules of ``safety`` refuse it.
     low
         Lower bound, part of the space; one for each value, for each of a row, or one for all.
         Images without a unit have those of their type.

@@ -53,6 +53,8 @@ class Input:
         How many of its values, from the first one on, may be infinite.
     publishers
         How many nodes may publish the topic.
+    frames
+        Those that a header may name; empty if any may come.
 
     """
 
@@ -63,6 +65,17 @@ class Input:
     qos: Qos = Qos()
     infinite: int = 0
     publishers: int = 1
+    frames: frozenset[str] = frozenset()
+
+    def other_frame(self, message: Message) -> str:
+        """
+        Return the frame in the header of a message if it is none of those that may come.
+
+        What a message has of its ``child_frame_id``, as the velocity of an odometry, is in that.
+        """
+        frame = frame_of(message)
+        known = self.frames & {frame, getattr(message, 'child_frame_id', frame)}
+        return '' if known or not self.frames else frame
 
 
 def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, ...]:
@@ -85,6 +98,7 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
             read=adapter(s, topics[s.topic]),
             qos=s.qos,
             infinite=infinite_values(s),
+            frames=_frames(s, contract),
         )
         for s in contract.fields
         if s.topic
@@ -252,19 +266,10 @@ def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading
 def _in_frame(
     read: Callable[[Message], Reading], rule: Obstacle | Workspace, contract: Contract
 ) -> Callable[[Message], Reading]:
-    """
-    Return a reader that refuses a message of another frame than that of a rule.
-
-    A message without a frame does not contradict the contract, and the header of joints says
-    nothing of their positions. Of several agents each may put its name before its frames.
-    """
-    angles = isinstance(rule, Workspace) and (
-        rule.type == JOINTS or isinstance(rule.source, Joints)
-    )
-    if angles or not rule.frame:
+    """Return a reader that refuses a message of another frame than that of a rule."""
+    frames = _frames(rule, contract)
+    if not frames:
         return read
-    prefixes = contract.agents if len(contract.agents) > 1 else ()
-    frames = frozenset(('', rule.frame, *(f'{agent}/{rule.frame}' for agent in prefixes)))
 
     def checked(message: Message) -> Reading:
         actual = frame_of(message)
@@ -278,6 +283,19 @@ def _in_frame(
         return read(message)
 
     return checked
+
+
+def _frames(it: FieldSpec | Obstacle | Workspace, contract: Contract) -> frozenset[str]:
+    """
+    Return the frames that a header may name; none if any may come.
+
+    A message without a frame does not contradict the contract, and the header of joints says
+    nothing of their positions. Of several agents each may put its name before its frames.
+    """
+    if not it.frame or it.type == JOINTS or isinstance(getattr(it, 'source', None), Joints):
+        return frozenset()
+    prefixes = contract.agents if len(contract.agents) > 1 else ()
+    return frozenset(('', it.frame, *(f'{agent}/{it.frame}' for agent in prefixes)))
 
 
 def _operator(hand: Operator) -> Callable[[Message], Reading]:

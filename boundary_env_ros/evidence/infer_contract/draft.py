@@ -20,8 +20,9 @@ from boundary_env_ros.evidence.infer_contract.survey import (
     TopicSurvey,
     TRAJECTORY,
 )
-from boundary_env_ros.evidence.infer_contract.writing import DECIDE, decide, GUESS, guess, Page
+from boundary_env_ros.evidence.infer_contract.writing import decide, guess, Page
 from boundary_env_ros.evidence.infer_contract.writing import Value as Written
+from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 
 #: How many periods of its topic a field may be old.
 PERIODS: Final = 5.0

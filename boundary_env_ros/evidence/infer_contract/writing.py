@@ -11,11 +11,7 @@ from typing import TypeAlias
 
 import yaml
 
-GUESS = 'GUESS'
-"""Marks what was made from what was seen."""
-
-DECIDE = 'DECIDE'
-"""Marks what only a person can know."""
+from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 
 _WIDTH = 99
 _COLUMN = 44

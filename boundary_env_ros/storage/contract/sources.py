@@ -26,6 +26,10 @@ from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.storage.contract.forms import integer_form
 from boundary_env_ros.storage.contract.reader import Reader
 
+#: What is a part of a pose is one of a transform by another name.
+_ALIKE = {'position': 'translation', 'orientation': 'rotation'}
+_ALIKE |= {other: one for one, other in _ALIKE.items()}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
@@ -153,7 +157,8 @@ def _parts(key: Reader, type_name: str) -> Values:
         if name in known:
             found.append(known[name])
         elif known:
-            key.problem(('parts', index), f'one of {", ".join(known)}', name, nearest(name, known))
+            hint = nearest(_ALIKE.get(name, name), known)
+            key.problem(('parts', index), f'one of {", ".join(known)}', name, hint)
     paths = tuple(path for part in found for path in part.paths)
     unit = tuple(unit for part in found for unit in part.unit)
     return Values(source=Paths(paths=paths), shape=(max(1, len(paths)),), unit=unit)

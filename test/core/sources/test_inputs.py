@@ -198,6 +198,17 @@ def test_of_several_agents_each_may_put_its_name_before_its_frames(frame: str, s
         assert frame in refused_by_the_gate(contract, placed(frame))
 
 
+def test_a_field_of_another_frame_is_told_and_read_all_the_same() -> None:
+    inputs = {item.name: item for item in field_inputs(CONTRACT, TOPICS)}
+    pose, velocity = inputs['pose'], inputs['velocity']
+    for frame, other in (('hall', ''), ('', ''), ('map', 'map')):
+        assert pose.other_frame(stamped(2.0, frame)) == other
+    # Of an odometry the velocity is in the frame of the child.
+    there = stamped(2.0, 'odom', child_frame_id='base_link')
+    assert velocity.other_frame(there) == ''
+    assert velocity.other_frame(stamped(2.0, 'odom', child_frame_id='imu')) == 'odom'
+
+
 def with_place(**changes: object) -> Contract:
     (hall,) = FENCED.safety.workspaces
     assert isinstance(hall, Workspace)

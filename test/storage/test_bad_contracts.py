@@ -4,25 +4,32 @@
 Contracts with faults, and exactly what is said of each.
 
 ``bad_contracts/<sort>/NNN_name.yaml`` is the file, ``NNN_name.txt`` beside it one line for each
-problem. Message types are those that ``rosbags`` knows, whatever is installed besides.
+problem, and whether the JSON Schema sees that something is wrong. Message types are those that
+``rosbags`` knows, whatever is installed besides. ``bad_contracts/changes.yaml`` lists changes of
+good contracts that need no file of their own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import json
 import os
 from pathlib import Path
 import re
+from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import installed_tasks, load, read_text
 from boundary_env_ros.storage.message_types import MessageTypes, rosbags_definitions
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
-from support.contract_corpus import BAD, GOOD, SHIPPED
+from support.contract_corpus import BAD, data_of, full, GOOD, RICH, SCHEMA, SHIPPED
 
 pytest.importorskip('rosbags')
 pytestmark = pytest.mark.skipif(
@@ -30,7 +37,10 @@ pytestmark = pytest.mark.skipif(
     reason='needs the package installed',
 )
 
-FILES = sorted(BAD.rglob('*.yaml'))
+FILES = sorted(BAD.glob('*/*.yaml'))
+CHANGES = yaml.safe_load((BAD / 'changes.yaml').read_text(encoding='utf-8'))
+BASES = {path.stem: path for path in (*GOOD, *SHIPPED, RICH)}
+VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding='utf-8')))
 TYPES = MessageTypes([], rosbags_definitions)
 
 
@@ -54,12 +64,35 @@ def test_of_a_good_contract_nothing_is_said(path: Path) -> None:
     assert problems_of(path) == ()
 
 
+def verdict_on(data: object) -> str:
+    """Return whether the JSON Schema sees that something is wrong; a key that is null is none."""
+    return f'(the JSON Schema {"takes" if VALIDATOR.is_valid(full(data)) else "refuses"} it)'
+
+
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.stem)
 @pytest.mark.timeout(20)
 def test_a_bad_contract_is_told_exactly_what_is_wrong(path: Path) -> None:
     expected = path.with_suffix('.txt').read_text(encoding='utf-8')
-    assert expected.strip()
-    assert ''.join(f'{problem}\n' for problem in problems_of(path)) == expected
+    told = [str(problem) for problem in problems_of(path)]
+    assert told
+    with contextlib.suppress(ContractError):  # it may be no data at all
+        told.append(verdict_on(YamlText(read_text(path)[1], path.name).data))
+    assert '\n'.join(told) == expected.rstrip('\n')
+
+
+@pytest.mark.parametrize('case', CHANGES, ids=lambda case: case.get('name', str(case['change'])))
+def test_a_change_for_the_worse_is_told_exactly(case: dict[str, Any]) -> None:
+    data = data_of(BASES[case['of']])
+    for path, value in case['change'].items():
+        place: Any = data
+        *above, last = (int(key) if key.isdigit() else key for key in path.split('.'))
+        for key in above:
+            place = place[key]
+        place[last] = value
+    with pytest.raises(ContractError) as caught:
+        parse(data, tasks={'go_to_goal': ('boundary_env_ros', '0.1.0')})
+    assert [str(problem) for problem in caught.value.problems] == case['told']
+    assert verdict_on(data) == f'(the JSON Schema {case["schema"]})'
 
 
 # What no file in a repository can be -------------------------------------------------------------

@@ -30,7 +30,7 @@ from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.yaml_text import YamlText
-from support.contract_corpus import data_of, GOOD, SCHEMA, SHIPPED
+from support.contract_corpus import data_of, full, GOOD, SCHEMA, SHIPPED
 from support.contract_strategies import contract_data
 
 FILES = [*SHIPPED, *GOOD]
@@ -72,13 +72,6 @@ def is_in_the_schema(data: object) -> None:
         f'{list(error.path)}: {error.message}' for error in VALIDATOR.iter_errors(full(data))
     ]
     assert not errors
-
-
-def full(data: object) -> object:
-    """Return plain data without the keys that hold nothing."""
-    if isinstance(data, Mapping):
-        return {str(key): full(item) for key, item in data.items() if item is not None}
-    return [full(item) for item in data] if isinstance(data, (list, tuple)) else data
 
 
 # Plain data --------------------------------------------------------------------------------------

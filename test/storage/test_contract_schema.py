@@ -18,11 +18,9 @@ from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.derived import FUNCTIONS
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract.reader import Reader
-from boundary_env_ros.storage.yaml_text import YamlText
-from support.contract_corpus import BAD, data_of, GOOD, SCHEMA, SHIPPED
+from support.contract_corpus import data_of, GOOD, SCHEMA, SHIPPED
 
 CONTENT: dict[str, Any] = json.loads(SCHEMA.read_text(encoding='utf-8'))
 VALIDATOR = jsonschema.Draft202012Validator(CONTENT)
@@ -212,54 +210,3 @@ def test_its_words_are_those_of_the_parser() -> None:
     assert set(top['latency_budget']['properties']) == {'of', *STAGES}
     reasons = top['episode']['properties']['on_stop']['propertyNames']['enum']
     assert reasons == [reason.name.lower() for reason in Reason]
-
-
-@pytest.mark.parametrize(
-    ('path', 'key', 'wrong'),
-    [
-        (('observation', 'wrist'), 'encoding', 'rgb88'),
-        (('observation', 'scene'), 'compressed', None),
-        (('observation', 'sticks'), 'length', 0),
-        (('observation', 'past', 'derive'), 'count', None),
-        (('observation', 'past', 'derive'), 'index', 1),
-        (('observation', 'gripper_pose', 'transform'), 'in', None),
-        (('privileged', 'truth'), 'task', 'goal'),
-        (('action', 'arm'), 'duration', None),
-        (('action', 'arm'), 'max_delta', None),
-        (('action', 'arm'), 'choices', {'a': 1, 'b': 2}),
-        (('action', 'push'), 'duration', 0.1),
-        (('action', 'push'), 'safe', 'stay'),
-    ],
-)
-def test_what_does_not_go_together_is_refused_by_both(
-    path: tuple[str | int, ...], key: str, wrong: object
-) -> None:
-    data = data_of(next(path for path in GOOD if path.stem == 'every_sensor'))
-    place: Any = data
-    for step in path:
-        place = place[step]
-    if wrong is None:
-        del place[key]
-    else:
-        place[key] = wrong
-    with pytest.raises(ContractError):
-        parse(data)
-    assert not VALIDATOR.is_valid(data)
-
-
-# Bad contracts -----------------------------------------------------------------------------------
-
-#: What a key forbids or asks of others, which only the parser knows.
-TOGETHER = frozenset(
-    [
-        *(79, 80, 82, 89, 90, 93, 94, 96, 97, 103, 105, 107, 108, 110, 112, 117, 121),
-        *(148, 150, 152, 153, 155, 213, 228, 239),
-    ]
-)
-STRUCTURE = [p for p in (BAD / 'structure').glob('*.yaml') if int(p.name[:3]) not in TOGETHER]
-
-
-@pytest.mark.parametrize('path', sorted(STRUCTURE), ids=lambda path: path.stem)
-def test_a_bad_structure_is_refused(path: Path) -> None:
-    text = YamlText(path.read_text(encoding='utf-8'), path.name)
-    assert not VALIDATOR.is_valid(text.data)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -16,6 +17,7 @@ SHIPPED = [
     REPOSITORY / 'config' / f'{n}.yaml' for n in ('warehouse_cart', 'door_arm', 'two_carts')
 ]
 GOOD = sorted((REPOSITORY / 'test/storage/good_contracts').glob('*.yaml'))
+RICH = REPOSITORY / 'test/support/rich_contract.yaml'
 BAD = REPOSITORY / 'test/storage/bad_contracts'
 SCHEMA = REPOSITORY / 'config' / 'contract.schema.json'
 
@@ -30,3 +32,10 @@ def _data(path: Path) -> dict[str, Any]:
 def data_of(path: Path) -> dict[str, Any]:
     """Return a contract file as plain data, to be changed at will."""
     return deepcopy(_data(path))
+
+
+def full(data: object) -> object:
+    """Return plain data without the keys that hold nothing."""
+    if isinstance(data, Mapping):
+        return {str(key): full(item) for key, item in data.items() if item is not None}
+    return [full(item) for item in data] if isinstance(data, (list, tuple)) else data

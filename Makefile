@@ -102,7 +102,7 @@ quick: lint
 
 # What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
 NIGHTLY := docs tests properties campaign mutations faults bench soak learners \
-  python3.10 python3.12 python3.13 kilted newest
+  python3.10 python3.12 python3.13 kilted newest workspace
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 nightly: $(BUILT)
@@ -150,6 +150,21 @@ nightly-kilted:
 # What was published since .ci/constraints.txt was made, that a user gets.
 nightly-newest:
 	@$(call ELSEWHERE,$@,&& git -C build/$@ rm -q .ci/constraints.txt)
+
+# `colcon test` with the versions of Ubuntu 24.04 and nothing that package.xml does not declare; no
+# nodes: wheels lack tf2_msgs and launch_ros.
+UBUNTU := click==8.1.6 hypothesis==6.98.15 Jinja2==3.1.2 jsonschema==4.10.3 numpy==1.26.4 \
+  pytest==7.4.4 pytest-timeout==2.2.0 PyYAML==6.0.1
+nightly-workspace: $(BUILT)
+	@rm -rf build/$@ && mkdir -p build/$@/src && git clone -q . build/$@/src/boundary_env_ros && \
+	$(VENV)/bin/uv venv --quiet --python $(RUN) build/$@/env && \
+	BOUNDARY_ENV_ROS_INTERFACES=off UV_SYSTEM_CERTS=1 $(VENV)/bin/uv pip install --quiet \
+	  --python build/$@/env/bin/python 'setuptools<80' wheel mcap-ros2-support $(UBUNTU) \
+	  $$($(RUN) build_backend/ros_distributions.py) '.[ros,sim]' && \
+	$(VENV)/bin/uv pip uninstall --quiet --python build/$@/env/bin/python boundary_env_ros && \
+	cd build/$@ && export AMENT_PREFIX_PATH=$$PWD/env VIRTUAL_ENV=$$PWD/env PATH=$$PWD/env/bin:$$PATH && \
+	colcon build --base-paths src --event-handlers console_stderr- && \
+	colcon test --base-paths src --ctest-args -E '^ros$$' && colcon test-result --verbose
 
 ELSEWHERE = rm -rf build/$(1) && git clone -q . build/$(1) $(2) && \
   PATH="$${PATH\#*:}" $(MAKE) -C build/$(1) test

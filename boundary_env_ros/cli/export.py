@@ -11,7 +11,6 @@ import click
 from boundary_env_ros.cli.command import (
     Command,
     complain,
-    contract_option,
     counting,
     DONE,
     FOUND,
@@ -31,8 +30,7 @@ from boundary_env_ros.cli.command import (
     help='what to write',
 )
 @output_option('folder of the data set', required=True)
-@contract_option('the contract that it was made under (default: the copy in it)')
-def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
+def export(path: Path, format_: str, output: Path) -> int:
     """
     Export a run as a data set.
 
@@ -57,11 +55,9 @@ def export(path: Path, format_: str, output: Path, contract: str | None) -> int:
          needs is not installed
     """
     from boundary_env_ros.evidence.export.export import export_run
-    from boundary_env_ros.storage.contract_file import load
 
-    loaded = None if contract is None else load(contract)
     with counting('records', every=100) as progress:
-        exported = export_run(path, output, format_, contract=loaded, progress=progress)
+        exported = export_run(path, output, format_, progress=progress)
     for kind, number in exported.counts.items():
         print(f'{number:>8} {kind}')
     if exported.steps:

@@ -125,7 +125,7 @@ def _with_types(
     found = list(problems)
     for path, name in _types(read.data, ()):
         mismatch = known.fields(name)
-        if not known.is_empty and isinstance(mismatch, Mismatch) and mismatch.sure:
+        if isinstance(mismatch, Mismatch) and mismatch.sure:
             unknown[path[:-1]] = name
             found.append(replace(mismatch.at(*path), line=read.lines.get(path)))
     follows = {

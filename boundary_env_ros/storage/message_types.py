@@ -111,11 +111,6 @@ class MessageTypes:
         self.has_ros = installed_file(self._prefixes, 'std_msgs', _MSG, 'Header') is not None
         self.source = 'the installed definitions' if self.has_ros else source
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether nothing at all is known: there is neither ROS nor a fallback."""
-        return not self.has_ros and self._load is None and not self.installed_types()
-
     def installed_types(self) -> tuple[str, ...]:
         """Return the names of all message types, ``package/msg/Name``, in order."""
         return self._list(_MSG)

@@ -9,13 +9,13 @@ whole files. All come in the same form, file by file, so that a bag that was spl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 import shutil
 from tempfile import TemporaryDirectory
-from typing import Any, TypeAlias
+from typing import TypeAlias
 from weakref import finalize
 
 from boundary_env_ros.errors import RecordError
@@ -201,28 +201,22 @@ def offers_of_bag(path: Path) -> dict[str, tuple[str, str]]:
         information = information_of(folder)
     except RecordError:
         return found
-    for entry in _list(information.get('topics_with_message_count')):
-        topic = entry.get('topic_metadata') if isinstance(entry, Mapping) else None
-        if not isinstance(topic, Mapping):
-            continue
-        profiles = topic.get('offered_qos_profiles')
+    topics = information.get('topics_with_message_count')
+    for entry in topics if isinstance(topics, list) else ():
         try:
+            topic = entry['topic_metadata']
+            profiles = topic['offered_qos_profiles']
             # Up to Iron a text of its own, and the words are numbers.
             if isinstance(profiles, str):
                 profiles = limits.load_yaml(profiles, 'offered_qos_profiles')
-        except RecordError:
-            continue
-        for profile in _list(profiles):
-            if isinstance(profile, Mapping):
-                found[str(topic.get('name'))] = (
+            for profile in profiles or ():
+                found[str(topic['name'])] = (
                     _word(profile.get('reliability'), _RELIABILITY),
                     _word(profile.get('durability'), _DURABILITY),
                 )
+        except (RecordError, AttributeError, KeyError, TypeError):
+            continue  # It is as if it said nothing.
     return found
-
-
-def _list(value: object) -> Sequence[Any]:
-    return value if isinstance(value, list) else ()
 
 
 def _word(value: object, words: Mapping[int, str]) -> str:

@@ -47,7 +47,6 @@ from boundary_env_ros.evidence.export.minari import dataset_id
 from boundary_env_ros.facade import spaces
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import Entry
 from support.bag_maker import write_bag, write_records
@@ -139,23 +138,6 @@ def test_run_that_a_layout_cannot_hold_is_refused(
     with pytest.raises(RecordError, match=expected):
         export_run(tmp_path / 'records', tmp_path / 'set', layout)
     assert [path.name for path in tmp_path.iterdir()] == ['records']
-
-
-def test_contract_can_be_given_to_a_run_that_has_none(
-    record: list[Piece], loaded: LoadedContract, tmp_path: Path
-) -> None:
-    lines = tmp_path / 'transitions.jsonl'
-    with TransitionJsonl(lines) as file:
-        for piece in record:
-            if isinstance(piece, Transition):
-                file.append(piece)
-    exported = export_run(lines, tmp_path / 'set', 'minari', contract=loaded)
-    assert exported.steps == sum(map(_is_step, record))
-    assert (tmp_path / 'set/contract.yaml').read_text() == loaded.text
-    other = loads(loaded.text.replace('time_limit: 6.0', 'time_limit: 7.0'))
-    assert other.digest != loaded.digest
-    with pytest.raises(RecordError, match='was made under another contract'):
-        export_run(lines, tmp_path / 'other', 'minari', contract=other)
 
 
 def test_place_that_is_taken_is_left_as_it_is(run: ExportRun, layout: str, tmp_path: Path) -> None:

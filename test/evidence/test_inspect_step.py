@@ -73,24 +73,6 @@ def test_step_is_found_whole_with_all_that_belongs_to_it(
     assert 'actuation    unknown' not in text
 
 
-def test_unknown_execution_of_a_command_that_hardly_changed_says_so(
-    run: Path, record: list[Piece], transitions: list[Transition]
-) -> None:
-    late = {p.decision_sequence for p in record if isinstance(p, ActuationEvidence)}
-    step = next(
-        t
-        for t in transitions
-        if t.actuated is None
-        and t.answer is not None
-        and t.answer.sequence not in late
-        and t.answer.command
-        and t.answer.command == t.answer.previous_command
-    )
-    text = tell_step(find_step(run, step.id.episode_id, str(step.id.step)))
-    why = 'the command changed by less than twice `feedback.threshold` of the contract'
-    assert f'Execution was not seen: {why}.' in text
-
-
 @pytest.mark.parametrize(
     ('error', 'told'),
     [

@@ -480,15 +480,6 @@ def test_parts_of_unknown_packages_are_noted_and_not_judged(types: MessageTypes)
     )
 
 
-def test_where_nothing_is_known_nothing_is_claimed() -> None:
-    found = checked(observation(fields=['a', 'b']), MessageTypes([]))
-    assert found == TypeCheck(
-        problems=(),
-        note='Message types and field paths were not checked: there is neither ROS nor rosbags '
-        'here. Source a ROS 2 workspace, or install `pip install rosbags`.',
-    )
-
-
 def test_definitions_are_asked_for_once_however_often_a_contract_is_checked() -> None:
     asked = []
 

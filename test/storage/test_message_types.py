@@ -357,10 +357,6 @@ def test_where_ros_is_installed_a_type_that_only_rosbags_has_is_not(tmp_path: Pa
     assert types.installed_types() == tuple(BUILTIN_INTERFACES)
 
 
-def test_nothing_is_known_without_ros_and_rosbags(tmp_path: Path) -> None:
-    assert MessageTypes([tmp_path]).is_empty
-
-
 @needs_ros
 def test_rosbags_and_the_installed_definitions_agree(of_rosbags: MessageTypes) -> None:
     installed = MessageTypes(PREFIXES)

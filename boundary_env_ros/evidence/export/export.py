@@ -25,7 +25,6 @@ from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import labels_in_index, Run
 from boundary_env_ros.storage.atomic import write_atomically
-from boundary_env_ros.storage.contract_file import LoadedContract, loads
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
 from boundary_env_ros.storage.records import Entry, Unreadable
@@ -74,7 +73,6 @@ def export_run(
     out: Path,
     format: str,  # noqa: A002 - the word of the command
     *,
-    contract: LoadedContract | None = None,
     progress: Told = lambda done, total: None,
 ) -> Exported:
     """
@@ -91,8 +89,6 @@ def export_run(
     format
         ``parquet`` or ``jsonl``: the records as they are. ``lerobot`` or ``minari``: the steps as
         that project has them, written by it.
-    contract
-        Contract that the run was made under, if it has no copy of it, as JSON lines have none.
     progress
         Is told how many records were read, and of how many, if that is known. For another project
         they are read once for the labels, and once for each agent.
@@ -100,17 +96,15 @@ def export_run(
     Raises
     ------
     RecordError
-        If there are no records at the path, or none that the format can hold, they were made under
-        another contract, something is at ``out``, or it cannot be written.
+        If there are no records at the path, or none that the format can hold, something is at
+        ``out``, or it cannot be written.
     MissingDependency
         If what the format needs is not installed.
 
     """
     if format not in ALL_FORMATS:
         raise RecordError(f'Unknown format (expected {", ".join(ALL_FORMATS)}, got {format!r}).')
-    run = Run(path, '' if contract is None else contract.text)
-    if contract is not None:
-        _check_contract(run, contract)
+    run = Run(path)
     if format in FORMATS:
         unreadable: list[Unreadable] = []
         entries = _readable(_Reading(run, progress), unreadable)
@@ -193,26 +187,12 @@ def _export_layout(run: Run, out: Path, format_: str, progress: Told) -> Exporte
     )
 
 
-def _check_contract(run: Run, contract: LoadedContract) -> None:
-    first = run.first_transition()
-    if first is None:
-        return
-    # The pacing may have been chosen apart from the file.
-    digest = loads(contract.text, pacing=first.pacing).digest
-    if first.id.digest != digest:
-        raise RecordError(
-            f'{run.path} was made under another contract (expected {first.contract} '
-            f'{first.contract_version}, {first.id.digest}, got {contract.contract.name} '
-            f'{contract.contract.version}, {digest}).'
-        )
-
-
 def _contract_of(run: Run) -> Contract:
     terms = run.terms()
     if terms.contract is None:
         raise RecordError(
             f'{run.path} has no contract, which says what is observed and done '
-            f'(got {terms.problem or "none"}). Name it with --contract, or the run folder instead.'
+            f'(got {terms.problem or "none"}). Name the run folder instead.'
         )
     return terms.contract
 

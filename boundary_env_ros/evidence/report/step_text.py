@@ -38,8 +38,6 @@ INSTANTS = (
     'actuated',
     'closed',
 )
-_SINCE = ('time_step', 'since_request', 'since_environment', 'since_tick', 'clock_error')
-
 #: Values that are told one a line; of more there are many on one.
 _LINES = 8
 #: The same of values that have names, as those of joints.
@@ -120,39 +118,11 @@ def _instants(one: OneStep) -> Iterator[str]:
         rows.append((name, f'{seconds}.{rest:09d}', ago, where))
     yield from _title(f'Instants, and how long after "{after}"')
     yield from table(rows, right=(1, 2), indent=2)
-    source, quantum = (
-        (late.source, late.quantum) if late else (now.actuated_source, now.actuated_quantum)
-    )
     if late is not None:
         yield '  The evidence of the execution came after the step had been closed.'
-    if actuated is not None and quantum is not None:
-        yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
-    elif actuated is None and now.commanded is not None and one.contract is not None:
-        yield f'  Execution was not seen: {_unseen(now, one.contract)}.'
     if now.tick_error is not None:
         when = 'before' if now.tick_error < 0 else 'after'
         yield f'  The tick came {1000 * abs(now.tick_error):.3g} ms {when} its due time.'
-    for offset in now.clock_offsets:
-        yield (
-            f'  Clock of {offset.host} minus {offset.reference}: {1000 * offset.offset:.3g} ms, '
-            f'within {1000 * offset.uncertainty:.3g} ms.'
-        )
-
-
-def _unseen(now: Transition, contract: Contract) -> str:
-    """Return why it is not known when the command was executed."""
-    threshold = [each for group in contract.action for each in group.feedback.threshold]
-    answer = now.answer
-    if answer is not None and all(
-        abs(command - before) < 2.0 * least
-        for before, command, least in zip(
-            answer.previous_command, answer.command, threshold, strict=False
-        )
-    ):
-        return 'the command changed by less than twice `feedback.threshold` of the contract'
-    seen = 'no feedback came in time that had moved past the command before it'
-    said = [a.topic for a in (group.acknowledgement for group in contract.action) if a is not None]
-    return f'{seen}, nor did {" or ".join(said)} have its values' if said else seen
 
 
 def _stages(one: OneStep) -> Iterator[str]:
@@ -183,14 +153,9 @@ def _observation(
     old = {found.name: found for found in before}
     for found in after:
         earlier = old.pop(found.name, None)
-        told = [_condition(found)]
-        if earlier is not None:
-            told.insert(0, _condition(earlier))
         where = ', '.join(part for part in (found.source, found.frame_id) if part)
-        yield f'  {found.name}: {" -> ".join(told)} ({where})'
+        yield f'  {found.name}: {_condition(found)} ({where})'
         yield from _values(earlier, found, labels)
-    for name in old:
-        yield f'  {name}: only before'
 
 
 def _condition(found: ObservationField) -> str:
@@ -279,26 +244,7 @@ def _decision(
     )
     for text in sentences(decision, contract):
         yield from _wrapped(f'- {text}', indent=4)
-    rows: list[Row] = [
-        (name, ', '.join(map(_number, vector)) or 'nothing')
-        for name, vector in (
-            ('wanted command', decision.requested_command),
-            ('published', decision.command),
-            ('previous command', decision.previous_command),
-            ('previous rate', decision.previous_rate),
-            ('previous acceleration', decision.previous_acceleration),
-        )
-        if vector or name == 'published'
-    ]
-    for name in _SINCE:
-        seconds = getattr(decision, name)
-        if seconds is not None:
-            rows.append((name.replace('_', ' '), f'{1000 * seconds:.4g} ms'))
-    flags = [name for name in ('armed', 'seeded', 'emergency_stop') if getattr(decision, name)]
-    if decision.foreign_publishers:
-        flags.append(f'{decision.foreign_publishers} OTHER PUBLISHERS')
-    if flags:
-        rows.append(('state', ', '.join(flags).replace('_', ' ')))
+    rows: list[Row] = [('published', ', '.join(map(_number, decision.command)) or 'nothing')]
     rows += [(one.name, _measured(one, contract)) for one in decision.measurements]
     yield from table(rows, indent=4)
 

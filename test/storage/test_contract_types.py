@@ -363,51 +363,6 @@ BAD: dict[str, tuple[Change, list[str]]] = {
             ),
         ],
     ),
-    'request': (
-        call(color=256, at={'x': 'far', 'w': 1}, size=[1], flags=['yes'], lable='x', label=7),
-        [
-            (
-                f'{IN_PROCEDURE}request.color: expected a whole number from 0 '
-                'to 255 (uint8), got 256.'
-            ),
-            (f"{IN_PROCEDURE}request.at.x: expected a number (float64), got 'far'."),
-            (
-                f"{IN_PROCEDURE}request.at.w: no field 'w' in "
-                'geometry_msgs/msg/Point. It has: x, y, z.'
-            ),
-            (f'{IN_PROCEDURE}request.size: expected an array of 2 numbers, got a list of 1.'),
-            (f"{IN_PROCEDURE}request.flags.0: expected true or false (bool), got 'yes'."),
-            (
-                f"{IN_PROCEDURE}request.lable: no field 'lable' in the "
-                "request of acme_msgs/srv/Place. Did you mean 'label'?"
-            ),
-            f'{IN_PROCEDURE}request.label: expected a text (string), got 7.',
-        ],
-    ),
-    'request of shapes': (
-        call(at=[1, 2, 3], size=3, flags=[True, True, True], color=True),
-        [
-            (
-                f'{IN_PROCEDURE}request.at: expected the fields of a '
-                'geometry_msgs/msg/Point, as a mapping, got [1, 2, 3].'
-            ),
-            (f'{IN_PROCEDURE}request.size: expected an array of 2 numbers, got 3.'),
-            (
-                f'{IN_PROCEDURE}request.flags: expected a sequence of flags, '
-                '2 at most, got a list of 3.'
-            ),
-            (
-                f'{IN_PROCEDURE}request.color: expected a whole number from 0 '
-                'to 255 (uint8), got True.'
-            ),
-        ],
-    ),
-    'request where none is': (
-        step(call='go', type='std_srvs/srv/Trigger', request={'now': True}, deadline=1.0),
-        [
-            (f"{IN_PROCEDURE}request.now: no field 'now' in the request of std_srvs/srv/Trigger."),
-        ],
-    ),
     'operator': (
         operator(type=WHEEL, fields=['speed', 'sped'], enable='lock'),
         [
@@ -427,15 +382,6 @@ BAD: dict[str, tuple[Change, list[str]]] = {
             (
                 'safety.operator.type: the message type acme_msgs/msg/Wheels is not '
                 "installed. Did you mean 'acme_msgs/msg/Wheel'?"
-            ),
-        ],
-    ),
-    'message': (
-        step(publish='led', type='std_msgs/msg/ColorRGBA', message={'red': 1.0}),
-        [
-            (
-                f"{IN_PROCEDURE}message.red: no field 'red' in "
-                'std_msgs/msg/ColorRGBA. It has: r, g, b, a.'
             ),
         ],
     ),

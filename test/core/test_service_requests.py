@@ -39,9 +39,6 @@ from boundary_env_ros.errors import (
 from support.contract_strategies import contracts
 from support.core_world import AGENT, DIGEST, shipped
 
-_numbers = st.lists(st.floats(), max_size=40)
-_counts = st.one_of(st.integers(0, 12), st.integers(0, 2**32 - 1))
-
 
 def outcome(call: Callable[[], object]) -> tuple[ResultCode, Any]:
     """Return the code that a call is answered with, and what it returns."""
@@ -122,39 +119,42 @@ def test_metadata_is_taken_whole_or_refused(pairs: list[tuple[str, str]]) -> Non
 # Actions -----------------------------------------------------------------------------------------
 
 
-@given(contracts(), _numbers, _counts)
-def test_an_action_is_sent_as_it_is_or_not_at_all(
-    contract: Contract, values: list[float], horizon: int
-) -> None:
-    code, action = outcome(lambda: action_of(contract, values, horizon))
-    assert code in (ResultCode.OK, ResultCode.INVALID_ACTION)
-    if code is ResultCode.OK:
-        rows = horizon or 1
-        assert rows <= contract.horizon
-        assert action == tuple(values)
-        assert len(action) == rows * contract.action_size
-        assert all(map(math.isfinite, action))
+def drawn(data: st.DataObject, right: int) -> list[float]:
+    """Draw numbers, as often as not as many as are right, and often finite ones."""
+    size = data.draw(st.sampled_from([right, right, right + 1, max(0, right - 1), 0]))
+    finite = st.floats(allow_nan=False, allow_infinity=False)
+    some = data.draw(st.sampled_from([finite, finite, st.floats()]))
+    return data.draw(st.lists(some, min_size=size, max_size=size))
 
 
 @given(contracts(), st.data())
-def test_every_action_of_the_right_shape_is_taken(contract: Contract, data: st.DataObject) -> None:
-    rows = data.draw(st.integers(1, contract.horizon))
-    size = rows * contract.action_size
-    finite = st.floats(allow_nan=False, allow_infinity=False)
-    values = data.draw(st.lists(finite, min_size=size, max_size=size))
-    assert action_of(contract, values, rows) == tuple(values)
-
-
-@given(contracts(), _numbers, _counts)
-def test_a_batch_is_sent_whole_or_not_at_all(
-    contract: Contract, values: list[float], count: int
+def test_an_action_is_sent_as_it_is_exactly_if_it_has_the_right_shape(
+    contract: Contract, data: st.DataObject
 ) -> None:
+    horizon = data.draw(st.integers(0, contract.horizon + 2))
+    right = (horizon or 1) * contract.action_size
+    values = drawn(data, right)
+    code, action = outcome(lambda: action_of(contract, values, horizon))
+    fits = horizon <= contract.horizon and len(values) == right and all(map(math.isfinite, values))
+    assert code is (ResultCode.OK if fits else ResultCode.INVALID_ACTION)
+    assert not fits or action == tuple(values)
+
+
+@given(contracts(), st.data())
+def test_a_batch_is_sent_whole_exactly_if_it_has_the_right_shape(
+    contract: Contract, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(0, 4))
+    right = count * contract.action_size
+    values = drawn(data, right)
     code, actions = outcome(lambda: batch_of(contract, values, count))
-    assert code in (ResultCode.OK, ResultCode.INVALID_ACTION, ResultCode.INVALID_ARGUMENT)
-    if code is ResultCode.OK:
-        assert len(actions) == count
-        assert [value for action in actions for value in action] == values
-        assert {len(action) for action in actions} == {contract.action_size}
+    if count and len(values) == right and all(map(math.isfinite, values)):
+        assert code is ResultCode.OK
+        assert [list(action) for action in actions] == [
+            values[at : at + contract.action_size] for at in range(0, right, contract.action_size)
+        ]
+    else:
+        assert code is (ResultCode.INVALID_ACTION if count else ResultCode.INVALID_ARGUMENT)
 
 
 def test_refused_actions_say_what_was_expected() -> None:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import math
 from typing import Any
 
 from hypothesis import given
@@ -476,23 +477,24 @@ def test_one_tolerance_stands_for_all_values() -> None:
 number = st.floats(-1e6, 1e6)
 
 
-@given(
-    target=st.lists(number, min_size=1, max_size=4),
-    error=st.lists(st.floats(), min_size=4, max_size=4),
-    tolerance=st.lists(st.floats(0.0, 1e3), max_size=5),
-    lacking=st.booleans(),
-)
-def test_what_is_within_tolerance_is_near_in_every_value(
-    target: list[float], error: list[float], tolerance: list[float], lacking: bool
-) -> None:
-    achieved = tuple(a + b for a, b in zip(target, error, strict=False))[: 1 if lacking else 4]
+@given(st.data())
+def test_what_is_within_tolerance_is_near_in_every_value(data: st.DataObject) -> None:
+    target = data.draw(st.lists(number, min_size=1, max_size=4))
+    size = len(target)
+    count = data.draw(st.sampled_from([1, size, size, size + 1]))
+    tolerance = data.draw(st.lists(st.floats(0.0, 1e3), min_size=count, max_size=count))
+    each = tolerance * size if count == 1 else tolerance
+    # In parts of the tolerance, so that as many are near as are not.
+    part = st.floats(-1.5, 1.5) | st.sampled_from([0.5, math.inf, math.nan])
+    error = data.draw(st.lists(part, min_size=size, max_size=size))
+    achieved = tuple(a + b * most for a, b, most in zip(target, error, each, strict=False))
+    achieved = achieved[: data.draw(st.sampled_from([size, size, size - 1]))]
     wrong = out_of_tolerance(
         (NamedValues(name='start', values=tuple(target)),),
         (NamedValues(name='start', values=achieved),),
         (NamedValues(name='start', values=tuple(tolerance)),),
     )
-    if not wrong:
-        each = tolerance * len(target) if len(tolerance) == 1 else tolerance
-        assert len(each) == len(target) == len(achieved)
-        for a, b, most in zip(target, achieved, each, strict=True):
-            assert abs(a - b) <= most
+    near = len(each) == size == len(achieved) and all(
+        abs(a - b) <= most for a, b, most in zip(target, achieved, each, strict=True)
+    )
+    assert bool(wrong) is not near

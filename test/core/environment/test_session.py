@@ -290,16 +290,17 @@ _CALLS = ('begin', 'began', 'failed', 'step', 'stepped', 'over', 'closing')
     st.lists(
         st.tuples(
             st.sampled_from(_CALLS),
-            st.sampled_from(['', 'ann', 'bob']),
-            st.sampled_from(['', 'one', 'two']),
+            st.sampled_from(['ann', 'ann', 'bob', '']),
+            st.sampled_from(['one', 'one', 'two', '']),
         ),
         max_size=30,
-    )
+    ),
+    st.booleans(),
 )
 def test_a_holder_is_never_put_out_by_another_client(
-    calls: list[tuple[str, str, str]],
+    calls: list[tuple[str, str, str]], begun: bool
 ) -> None:
-    session = Session()
+    session = running() if begun else Session()
     for call, client, episode_id in calls:
         before = (session.client, session.episode_id, session.state)
         try:

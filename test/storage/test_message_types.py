@@ -169,7 +169,6 @@ def test_sequence_of_numbers_that_cannot_have_the_length_is_refused(
 
 # What is not there -------------------------------------------------------------------------------
 
-IN_WHOLE = ' in mine/msg/Whole'
 BAD_PATHS = {
     'sped': "No field 'sped' in mine/msg/Whole. Did you mean 'speed'?",
     'at.z': "No field 'z' in mine/msg/Point (at 'at' of mine/msg/Whole). It has: x, y.",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.environment.observation import age_of, Observation, ObservationField
+from boundary_env_ros.core.environment.observation import age_of, ObservationField
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement
@@ -17,7 +17,7 @@ from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of, was_unheard
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import Kind, PrivilegedObservation, Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from support.bag_maker import each, of, Sent, Tape
 from support.damage import remeasured
 from support.record_maker import COMMAND
@@ -227,8 +227,3 @@ def measured(
             change(found) if found.name == name else found for found in decision.measurements
         ),
     )
-
-
-def is_about(value: Any, step: Transition) -> bool:
-    """Return whether a record is of a step, other than that step itself."""
-    return isinstance(value, (Observation, PrivilegedObservation)) and value.id == step.id

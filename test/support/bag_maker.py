@@ -21,7 +21,7 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.records import ContractDescription
-from support.record_maker import Bench, chosen_start, MS, seek_goal, Sent
+from support.record_maker import Bench, chosen_start, seek_goal, Sent
 from support.record_messages import to_message
 from support.storage_wire import _empty as empty
 from support.storage_wire import _typed_arrays as typed_arrays
@@ -202,6 +202,3 @@ def near(decision: GateDecision) -> int:
     instant = decision.received or decision.commanded
     assert instant is not None
     return instant.ros.nanoseconds
-
-
-__all__ = ['MS', 'Forgery', 'Sent', 'Tape']

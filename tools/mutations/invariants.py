@@ -66,6 +66,8 @@ OBSTACLE_DISTANCE = 'core/sources/obstacle_distance.py'
 POINT_CLOUD = 'core/sources/point_cloud.py'
 INPUTS = 'core/sources/inputs.py'
 PROFILE = 'core/gate/motion_profile.py'
+PUBLISHERS = 'core/gate/publishers.py'
+DOCUMENTS = 'core/gate/rules/documents.py'
 
 _REFUSALS = 'core/gate/test_gate_refusals.py::test_'
 _CHUNKS = 'core/gate/test_gate_chunks.py::test_'
@@ -83,6 +85,8 @@ _MOTION = 'core/gate/test_gate_motion.py::test_'
 _OF_MOTION = 'core/gate/test_limits_of_motion.py::test_'
 _ROTATION = 'core/gate/test_gate_rotation.py::test_'
 _SCALE_TOGETHER = 'core/gate/test_gate_scale_together.py::test_'
+_PUBLISHERS = 'core/gate/test_publishers.py::test_'
+_DOCUMENTS = 'core/test_documents.py::test_'
 _COMMANDS = 'core/gate/test_commands.py::test_'
 _WORKSPACE = 'core/gate/test_workspace.py::test_'
 _REPUBLISH = 'core/gate/test_gate_republish.py::test_'
@@ -2027,6 +2031,93 @@ _ON_A_PROFILE = (
     ),
 )
 
+_TOGETHER_OR_NOT_AT_ALL = (
+    Mutation(
+        'A twist is slowed to what is within reach of every rate',
+        SCALE_TOGETHER,
+        'max(least, min(ends)), min(part, max(ends))',
+        'max(least, min(ends)), part',
+        (_SCALE_TOGETHER + 'the_greatest_part_within_reach_of_every_rate_is_taken',),
+    ),
+    Mutation(
+        'A dimension that a rule turned round is scaled with no other',
+        SCALE_TOGETHER,
+        'if not 0.0 <= part <= 1.0:',
+        'if False:',
+        (_SCALE_TOGETHER + 'a_rule_that_turned_a_dimension_round_is_left_to_itself',),
+    ),
+)
+
+_NOBODY_ELSE = (
+    Mutation(
+        'The gate is the only publisher of its commands',
+        PUBLISHERS,
+        'others = tuple(name for name in found if name != mine)',
+        'others: tuple[str, ...] = ()',
+        (_PUBLISHERS + 'the_gate_is_the_only_publisher_of_its_commands',),
+    ),
+    Mutation(
+        'A second gate of the same name counts though one publisher is found',
+        PUBLISHERS,
+        '- 1, int(twin))',
+        '- 1, 0)',
+        (_PUBLISHERS + 'another_gate_of_the_same_name_counts_for_a_while_after_its_last_word',),
+    ),
+    Mutation(
+        'A command that was overheard counts for a while',
+        PUBLISHERS,
+        "return others or ('one that did not stay',) * overheard",
+        'return others',
+        (_PUBLISHERS + 'a_command_that_was_overheard_counts_for_a_while',),
+    ),
+    Mutation(
+        'Each own command is heard once',
+        PUBLISHERS,
+        """        while self._sent.popleft() != command:
+            pass
+""",
+        '',
+        (_PUBLISHERS + 'every_own_command_is_known_once_though_some_get_lost',),
+    ),
+    Mutation(
+        'Of what a rule reads there is one publisher',
+        PUBLISHERS,
+        '> relied_on.most\n',
+        '> relied_on.most + 1\n',
+        (
+            _PUBLISHERS + 'of_two_publishers_on_a_topic_one_is_too_many',
+            _PUBLISHERS + 'a_topic_may_have_as_many_publishers_as_the_contract_says_and_no_more',
+        ),
+    ),
+)
+
+_DOCUMENTS_TOO = (
+    Mutation(
+        'A document is of a type that the contract names',
+        DOCUMENTS,
+        'if group.types and kind not in group.types:',
+        'if False:',
+        (_DOCUMENTS + 'what_is_not_admitted_is_refused_and_the_sentence_names_the_place',),
+    ),
+    Mutation(
+        'A document fits its schema',
+        DOCUMENTS,
+        'why = self._faults[name](document)',
+        "why = ''",
+        (_DOCUMENTS + 'what_is_not_admitted_is_refused_and_the_sentence_names_the_place',),
+    ),
+    Mutation(
+        'Documents come no more often than the contract allows',
+        DOCUMENTS,
+        'if since < least - 1e-9:',
+        'if False:',
+        (
+            _DOCUMENTS + 'in_lockstep_the_rate_counts_steps',
+            _DOCUMENTS + 'in_realtime_the_rate_counts_seconds',
+        ),
+    ),
+)
+
 INVARIANTS = (
     *_IS_IT_A_COMMAND,
     *_MUST_IT_STOP,
@@ -2041,4 +2132,7 @@ INVARIANTS = (
     *_WHILE_NOTHING_COMES,
     *_WHAT_SENSORS_SAY,
     *_ON_A_PROFILE,
+    *_TOGETHER_OR_NOT_AT_ALL,
+    *_NOBODY_ELSE,
+    *_DOCUMENTS_TOO,
 )

@@ -48,7 +48,6 @@ def problems_of(changes: Mapping[Path_, object]) -> tuple[Problem, ...]:
 
 #: Dimensions of the groups `base` and `tool`.
 TWIST = ['linear.x', 'angular.z']
-TURNED = [f'orientation.{axis}' for axis in 'xyzw']
 
 
 def base(key: str) -> Path_:

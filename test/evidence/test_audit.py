@@ -30,6 +30,7 @@ from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
+from support.damage import put
 from support.lockstep_maker import LockstepBench
 from support.record_maker import (
     chosen_start,
@@ -472,3 +473,27 @@ def test_list_of_rules_has_every_one() -> None:
     assert [line.split()[0] for line in pages.listed().splitlines() if line[:1] == ' '] == [
         rule.id for rule in RULES
     ]
+
+
+@pytest.mark.parametrize(
+    ('rule', 'changes'),
+    [
+        ('one-contract', {'id.digest': 'sha256:' + '0' * 64}),
+        ('one-contract', {'id.agent': 'another'}),
+        ('episode-constant', {'pacing': Pacing.LOCKSTEP}),
+        ('episode-constant', {'seed': 77}),
+        ('episode-constant', {'client': 'somebody'}),
+        ('episode-constant', {'state': EpisodeState.TERMINATED}),
+        ('episode-constant', {'ending': 'success'}),
+    ],
+)
+def test_state_of_an_episode_that_says_otherwise_than_its_steps_is_named(
+    record: list[Piece], contract: Contract, task: Task, rule: str, changes: dict[str, object]
+) -> None:
+    states = [piece for piece in record if isinstance(piece, EpisodeStatus)]
+    victim = next(s for s in states if s.state is EpisodeState.RUNNING and s.id.step > 2)
+    forged = victim
+    for path, value in changes.items():
+        forged = put(forged, path, value)
+    report = audit_all(changed(record, victim, forged), contract, task)
+    assert set(report.counts) == {rule}, f'\n{report}'

@@ -548,7 +548,17 @@ class Auditor:
     # What others say about the steps -------------------------------------------------------------
 
     def _status(self, status: EpisodeStatus) -> None:
-        agent = self._agent(status.id)
+        agent, terms = self._agent(status.id), self._terms
+        if agent.last is not None and status.id.episode_id:
+            found = whole.changed_status(status, agent.status, agent.last)
+            self._find_all(catalogue.EPISODE_CONSTANT, found, status.id)
+        if terms is not None:
+            other = unlike('status.id.digest', terms.digest, status.id.digest)
+            self._find_all(catalogue.ONE_CONTRACT, other, status.id)
+            if status.id.agent not in terms.contract.agents:
+                expected = f'one of {", ".join(terms.contract.agents)}'
+                wrong = Mismatch('status.id.agent', expected, repr(status.id.agent))
+                self.find(catalogue.ONE_CONTRACT, wrong, status.id)
         agent.status = status
         if status.message:
             self._last_word = f': {status.message}'

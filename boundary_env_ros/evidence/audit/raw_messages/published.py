@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from boundary_env_ros.core.environment.observation import Observation
@@ -20,23 +21,44 @@ T = TypeVar('T')
 #: Nanoseconds after the first message of a topic in which a record may still speak of one before.
 _LATE = NANOSECONDS // 10
 
-#: Requests, observations and records that wait to be spoken of.
-_WAITING = 8192
+#: Requests, observations and records that wait to be spoken of, and nanoseconds for which more
+#: requests than some do: a decision executes a chunk for as long as that has actions.
+_WAITING, _SOME, _LONG = 8192, 1024, 60 * NANOSECONDS
 
 
 class _Waiting(OrderedDict[tuple[object, ...], T]):
     """The last few of something, by what tells it apart."""
 
-    def put(self, key: tuple[object, ...], value: T) -> None:
+    def put(self, key: tuple[object, ...], value: T) -> T:
         self[key] = value
         if len(self) > _WAITING:
             self.popitem(last=False)
+        return value
 
-    def first(self, key: tuple[object, ...], value: T) -> T:
-        """Put a value if there is none yet; return the first one."""
-        if key not in self:
-            self.put(key, value)
-        return self[key]
+
+@dataclass(slots=True)
+class _Asked:
+    """What is known of one number under a lease: the requests of that number, and its answer."""
+
+    log_time: int
+    requests: list[ActionRequest] = field(default_factory=list)
+    answered: bool = False
+
+
+@dataclass(slots=True)
+class _Lease:
+    """
+    What is known of the requests under a lease.
+
+    ``first`` and ``last`` are numbers of requests, with ``heard``, when the last one came;
+    ``granted`` is when the gate first spoke of one, and ``answered`` the number of the last one.
+    """
+
+    first: int | None = None
+    last: int = 0
+    heard: int = 0
+    granted: int | None = None
+    answered: int = 0
 
 
 class PublishedChecks:
@@ -52,30 +74,39 @@ class PublishedChecks:
 
     def __init__(self, history: MessageHistory) -> None:
         self._history = history
-        self._requests: _Waiting[list[tuple[ActionRequest, int]]] = _Waiting()
+        self._asked: _Waiting[_Asked] = _Waiting()
+        self._leases: _Waiting[_Lease] = _Waiting()
         self._observations: _Waiting[Observation] = _Waiting()
         self._shown: dict[str, int] = {}  # when the last one of each agent was made
         self._privileged: _Waiting[tuple[PrivilegedObservation, int]] = _Waiting()
-        self._answered: _Waiting[None] = _Waiting()
-        self._answered_to: _Waiting[int] = _Waiting()
         self._first: dict[str, int] = {}
-        self._granted: _Waiting[int] = _Waiting()
-        self._heard: _Waiting[int] = _Waiting()
-        self._last: _Waiting[tuple[int, int]] = _Waiting()
 
     # Taking --------------------------------------------------------------------------------------
 
     def request(self, request: ActionRequest, log_time: int) -> None:
         """Take a request as the policy published it."""
         self._first.setdefault('request', log_time)
-        self._heard.first((request.lease_id,), request.sequence)
-        self._last.put((request.lease_id,), (request.sequence, log_time))
+        lease = self._lease(request)
+        lease.first = request.sequence if lease.first is None else lease.first
+        lease.last, lease.heard = request.sequence, log_time
+        found = self._of(request, log_time)
+        if not found.requests:
+            found.log_time = log_time
+        if len(found.requests) < _WAITING:
+            found.requests.append(request)
+        while len(self._asked) > _SOME:
+            oldest = next(iter(self._asked))
+            if self._asked[oldest].log_time > log_time - _LONG:
+                break
+            del self._asked[oldest]
+
+    def _lease(self, request: ActionRequest) -> _Lease:
+        key = (request.lease_id,)
+        return self._leases.get(key) or self._leases.put(key, _Lease())
+
+    def _of(self, request: ActionRequest, log_time: int) -> _Asked:
         key = (request.lease_id, request.sequence)
-        found = self._requests.get(key)
-        if found is None:
-            self._requests.put(key, [(request, log_time)])
-        elif len(found) < _WAITING:
-            found.append((request, log_time))
+        return self._asked.get(key) or self._asked.put(key, _Asked(log_time))
 
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""
@@ -91,15 +122,22 @@ class PublishedChecks:
         """Return the record of privileged fields of a step, and when it came."""
         return self._privileged.pop(_step(transition), None)
 
+    def answered(self, decision: GateDecision, log_time: int) -> None:
+        """Take note of a decision, whose request is answered with it."""
+        self._first.setdefault('decision', log_time)
+        request = decision.request
+        if request is not None:
+            lease = self._lease(request)
+            lease.answered = max(request.sequence, lease.answered)
+            self._of(request, log_time).answered = True
+
     # Checking ------------------------------------------------------------------------------------
 
     def asked(self, decision: GateDecision) -> int | None:
         """Return when the recorder had the request of a decision; None if it did not."""
         request = decision.request
-        if request is None:
-            return None
-        found = self._requests.get((request.lease_id, request.sequence))
-        return None if not found else found[0][1]
+        found = None if request is None else self._asked.get((request.lease_id, request.sequence))
+        return found.log_time if found is not None and found.requests else None
 
     def check_request(self, decision: GateDecision, log_time: int) -> None:
         """Hold the request that a decision carries against the one that was published."""
@@ -107,66 +145,50 @@ class PublishedChecks:
         first = self._first.get('request')
         if request is None or first is None:
             return
-        place = f'decision {decision.sequence}.request'
-        found = self._requests.get((request.lease_id, request.sequence), [])
-        if any(same(published, request) for published, _ in found):
+        asked = self._asked.get((request.lease_id, request.sequence))
+        found = [] if asked is None else asked.requests
+        if any(same(published, request) for published in found):
             self._history.took('requests', 'requests')
             return
-        if not found and (log_time - first < _LATE or self._came_late(request, log_time)):
-            self._history.spare('early', 'requests')
-            return
-        if not found and self._was_cut_off(request, log_time):
-            self._history.spare('torn' if self._history.torn else 'cut off', 'requests')
-            return
-        if not found and self._history.lost_one('requests', log_time):
+        if not found and self._is_excused(request, log_time, first):
             return
         expected, actual = 'a request that was published', vector(request.action)
         if found:
-            published = found[0][0].action
+            published = found[0].action
             expected = f'{vector(published)} as published'
             actual += ' with other instants or names' if published == request.action else ''
+        place = f'decision {decision.sequence}.request'
         self._history.find(catalogue.AS_PUBLISHED, Mismatch(place, expected, actual), decision.id)
 
-    def _came_late(self, request: ActionRequest, log_time: int) -> bool:
-        """
-        Return whether the recorder may not have known yet who published a request.
-
-        A client with a new lease may be a new process, which the gate can know before the recorder
-        does: until that has heard the first request under the lease.
-        """
-        heard = self._heard.get((request.lease_id,))
-        if heard is not None:
-            return request.sequence < heard
-        return log_time - self._granted.first((request.lease_id,), log_time) < BEGINNING
-
-    def _was_cut_off(self, request: ActionRequest, log_time: int) -> bool:
-        """
-        Return whether a request was among the last under its lease.
-
-        A client that ends takes with it what a recorder that stood still has not received.
-        """
-        if (request.lease_id,) not in self._last:
-            return self._history.torn
-        sequence, heard = self._last[request.lease_id,]
-        recent = self._history.torn or log_time - heard < BEGINNING
-        return request.sequence > sequence and recent
-
-    def answered(self, decision: GateDecision, log_time: int) -> None:
-        """Take note of a decision, whose request is answered with it."""
-        self._first.setdefault('decision', log_time)
-        if decision.request is not None:
-            lease, sequence = decision.request.lease_id, decision.request.sequence
-            self._answered.put((lease, sequence), None)
-            self._answered_to.put((lease,), max(sequence, self._answered_to.get((lease,), 0)))
+    def _is_excused(self, request: ActionRequest, log_time: int, first: int) -> bool:
+        """Return whether the recorder may honestly not have had a request."""
+        history, lease = self._history, self._lease(request)
+        if lease.granted is None:
+            lease.granted = log_time
+        # A client with a new lease may be a new process, which the gate can know before the
+        # recorder does: until that has heard the first request under the lease.
+        unknown = log_time - lease.granted < BEGINNING
+        if lease.first is not None:
+            unknown = request.sequence < lease.first
+        if log_time - first < _LATE or unknown:
+            history.spare('early', 'requests')
+            return True
+        # A client that ends takes with it what a recorder that stood still has not received.
+        recent = history.torn or (lease.first is not None and log_time - lease.heard < BEGINNING)
+        if recent and request.sequence > lease.last:
+            history.spare('torn' if history.torn else 'cut off', 'requests')
+            return True
+        return history.lost_one('requests', log_time)
 
     def check_answered(self, request: ActionRequest, log_time: int) -> None:
         """Ask for a decision on a request; who listens late has not heard all of them."""
         first = self._first.get('decision')
         if first is None or log_time < first - _LATE:
             return
-        if (request.lease_id, request.sequence) in self._answered:
+        asked = self._asked.get((request.lease_id, request.sequence))
+        if asked is not None and asked.answered:
             return
-        if self._history.torn and request.sequence > self._answered_to.get((request.lease_id,), 0):
+        if self._history.torn and request.sequence > self._lease(request).answered:
             self._history.spare('torn', 'requests')
             return
         place = f'request {request.sequence} of lease {request.lease_id}'

@@ -146,6 +146,25 @@ def wrong_ending(status: EpisodeStatus, last: Transition) -> Found:
         )
 
 
+def changed_status(status: EpisodeStatus, before: EpisodeStatus | None, last: Transition) -> Found:
+    """Yield what a state of an episode says otherwise than the one before it, or its last step."""
+    for other in (before, last):
+        if other is None or other.id.episode_id != status.id.episode_id:
+            continue
+        for name in ('seed', 'pacing'):
+            yield from unlike(f'status.{name}', getattr(other, name), getattr(status, name))
+    if not status.state.over:
+        yield from unlike('status.ending', '', status.ending)
+    if before is None or before.id.episode_id != status.id.episode_id:
+        return
+    if before.client and status.client:
+        yield from unlike('status.client', before.client, status.client)
+    # An environment that hung and woke up goes on, after the recorder has ended it.
+    ended = before.state.over and before.ending != endings.ENVIRONMENT_LOST
+    if ended and not status.state.over:
+        yield Mismatch('status.state', f'{before.state.name}, as before', status.state.name)
+
+
 def wrong_decision(carried: GateDecision, sent: GateDecision) -> Found:
     """Yield where a decision that a step carries is not the one that the gate published."""
     if not same(carried, sent):

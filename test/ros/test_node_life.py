@@ -24,6 +24,7 @@ from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.qos import QoSProfile
 from std_msgs.msg import Bool
 from std_srvs.srv import Trigger
+import yaml
 
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import ClearEmergencyStop, EmergencyStop
@@ -144,6 +145,30 @@ def test_a_node_says_which_parameter_it_refuses(world: World, tmp_path: Path) ->
     finally:
         bring_up.close()
         robot.stop()
+
+
+def test_an_environment_says_which_field_of_a_reset_step_is_wrong(
+    world: World, tmp_path: Path
+) -> None:
+    contract = yaml.safe_load(world.file.read_text())
+    step = {'call': 'go', 'type': 'std_srvs/srv/SetBool', 'request': {'date': True}}
+    steps = [{'world': contract['episode']['reset'].pop('service'), 'deadline': 1.0}]
+    contract['episode']['reset']['procedure'] = [*steps, {**step, 'deadline': 1.0}]
+    file = tmp_path / 'contract.yaml'
+    file.write_text(yaml.safe_dump(contract, sort_keys=False))
+    node = NodeProcess(
+        NodeSpec(name='environment', parameters={'contract': str(file)}),
+        environment=isolated_environment(world.domain_id),
+        log=tmp_path / 'environment.log',
+        namespace='/other',
+    )
+    bring_up = BringUp(domain_id=world.domain_id, namespace='/other')
+    try:
+        with pytest.raises(LinkError, match='Wrong fields for go in the reset procedure'):
+            bring_up.run([node], _SOON)
+    finally:
+        bring_up.close()
+        node.stop()
 
 
 class Clumsy(ContractNode):

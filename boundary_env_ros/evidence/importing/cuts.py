@@ -1,40 +1,17 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where the episodes of a bag begin and end; a bag does not say it, the import's options do."""
+"""
+Where the episodes of a bag begin and end; a bag does not say it, the import's options do.
+
+A cut is told what happens in the order in which it does. From ``start_at`` on, nanoseconds of the
+time line, an episode is to begin as soon as every field has come; at ``end_at`` the one that runs,
+or is to begin, ends by itself, which is called ``reason``. None: not known yet.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
-
-
-class Cut(Protocol):
-    """
-    Where episodes begin and end, told what happens in the order in which it does.
-
-    Attributes
-    ----------
-    start_at
-        From when on an episode is to begin, as soon as every field has come, nanoseconds of the
-        time line; None: not yet.
-    end_at
-        When the one that runs, or is to begin, ends by itself; None: not known.
-    reason
-        What that ending is to be called, one sentence.
-
-    """
-
-    start_at: int | None
-    end_at: int | None
-    reason: str
-
-    def command(self, now: int) -> None:
-        """Take note of a command."""
-        ...
-
-    def ended(self) -> None:
-        """Take note that the episode is over, or that it never began."""
-        ...
+from typing import TypeAlias
 
 
 class AtCommands:
@@ -96,3 +73,6 @@ class AtRanges:
     def ended(self) -> None:
         """Go on to the next range."""
         self.start_at, self.end_at = self._ranges.pop(0) if self._ranges else (None, None)
+
+
+Cut: TypeAlias = AtCommands | AtRanges

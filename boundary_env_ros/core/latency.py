@@ -15,8 +15,9 @@ In lockstep the world waits for gate and policy, so its clock stands still betwe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from boundary_env_ros.core.timebase import (
     between,
@@ -28,6 +29,9 @@ from boundary_env_ros.core.timebase import (
     Stamp,
 )
 from boundary_env_ros.errors import ClockMismatch
+
+if TYPE_CHECKING:
+    from boundary_env_ros.core.transition import Transition
 
 STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
 
@@ -77,18 +81,14 @@ class Latency:
     reaction: LatencyStage = LatencyStage()
 
 
-def measured_offsets(
-    *,
-    observed: ClockReading | None,
-    delivered: ClockReading | None,
-    requested: ClockReading | None,
-    received: ClockReading | None,
-) -> tuple[ClockOffset, ...]:
+def measured_offsets(step: Transition) -> tuple[ClockOffset, ...]:
     """
     Return the offset of the policy's clock to that of the robot, if they are of two hosts.
 
     Each step is an exchange that measures it: an observation goes there, and an action comes back.
     """
+    observed, delivered = step.observed, step.delivered
+    requested, received = step.requested, step.received
     if observed is None or delivered is None or requested is None or received is None:
         return ()
     robot, policy = observed.ros.host, delivered.ros.host
@@ -103,19 +103,7 @@ def measured_offsets(
     )
 
 
-def measure(
-    *,
-    captured: Stamp | None,
-    observed: ClockReading | None,
-    delivered: ClockReading | None,
-    requested: ClockReading | None,
-    received: ClockReading | None,
-    commanded: ClockReading | None,
-    actuated: Stamp | None,
-    budget: Mapping[str, float],
-    lockstep: bool,
-    offsets: Sequence[ClockOffset] = (),
-) -> Latency:
+def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) -> Latency:
     """
     Return the stages of a step from its instants.
 
@@ -125,14 +113,12 @@ def measure(
 
     Parameters
     ----------
-    captured, observed, delivered, requested, received, commanded, actuated
-        The instants; None where unknown.
+    step
+        With its instants, None where unknown, and the measured offsets between hosts.
     budget
         Budget of each stage that has one, seconds.
     lockstep
         Whether the world waited.
-    offsets
-        Measured offsets between hosts.
 
     """
 
@@ -151,7 +137,7 @@ def measure(
         doubtful = False
         for start, end in pairs:
             try:
-                part = between(start, end, offsets)
+                part = between(start, end, step.clock_offsets)
             except ClockMismatch:
                 part = None
             if part is None:
@@ -171,10 +157,12 @@ def measure(
         )
 
     return Latency(
-        capture=stage('capture', (captured, ros(observed))),
-        transport=waited('transport', (observed, delivered), (requested, received)),
-        inference=waited('inference', (delivered, requested)),
-        gate=waited('gate', (received, commanded)),
-        actuation=stage('actuation', (ros(commanded), actuated)),
-        reaction=stage('reaction', (captured, actuated)),
+        capture=stage('capture', (step.captured, ros(step.observed))),
+        transport=waited(
+            'transport', (step.observed, step.delivered), (step.requested, step.received)
+        ),
+        inference=waited('inference', (step.delivered, step.requested)),
+        gate=waited('gate', (step.received, step.commanded)),
+        actuation=stage('actuation', (ros(step.commanded), step.actuated)),
+        reaction=stage('reaction', (step.captured, step.actuated)),
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -412,15 +412,5 @@ def _place(id_: StepId) -> tuple[str, int]:
 
 
 def _late(step: Transition, late: ActuationEvidence, budget: Mapping[str, float]) -> object:
-    return measure(
-        captured=step.captured,
-        observed=None,
-        delivered=None,
-        requested=None,
-        received=None,
-        commanded=step.commanded,
-        actuated=late.actuated,
-        budget=budget,
-        lockstep=step.pacing is Pacing.LOCKSTEP,
-        offsets=step.clock_offsets,
-    )
+    lockstep = step.pacing is Pacing.LOCKSTEP
+    return measure(replace(step, actuated=late.actuated), budget, lockstep=lockstep)

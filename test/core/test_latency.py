@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
@@ -11,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.latency import Latency, LatencyStage, measure, measured_offsets, STAGES
 from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.transition import Kind, Transition
+from support.core_world import step_id
 
 PARTS = ('capture', 'transport', 'inference', 'gate', 'actuation')
 ORDER = ('captured', 'observed', 'delivered', 'requested', 'received', 'commanded', 'actuated')
@@ -33,11 +37,18 @@ def step(times: list[int], hosts: dict[str, str] | None = None, **changes: Any) 
     }
     for name in ('captured', 'actuated'):
         found[name] = found[name].ros
-    offsets = changes.pop('offsets', ())
     budget = changes.pop('budget', {})
     lockstep = changes.pop('lockstep', False)
-    changed = {**found, **changes}
-    return measure(**changed, budget=budget, lockstep=lockstep, offsets=offsets)
+    return measure(transition(**{**found, **changes}), budget, lockstep=lockstep)
+
+
+def transition(*, offsets: Iterable[ClockOffset] = (), **instants: Any) -> Transition:
+    """Return a step of which nothing but its instants matters."""
+    return Transition(
+        contract='', contract_version='', software_version='', client_version='', id=step_id(1),
+        kind=Kind.STEP, pacing=Pacing.REALTIME, seed=0, after=(),
+        closed=instant(0), clock_offsets=tuple(offsets), **instants,
+    )  # fmt: skip
 
 
 def seconds(latency: Latency) -> dict[str, float | None]:
@@ -109,13 +120,13 @@ def test_each_step_measures_the_offset_of_the_policys_clock(
         'requested': read('policy', begin + there + thinking + ahead),
         'received': read('robot', begin + there + thinking + back),
     }
-    (found,) = measured_offsets(**exchange)
+    (found,) = measured_offsets(transition(**exchange))
     assert (found.host, found.reference) == ('policy', 'robot')
     assert abs(found.offset - ahead / NANOSECONDS) <= found.uncertainty + 1e-6
     assert found.uncertainty == pytest.approx((there + back) / 2 / NANOSECONDS)
-    assert measured_offsets(**{**exchange, 'requested': None}) == ()
+    assert measured_offsets(transition(**{**exchange, 'requested': None})) == ()
     here = {name: read('robot', i) for i, name in enumerate(exchange)}
-    assert measured_offsets(**here) == ()
+    assert measured_offsets(transition(**here)) == ()
 
 
 def test_a_stage_across_hosts_that_were_never_compared_says_so() -> None:

@@ -182,7 +182,7 @@ class ArmedGate:
     def _see_change(self, decision: GateDecision) -> None:
         contract = self.contract
         stopped = decision.verdict is Verdict.STOPPED
-        limits = Limits.of(contract)
+        limits = Limits(contract)
         late = any(result.reason is Reason.COMMAND_LATE for result in decision.rules)
         braked = stopped or (late and contract.safety.on_timeout is OnTimeout.SAFE)
         before = self.command

@@ -85,7 +85,7 @@ class Forge:
 
         Steps, rewards and command messages follow.
         """
-        limits = Limits.of(self.contract)
+        limits = Limits(self.contract)
         new: dict[int, GateDecision] = {}
         before: GateDecision | None = None
         for old in self.decisions:

@@ -120,20 +120,9 @@ def remeasured(step: Transition) -> Transition:
         for f in fields(step.latency)
         if (stage := getattr(step.latency, f.name)).budget is not None
     }
-    return replace(
-        step,
-        latency=measure(
-            captured=step.captured,
-            observed=step.observed,
-            delivered=step.delivered,
-            requested=step.requested,
-            received=step.received,
-            commanded=step.commanded,
-            actuated=step.actuated,
-            budget=budget,
-            lockstep=step.pacing is Pacing.LOCKSTEP,
-        ),
-    )
+    lockstep = step.pacing is Pacing.LOCKSTEP
+    latency = measure(replace(step, clock_offsets=()), budget, lockstep=lockstep)
+    return replace(step, latency=latency)
 
 
 def later(instant: ClockReading | None, milliseconds: int) -> ClockReading:

@@ -112,7 +112,7 @@ class Witness:
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
-        self.limits = Limits.of(contract)
+        self.limits = Limits(contract)
         self.low, self.high = contract.flat('low'), contract.flat('high')
         self.tight = self.low, self.high
         self.rate, self.stop = contract.flat('rate'), contract.flat('stop')

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
@@ -34,6 +35,13 @@ def unhindered(**base: object) -> Contract:
     """Return the shipped contract without obstacles, its group `base` with other keys."""
     changes: dict[Path_, object] = {('action', 'base', key): value for key, value in base.items()}
     return shipped({('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05, **changes})
+
+
+def altered(limits: Limits, **changes: Any) -> Limits:
+    """Return limits of which some attributes are others, and none that follow from them."""
+    found = copy(limits)
+    vars(found).update(changes)
+    return found
 
 
 def explained(ruling: RuleOutput) -> None:

@@ -125,7 +125,7 @@ class IdealRobot:
     STEP = 0.01
 
     def __init__(self, contract: Contract, at: Vector, *, lag: int, eager: bool = False) -> None:
-        self.limits = Limits.of(contract)
+        self.limits = Limits(contract)
         (self.place,) = contract.safety.workspaces
         fastest = [
             max(-low, high) for low, high in zip(self.limits.low, self.limits.high, strict=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 import json
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from boundary_env_ros.core.environment.step_builder import (
     close,
     is_on_new_action,
     late_evidence,
-    Step,
+    opened,
 )
 from boundary_env_ros.core.environment.task import sample, supply, Task
 from boundary_env_ros.core.gate.decision import (
@@ -597,7 +597,7 @@ class Environment:
         self._gaps = 0
         view = self._buffer.view(self._id(0), at)
         self._keep(view)
-        transition, self._info = self._reset_transition(view), ''
+        transition, self._info = self._opened(view, Kind.RESET, reset=self._record), ''
         return (
             self.status(at),
             transition,
@@ -628,23 +628,17 @@ class Environment:
             duration=(now.steady - reset.asked.steady) / NANOSECONDS,
         )
 
-    def _reset_transition(self, view: View) -> Transition:
-        observation = view.observation
-        return Transition(
-            contract=self._contract.name,
-            contract_version=self._contract.version,
+    def _opened(self, view: View, kind: Kind, **known: Any) -> Transition:
+        return opened(
+            self._contract,
+            view,
+            kind,
             software_version=self._version,
             client_version=self._begin.client_version,
             wrappers=self._begin.wrappers,
-            id=observation.id,
-            kind=Kind.RESET,
-            pacing=self._contract.pacing,
             seed=self._episode.seed,
-            reset=self._record,
-            after=observation.fields,
-            state=view.state,
             info=self._info,
-            closed=observation.observed,
+            **known,
         )
 
     def _reset_failed(self, message: str, now: ClockReading) -> Effects:
@@ -658,8 +652,10 @@ class Environment:
             message=message,
         )
         self._reset = self._advance = self._advanced = None
-        transition = replace(
-            self._reset_transition(self._buffer.view(self._id(0), now)),
+        transition = self._opened(
+            self._buffer.view(self._id(0), now),
+            Kind.RESET,
+            reset=self._record,
             truncated=True,
             ending=endings.RESET_FAILED,
             declared_by=self._name,
@@ -746,26 +742,20 @@ class Environment:
         assert before is not None  # a running episode has observed
         step = self._episode.step + 1
         view = self._buffer.view(self._id(step), now)
-        observation = view.observation
-        record = close(
-            Step(
-                contract=contract,
-                before=before.observation,
-                after=observation,
-                state_before=before.state,
-                state=view.state,
-                captured=self._buffer.captured,
+        transition, evidence, message = close(
+            self._opened(
+                view,
+                Kind.STEP,
+                before=before.observation.fields,
                 decisions=tuple(self._decisions),
-                reset=self._record,
-                late=late,
-                gaps=self._gaps,
-                source=self._feedback_source,
-                version=self._version,
-                client_version=self._begin.client_version,
-                wrappers=self._begin.wrappers,
-                seed=self._episode.seed,
-                info=self._info,
+                tick_error=late,
             ),
+            before,
+            contract=contract,
+            reset=self._record,
+            captured=self._buffer.captured,
+            gaps=self._gaps,
+            source=self._feedback_source,
             task=self._task,
             actuation=self._actuation,
             endings={
@@ -782,18 +772,18 @@ class Environment:
         self._heard.own = now.steady
         # What the policy waits for goes first.
         effects: list[Effect] = [
-            record.transition,
-            observation,
+            transition,
+            view.observation,
             self._buffer.privileged(self._id(step), now),
         ]
-        if record.transition.ending:
+        if transition.ending:
             self._episode = self._episode.end(
-                ending=record.transition.ending,
-                kind=contract.episode.endings[record.transition.ending],
-                declared_by=record.transition.declared_by,
-                message=record.message,
+                ending=transition.ending,
+                kind=contract.episode.endings[transition.ending],
+                declared_by=transition.declared_by,
+                message=message,
             )
-        effects += [*record.evidence, self.status(now)]
+        effects += [*evidence, self.status(now)]
         return tuple(effects)
 
     def _sensor_endings(self, view: View, now: ClockReading) -> Mapping[str, tuple[str, str]]:

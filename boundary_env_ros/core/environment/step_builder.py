@@ -5,13 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Execution
 from boundary_env_ros.core.environment.endings import foremost, TASK_FAILED, TIME_LIMIT
-from boundary_env_ros.core.environment.observation import Observation, ObservationField
+from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Reason, Trigger, Verdict
@@ -44,82 +46,56 @@ _UNHEARD = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """
-    All that a transition is made of, but for what task and robot made of it.
-
-    Attributes
-    ----------
-    before, after
-        The two observations.
-    state_before, state
-        The rest of the environment's state with each of them.
-    captured
-        When the field of the reaction time was captured, by step of the observation: of the last
-        ones, ``before`` among them. An action may answer an older one.
-    decisions
-        Decisions of the gate since the last step was closed.
-    late
-        Seconds by which the tick came after its due time; None in lockstep.
-    gaps
-        Decisions that are known to be lost.
-    source
-        Topics of the feedback.
-    info
-        What the world says of itself, a JSON object or empty.
-
-    """
-
-    contract: Contract
-    before: Observation
-    after: Observation
-    state_before: tuple[ObservationField, ...]
-    state: tuple[ObservationField, ...]
-    captured: Mapping[int, Stamp | None]
-    decisions: tuple[GateDecision, ...]
-    reset: ResetRecord | None
-    late: float | None
-    gaps: int
-    source: str
-    version: str
-    client_version: str
-    wrappers: tuple[str, ...]
-    seed: int
-    info: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Closed:
-    """
-    A closed step.
-
-    Attributes
-    ----------
-    transition
-        Its record.
-    evidence
-        Evidence for commands of earlier steps.
-    message
-        One sentence on the ending; empty if there is none.
-
-    """
-
-    transition: Transition
-    evidence: tuple[ActuationEvidence, ...]
-    message: str
+def opened(contract: Contract, view: View, kind: Kind, **known: Any) -> Transition:
+    """Return a transition with what is known of it before it is judged; see :func:`close`."""
+    observation = view.observation
+    return Transition(
+        contract=contract.name,
+        contract_version=contract.version,
+        id=observation.id,
+        kind=kind,
+        pacing=contract.pacing,
+        after=observation.fields,
+        state=view.state,
+        closed=observation.observed,
+        **known,
+    )
 
 
 def close(
-    step: Step, *, task: Task, actuation: Actuation, endings: Mapping[str, tuple[str, str]]
-) -> Closed:
+    step: Transition,
+    before: View,
+    *,
+    contract: Contract,
+    reset: ResetRecord | None,
+    captured: Mapping[int, Stamp | None],
+    gaps: int,
+    source: str,
+    task: Task,
+    actuation: Actuation,
+    endings: Mapping[str, tuple[str, str]],
+) -> tuple[Transition, tuple[ActuationEvidence, ...], str]:
     """
     Close a step.
 
     Parameters
     ----------
     step
-        What it is made of.
+        What is known of it: where it stands, what was observed, the decisions of the gate since
+        the last one, and how late its tick was. All else is worked out here.
+    before
+        What was observed before it.
+    contract
+        The contract.
+    reset
+        That of the episode.
+    captured
+        When the field of the reaction time was captured, by step of the observation: of the last
+        ones, ``before`` among them. An action may answer an older one.
+    gaps
+        Decisions that are known to be lost.
+    source
+        Topics of the feedback.
     task
         Judges it.
     actuation
@@ -127,77 +103,67 @@ def close(
     endings
         Endings that were found elsewhere, with their declarer and a sentence each.
 
+    Returns
+    -------
+    tuple
+        Its record, evidence for commands of earlier steps, and one sentence on the ending, empty
+        if there is none.
+
     """
-    contract = step.contract
     index = answering(step.decisions)
     decision = step.decisions[index] if index >= 0 else None
+    request = decision.request if decision else None
     executions = actuation.executions()
     execution = next(
-        (
-            e
-            for e in executions
-            if decision is not None and e.decision.sequence == decision.sequence
-        ),
-        None,
+        (e for e in executions if decision and e.decision.sequence == decision.sequence), None
     )
     by_task = f'task:{contract.task.name}'
     found = dict(endings)
+    view = StepView(
+        agent=step.id.agent,
+        before=_values(before.observation.fields, before.state),
+        after=_values(step.after, step.state),
+        commanded=decision.command if decision else (),
+        reset=by_name(reset.sampled) if reset else {},
+        step=step.id.step,
+        period=contract.period,
+    )
     try:
-        outcome = judge(task, contract, _step_view(step, decision))
+        outcome = judge(task, contract, view)
         check_rewards(task, contract, outcome)
     except TaskFailed as error:
         # The task is a user's code: that it fails ends the episode, not the environment.
         outcome = Outcome()
         endings = {**endings, TASK_FAILED: (by_task, str(error))}
         found[TASK_FAILED] = endings[TASK_FAILED]
-    found.update(_stops(step))
+    found.update(_stops(step, contract))
     if outcome.ending:
         found[outcome.ending] = (by_task, '')
-    if step.after.id.step >= contract.max_steps:
+    if step.id.step >= contract.max_steps:
         found.setdefault(
             TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over')
         )
     ending = foremost(found, contract.episode.endings)
     declared_by, message = found[ending] if ending else ('', '')
     kind = contract.episode.endings[ending].name if ending else ''
-    request = decision.request if decision is not None else None
-    captured = _captured(step, decision)
     feedback = actuation.latest
-    observed = request.observed if request else step.before.observed
-    delivered = request.delivered if request else None
-    requested = request.requested if request else None
-    received = decision.received if decision else None
-    commanded = decision.commanded if decision else None
-    actuated = execution.actuated if execution else None
-    offsets = measured_offsets(
-        observed=observed, delivered=delivered, requested=requested, received=received
-    )
     overrun = (
         decision is None
         and contract.pacing is Pacing.REALTIME
-        and contract.has_turn(step.after.id.agent, step.after.id.step)
+        and contract.has_turn(step.id.agent, step.id.step)
     )
-    transition = Transition(
-        contract=contract.name,
-        contract_version=contract.version,
-        software_version=step.version,
-        client_version=step.client_version,
-        wrappers=step.wrappers,
-        id=step.after.id,
-        kind=Kind.STEP,
-        pacing=contract.pacing,
-        seed=step.seed,
-        before=step.before.fields,
-        after=step.after.fields,
-        state=step.state,
+    # An action answers the observation that its request names: all of a chunk the same, and one
+    # that was inferred while the world went on an older one.
+    seen = request.observed_step if request else before.observation.id.step
+    closed = replace(
+        step,
         requested_action=decision.requested_action if decision else (),
         admitted_action=decision.admitted_action if decision else (),
         commanded_action=decision.command if decision else (),
         measured_action=feedback.values if feedback else (),
-        payload=decision.request.payload if decision and decision.request else '',
+        payload=request.payload if request else '',
         measured_at=feedback.captured if feedback else None,
         verdict=decision.verdict if decision else None,
-        decisions=step.decisions,
         decision=index,
         overrun=overrun,
         held_by=_held_by(step.decisions) if overrun else '',
@@ -207,35 +173,25 @@ def close(
         truncated=kind == 'TRUNCATED',
         ending=ending or '',
         declared_by=declared_by,
-        info=step.info,
-        captured=captured,
-        observed=observed,
-        delivered=delivered,
-        requested=requested,
-        received=received,
-        commanded=commanded,
-        actuated=actuated,
+        captured=captured.get(seen),
+        observed=request.observed if request else before.observation.observed,
+        delivered=request.delivered if request else None,
+        requested=request.requested if request else None,
+        received=decision.received if decision else None,
+        commanded=decision.commanded if decision else None,
+        actuated=execution.actuated if execution else None,
         actuated_quantum=execution.quantum if execution else None,
-        actuated_source=(execution.source or step.source) if execution else '',
-        closed=step.after.observed,
-        tick_error=step.late,
-        latency=measure(
-            captured=captured,
-            observed=observed,
-            delivered=delivered,
-            requested=requested,
-            received=received,
-            commanded=commanded,
-            actuated=actuated,
-            budget=contract.latency_budget,
-            lockstep=contract.pacing is Pacing.LOCKSTEP,
-            offsets=offsets,
+        actuated_source=(execution.source or source) if execution else '',
+        diagnostics=(
+            *_diagnostics(step, contract, gaps, endings),
+            *(request.metadata if request else ()),
         ),
-        clock_offsets=offsets,
-        diagnostics=(*_diagnostics(step, endings), *(request.metadata if request else ())),
     )
-    evidence = tuple(_evidence(e, step.source) for e in executions if e is not execution)
-    return Closed(transition=transition, evidence=evidence, message=message)
+    closed = replace(closed, clock_offsets=measured_offsets(closed))
+    lockstep = contract.pacing is Pacing.LOCKSTEP
+    latency = measure(closed, contract.latency_budget, lockstep=lockstep)
+    evidence = tuple(_evidence(e, source) for e in executions if e is not execution)
+    return replace(closed, latency=latency), evidence, message
 
 
 def late_evidence(actuation: Actuation, source: str) -> tuple[ActuationEvidence, ...]:
@@ -285,49 +241,30 @@ def _held_by(decisions: tuple[GateDecision, ...]) -> str:
     return 'gate' if any(decision.published for decision in decisions) else 'driver'
 
 
-def _values(observation: Observation, state: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
-    return {f.name: f.values for f in (*observation.fields, *state) if f.values}
+def _values(*parts: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
+    return {field.name: field.values for part in parts for field in part if field.values}
 
 
-def _step_view(step: Step, decision: GateDecision | None) -> StepView:
-    return StepView(
-        agent=step.after.id.agent,
-        before=_values(step.before, step.state_before),
-        after=_values(step.after, step.state),
-        commanded=decision.command if decision else (),
-        reset=by_name(step.reset.sampled) if step.reset else {},
-        step=step.after.id.step,
-        period=step.contract.period,
-    )
-
-
-def _stops(step: Step) -> Mapping[str, tuple[str, str]]:
+def _stops(step: Transition, contract: Contract) -> Mapping[str, tuple[str, str]]:
     """Return the endings that stops of the gate stand for, as the contract declares."""
     found = {}
     for decision in step.decisions:
         for result in decision.rules:
-            ending = step.contract.episode.on_stop.get(result.reason.name)
+            ending = contract.episode.on_stop.get(result.reason.name)
             if result.outcome is Verdict.STOPPED and ending:
                 found[ending] = (SAFETY_GATE, result.reason.name.lower().replace('_', ' '))
     return found
 
 
-def _captured(step: Step, decision: GateDecision | None) -> Stamp | None:
-    """Return when the field of the reaction time was captured, in the answered observation."""
-    request = None if decision is None else decision.request
-    # An action answers the observation that its request names: all of a chunk the same, and one
-    # that was inferred while the world went on an older one.
-    seen = step.before.id.step if request is None else request.observed_step
-    return step.captured.get(seen)
-
-
-def _diagnostics(step: Step, endings: Mapping[str, tuple[str, str]]) -> tuple[KeyValue, ...]:
+def _diagnostics(
+    step: Transition, contract: Contract, gaps: int, endings: Mapping[str, tuple[str, str]]
+) -> tuple[KeyValue, ...]:
     found = []
-    turn = step.contract.turn_of(step.after.id.step)
+    turn = contract.turn_of(step.id.step)
     if turn:
         found.append(KeyValue(key=TURN, value=turn))
-    if step.gaps:
-        found.append(KeyValue(key='gate_decisions_lost', value=str(step.gaps)))
+    if gaps:
+        found.append(KeyValue(key='gate_decisions_lost', value=str(gaps)))
     for ending, (_, message) in endings.items():
         found.append(KeyValue(key=f'ending:{ending}', value=message))
     for decision in step.decisions:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -19,34 +19,10 @@ from boundary_env_ros.core.environment.lockstep import Advanced
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     freeze,
-    Measurement,
     RuleResult,
     RuntimeLimits,
-    SentCommand,
 )
 from boundary_env_ros.core.timebase import ClockReading, Stamp
-
-
-class Known(TypedDict, total=False):
-    """
-    What a record says of the situation in which a gate decided; what is missing is unknown.
-
-    The names are those of :class:`~boundary_env_ros.core.gate.rules.rule_input.RuleInput`. What is
-    unknown the gate works out from its own state.
-    """
-
-    time_step: float
-    recent_commands: tuple[SentCommand, ...]
-    emergency_stop: bool
-    armed: bool
-    since_request: float | None
-    since_environment: float | None
-    since_tick: float | None
-    clock_error: float | None
-    foreign_commands: int
-    crowded: Mapping[str, int]
-    overruns: int
-    measurements: Mapping[str, Measurement]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +35,15 @@ class Event:
     now
         When the gate has it.
     known
-        What a record says of the situation; None on a robot. A record has every decision by
-        itself, so that a recorded event leads to one decision at most.
+        What a record says of the situation, by the names of
+        :class:`~boundary_env_ros.core.gate.rules.rule_input.RuleInput`; what is missing the gate
+        works out from its own state. None on a robot. A record has every decision by itself, so
+        that a recorded event leads to one decision at most.
 
     """
 
     now: ClockReading
-    known: Known | None = None
+    known: Mapping[str, Any] | None = None
 
 
 # Who is heard ------------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ UNREACHED = 1e3
 Phase = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MotionLimits:
     """
     What a sequence of commands has to keep, each dimension for itself.

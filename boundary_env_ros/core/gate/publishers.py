@@ -149,7 +149,7 @@ class ReliedOn:
 def relied_on(contract: Contract) -> dict[str, ReliedOn]:
     """Return the topics that the rules of the gate go by; their silence stops the robot."""
     realtime = contract.pacing is Pacing.REALTIME
-    limits: dict[str, float] = {n: need.most for n, need in Limits.of(contract).needs.items()}
+    limits: dict[str, float] = {n: need.most for n, need in Limits(contract).needs.items()}
     if contract.safety.operator is not None:
         limits[OPERATOR] = contract.safety.operator.timeout
     found: dict[str, ReliedOn] = {}

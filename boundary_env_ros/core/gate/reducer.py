@@ -66,7 +66,7 @@ from boundary_env_ros.core.gate.rules.documents import DocumentRules
 from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import measured_command
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_input import RECORDED, RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import refuse_looser, tightened_limits
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
@@ -97,7 +97,7 @@ class Reducer:
         self._version = software_version
         self._size = contract.action_size
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
-        self._declared = Limits.of(contract)
+        self._declared = Limits(contract)
         self._documents = DocumentRules(contract)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands
         #: still, and no driver's time runs out.
@@ -245,7 +245,9 @@ class Reducer:
     def _tighten(self, state: State, event: Tighten) -> Step:
         limits = tightened_limits(self._declared, event.runtime_limits)
         if state.lease_state.lease is not None:
-            refuse_looser(state.limits, limits, 'it is while a lease is out')
+            numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
+            timeout = limits.safety.command_timeout
+            refuse_looser(state.limits, numbers, timeout, 'it is while a lease is out')
         return replace(state, limits=limits, runtime_limits=event.runtime_limits), ()
 
     # What is noticed -----------------------------------------------------------------------------
@@ -705,7 +707,6 @@ class Reducer:
             else replace(request.id, step=request.id.step + index),
             sequence=sequence,
             verdict=ruling.verdict,
-            trigger=situation.trigger,
             request=request,
             received=received,
             requested_action=()
@@ -717,22 +718,12 @@ class Reducer:
             requested_command=ruling.wanted,
             command=ruling.command,
             rules=ruling.results,
-            time_step=situation.time_step,
             previous_command=situation.previous or (),
-            previous_rate=situation.previous_rate,
-            previous_acceleration=situation.previous_acceleration,
-            seeded=situation.seeded,
-            emergency_stop=situation.emergency_stop,
             armed=state.lease_state.lease is not None,
-            since_request=situation.since_request,
-            since_environment=situation.since_environment,
-            since_tick=situation.since_tick,
-            clock_error=situation.clock_error,
             foreign_publishers=situation.foreign,
-            overruns=situation.overruns,
             runtime_limits=state.runtime_limits,
-            recent_commands=situation.recent_commands,
             measurements=tuple(situation.measurements.values()),
+            **{name: getattr(situation, name) for name in RECORDED},
             software_version=self._version,
         )
 

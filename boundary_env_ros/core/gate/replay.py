@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -35,7 +36,6 @@ from boundary_env_ros.core.gate.events import (
     Deactivate,
     Event,
     GivenUp,
-    Known,
     NextAction,
     OperatorCommand,
     OthersTurn,
@@ -60,6 +60,18 @@ from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import NANOSECONDS
+
+#: What the gate was told, whatever it had done before.
+_TOLD = (
+    'emergency_stop',
+    'armed',
+    'since_environment',
+    'since_tick',
+    'clock_error',
+    'foreign_commands',
+    'crowded',
+    'measurements',
+)
 
 
 class Replay:
@@ -87,7 +99,7 @@ class Replay:
     ) -> None:
         self._contract, self._digest, self._agent, self._topics = contract, digest, agent, topics
         self._reducer = Reducer(contract, agent=agent)
-        self._declared = Limits.of(contract)
+        self._declared = Limits(contract)
         self._state = State.of(contract, digest=digest, agent=agent, topics=topics)
         #: Before the last decision.
         self._before = self._state
@@ -391,25 +403,16 @@ class Replay:
             for result in then.rules
         )
 
-    def _known(self, then: GateDecision) -> Known:
+    def _known(self, then: GateDecision) -> Mapping[str, Any]:
         """Return what a decision says of the situation, as far as that is this gate's, too."""
         recorded = situation_of(then, self._measured(then))
-        known = Known(
-            emergency_stop=recorded.emergency_stop,
-            armed=recorded.armed,
-            since_environment=recorded.since_environment,
-            since_tick=recorded.since_tick,
-            clock_error=recorded.clock_error,
-            foreign_commands=recorded.foreign_commands,
-            crowded=recorded.crowded,
-            measurements=recorded.measurements,
-        )
+        names = set(_TOLD)
         if self._sent_alike:
-            known['time_step'] = recorded.time_step
+            names.add('time_step')
         if self._asked_alike:
-            known['since_request'] = recorded.since_request
+            names.add('since_request')
         if not self._overruns_known:
-            known['overruns'] = recorded.overruns
+            names.add('overruns')
         # What may still be under way, if that is what this gate has sent. When a decision was
         # taken is known to within the lateness of a gate (in lockstep exactly), and so is when
         # what was sent before matters no more.
@@ -419,8 +422,8 @@ class Replay:
         if self._same_terms and same_way(
             recorded.recent_commands, ours, commands.looks_back, slack
         ):
-            known['recent_commands'] = recorded.recent_commands
-        return known
+            names.add('recent_commands')
+        return {name: getattr(recorded, name) for name in names}
 
     def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
         """Return the recorded measurements that this gate asks for."""

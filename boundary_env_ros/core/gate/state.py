@@ -93,7 +93,7 @@ class State:
             Resolved topic of each input, by the name of the input.
 
         """
-        limits = Limits.of(contract)
+        limits = Limits(contract)
         return cls(
             lease_state=LeaseState(digest=digest, agent=agent),
             readings=SensorReadings(contract=contract, topics=topics, needs=limits.needs),

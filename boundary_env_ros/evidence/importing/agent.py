@@ -27,7 +27,7 @@ from boundary_env_ros.core.environment.episode import Episode, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
-from boundary_env_ros.core.environment.step_builder import close, Step
+from boundary_env_ros.core.environment.step_builder import close, opened
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
@@ -232,20 +232,14 @@ class ImportedAgent:
             confirmed_by='',
         )
         view = self._buffer.view(self._id(0), now)
-        observation = view.observation
-        transition = Transition(
-            contract=contract.name,
-            contract_version=contract.version,
+        transition = opened(
+            contract,
+            view,
+            Kind.RESET,
             software_version=__version__,
             client_version='',
-            id=observation.id,
-            kind=Kind.RESET,
-            pacing=contract.pacing,
             seed=0,
             reset=self._record,
-            after=observation.fields,
-            state=view.state,
-            closed=now,
             diagnostics=import_marks(
                 self._bag,
                 derived=('closed', *_seen('after', 'state')),
@@ -254,7 +248,7 @@ class ImportedAgent:
         )
         self._held = (
             self._status(now),
-            self._buffer.privileged(observation.id, now),
+            self._buffer.privileged(transition.id, now),
             transition,
         )
         self._keep(view)
@@ -271,37 +265,35 @@ class ImportedAgent:
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
         self._task.stumbled = False
-        record = close(
-            Step(
-                contract=contract,
-                before=before.observation,
-                after=view.observation,
-                state_before=before.state,
-                state=view.state,
-                captured=self._buffer.captured,
-                decisions=tuple(self._decisions),
-                reset=self._record,
-                late=None,
-                gaps=0,
-                source=self._feedback_source,
-                version=__version__,
+        closed, _, message = close(
+            opened(
+                contract,
+                view,
+                Kind.STEP,
+                software_version=__version__,
                 client_version='',
-                wrappers=(),
                 seed=0,
-                info='',
+                before=before.observation.fields,
+                decisions=tuple(self._decisions),
             ),
+            before,
+            contract=contract,
+            reset=self._record,
+            captured=self._buffer.captured,
+            gaps=0,
+            source=self._feedback_source,
             task=self._task,
             actuation=self._actuation,
             endings=endings,
         )
-        transition = self._stripped(record.transition)
+        transition = self._stripped(closed)
         self._episode = self._episode.stepped()
         privileged = self._buffer.privileged(transition.id, now)
         self._decisions.clear()
         self._keep(view)
         self._held = (privileged, transition)
         if transition.ending:
-            return (*made, *self._over(transition, record.message))
+            return (*made, *self._over(transition, message))
         return made
 
     def end(self, why: str) -> tuple[Made, ...]:

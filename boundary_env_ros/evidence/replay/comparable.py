@@ -51,11 +51,11 @@ def in_the_way(recorded: Contract, other: Contract) -> tuple[str, ...]:
         elif not path.startswith('action.'):
             why = 'it is privileged' if path in hidden else 'it was not recorded'
             found.append(f'{path}: {why} (expected what the record has)')
-    heard = Limits.of(recorded).needs
+    heard = Limits(recorded).needs
     found += (
         f'{name.removeprefix(f"{ALIVE}.")}.on_stale: `stop` here only (expected as in the '
         'record, since the gate did not listen to that topic)'
-        for name in Limits.of(other).needs
+        for name in Limits(other).needs
         if name.startswith(ALIVE) and name not in heard
     )
     return tuple(found)

@@ -23,7 +23,7 @@ from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
-from boundary_env_ros.core.environment.step_builder import close, SAFETY_GATE, Step
+from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.imported import is_import, is_unknown
@@ -221,35 +221,35 @@ class StepsAgain:
             # What the robot did, and when that was seen, is measured.
             actuation.measured(Feedback(captured=then.measured_at, values=then.measured_action))
         said = {item.key: item.value for item in then.diagnostics}
-        closed = close(
-            Step(
-                contract=self._contract,
-                before=before.observation,
-                after=view.observation,
-                state_before=before.state,
-                state=view.state,
-                captured=self._buffer.captured,
+        again, _, _ = close(
+            opened(
+                contract,
+                view,
+                Kind.STEP,
+                before=before.observation.fields,
                 decisions=decisions,
-                reset=reset,
-                late=then.tick_error,
-                gaps=0,
-                source=then.actuated_source,
-                version=then.software_version,
+                tick_error=then.tick_error,
+                software_version=then.software_version,
                 client_version=then.client_version,
                 wrappers=then.wrappers,
                 seed=then.seed,
                 info=then.info,
             ),
+            before,
+            contract=contract,
+            reset=reset,
+            captured=self._buffer.captured,
+            gaps=0,
+            source=then.actuated_source,
             task=self._task_of(then),
             actuation=actuation,
             endings=self._found(then, view, said),
         )
         failed = f'ending:{endings.TASK_FAILED}'
         if failed not in said:
-            for item in closed.transition.diagnostics:
+            for item in again.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
-        again = closed.transition
         if is_import(then):
             # Only what was commanded is known there, which was asked for, unless it says more.
             plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
@@ -261,23 +261,10 @@ class StepsAgain:
         if then.actuated is None and captured is again.captured:
             return again
         # When the robot acted is measured, too.
-        return replace(
-            again,
-            captured=captured,
-            actuated=then.actuated,
-            latency=measure(
-                captured=captured,
-                observed=again.observed,
-                delivered=again.delivered,
-                requested=again.requested,
-                received=again.received,
-                commanded=again.commanded,
-                actuated=then.actuated,
-                budget=contract.latency_budget,
-                lockstep=contract.pacing is Pacing.LOCKSTEP,
-                offsets=again.clock_offsets,
-            ),
-        )
+        again = replace(again, captured=captured, actuated=then.actuated)
+        lockstep = contract.pacing is Pacing.LOCKSTEP
+        latency = measure(again, contract.latency_budget, lockstep=lockstep)
+        return replace(again, latency=latency)
 
     def _found(
         self, then: Transition, view: View, said: Mapping[str, str]

@@ -16,7 +16,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.errors import ContractError, Problem
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import drop, Path_, put, rich_data, shipped, shipped_data, TASKS
-from support.gate_sequence import Sequence, TOOL
+from support.gate_sequence import altered, Sequence, TOOL
 
 RICH: dict[str, dict[str, object]] = rich_data()['action']  # type: ignore[assignment]
 ARM = RICH['arm']
@@ -155,9 +155,9 @@ def test_a_unit_that_is_missing_is_all_that_is_said_of_a_rotation_that_is_right(
 
 def slowed(contract: Contract, rising: int) -> float:
     """Return how far a cart drives that is slowed after so many ticks of getting faster."""
-    limits, tick = Limits.of(contract), contract.safety.gate_period
+    limits, tick = Limits(contract), contract.safety.gate_period
     fastest, slow = limits.high[0], contract.safety.obstacles[0].slow_speed
-    sequence = Sequence(replace(limits, safety=replace(limits.safety, obstacles=())), (0.0, 0.0))
+    sequence = Sequence(altered(limits, safety=replace(limits.safety, obstacles=())), (0.0, 0.0))
     for _ in range(rising):
         sequence.ask((fastest, 0.0), tick)
     way = sequence.command[0] * contract.period

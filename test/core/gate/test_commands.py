@@ -30,6 +30,7 @@ from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from support.contract_strategies import actions, contracts
 from support.core_messages import quaternion as multiplied_out
 from support.core_world import rich
+from support.gate_sequence import altered
 
 RICH = rich()
 GROUPS = {group.name: group for group in RICH.action}
@@ -38,7 +39,7 @@ REST = (0.1, -0.1, 0.04, 0.04, 0.0, 0.0, 0.0, 0.0)
 
 def limits_of(contract: Contract) -> Limits:
     safety = replace(contract.safety, obstacles=())
-    return replace(Limits.of(contract), safety=safety, needs={})
+    return altered(Limits(contract), safety=safety, needs={})
 
 
 def situation(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> RuleInput:
@@ -247,7 +248,7 @@ def test_held_commands_of_every_kind_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize('pacing', list(Pacing))
 def test_from_an_unknown_state_no_kind_of_action_moves_anything(pacing: Pacing) -> None:
-    limits = replace(limits_of(RICH), pacing=pacing)
+    limits = altered(limits_of(RICH), pacing=pacing)
     for action in ((0.1, -0.1, 0.0, 0.0, 1.0, 0.0, 0.0), (0.1, -0.1, 0.0, 0.0, 9.0, 0.0, 0.0)):
         ruling = rule(limits, situation(None), action)
         assert (ruling.verdict, ruling.command) == (Verdict.STOPPED, ())

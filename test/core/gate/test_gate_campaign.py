@@ -8,11 +8,12 @@ Sixty thousand requests, and nothing outside the contract, beyond a limit or une
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 import os
 
 import pytest
 
+from boundary_env_ros.core.gate import state
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from support.campaign_sequence import Violation
@@ -65,8 +66,7 @@ def test_no_request_gets_past_the_contract(name: str) -> None:
 def test_what_breaks_the_contract_ends_the_campaign_and_comes_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    honest = Limits.of
-    monkeypatch.setattr(Limits, 'of', lambda contract: replace(honest(contract), rate=(1.0, 4.01)))
+    monkeypatch.setattr(state, 'Limits', partial(Limits, rate=(1.0, 4.01)))
     with pytest.raises(Violation, match='changes faster than `rate`') as found:
         campaign('cart', 3, 0, 5000)
     again = str(found.value).split("ARGS='")[1].rstrip("'")

@@ -176,4 +176,4 @@ def test_in_lockstep_the_heartbeat_is_not_listened_to() -> None:
     contract = shipped(BEATING).paced(Pacing.LOCKSTEP)
     assert contract.heartbeat is None
     assert 'emergency_stop' not in {item.name for item in gate_inputs(contract)}
-    assert 'emergency_stop' not in Limits.of(contract).needs
+    assert 'emergency_stop' not in Limits(contract).needs

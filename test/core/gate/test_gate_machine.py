@@ -329,9 +329,7 @@ class GateMachine(RuleBasedStateMachine):
 
     def _oldest(self) -> float:
         """Return the greatest age of a field that holds the robot."""
-        return min(
-            n.most for i, n in Limits.of(self.contract).needs.items() if i.startswith('alive')
-        )
+        return min(n.most for i, n in Limits(self.contract).needs.items() if i.startswith('alive'))
 
     @invariant()
     def the_status_tells_the_truth(self) -> None:

@@ -29,7 +29,7 @@ from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from support.core_world import rich
 from support.gate_sequence import of_rule, Sequence, situation, unhindered
 
-PLAIN = Limits.of(unhindered())
+PLAIN = Limits(unhindered())
 ACCELERATION = replace(PLAIN, acceleration=(0.5, 20.0))
 JERK = replace(PLAIN, acceleration=(0.5, 20.0), jerk=(2.0, 200.0))
 ONLY_JERK = replace(PLAIN, jerk=(2.0, 200.0))
@@ -313,7 +313,7 @@ def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
         action=(contract.action[0], contract.action[2]),
         safety=replace(contract.safety, obstacles=()),
     )
-    limits = replace(Limits.of(contract), needs={})
+    limits = replace(Limits(contract), needs={})
     assert limits.profiled == (0, 1)
     assert limits.plain == (2, 3)
     sequence = Sequence(limits, (0.0, 0.0, 0.0, 0.0))

@@ -53,7 +53,7 @@ def contract_of(rules: dict[str, dict[str, Any]], **changes: Any) -> Contract:
 
 
 CONTRACT = contract_of(SEVERAL)
-LIMITS = Limits.of(CONTRACT)
+LIMITS = Limits(CONTRACT)
 PERIOD, FASTEST = CONTRACT.period, CONTRACT.flat('high')[0]
 speeds = st.floats(-0.5, 0.8)
 distances = st.one_of(st.floats(0.0, 12.0), st.just(math.inf))

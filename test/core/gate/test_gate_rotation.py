@@ -30,7 +30,7 @@ from boundary_env_ros.core.gate.rules.rotation import (
 )
 from support.core_world import shipped
 from support.gate_bench import Bench
-from support.gate_sequence import explained, of_rule, Sequence, situation, TOOL
+from support.gate_sequence import altered, explained, of_rule, Sequence, situation, TOOL
 
 RATE = 1.0
 
@@ -41,7 +41,7 @@ def tool() -> Contract:
     return shipped({('safety', 'obstacle'): None, ('action', 'tool'): group})
 
 
-HOLDING = Limits.of(tool())
+HOLDING = Limits(tool())
 START = (0.0, 0.0, 1.0)
 TURN = slice(3, 7)
 
@@ -212,7 +212,7 @@ def test_no_number_of_a_rotation_is_clamped_for_itself() -> None:
     ruling = Sequence(HOLDING, (*START, *about_z(3.0))).ask((*START, *about_z(-3.0)), 0.1)
     assert not of_rule(ruling, 'bounds')
     assert angle(about_z(3.0), ruling.command[TURN]) == pytest.approx(0.1)
-    refusing = replace(HOLDING, reject_beyond=(True, True, True, False, False, False, False))
+    refusing = altered(HOLDING, reject_beyond=(True, True, True, False, False, False, False))
     stretched = tuple(1.005 * value for value in about_z(0.0))
     ruling = Sequence(refusing, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
     assert ruling.verdict is Verdict.LIMITED
@@ -223,7 +223,7 @@ def test_a_group_that_refuses_what_is_beyond_refuses_no_rotation_for_a_number_of
     groups = tuple(
         replace(group, out_of_bounds=type(group.out_of_bounds).REJECT) for group in contract.action
     )
-    limits = Limits.of(replace(contract, action=groups))
+    limits = Limits(replace(contract, action=groups))
     stretched = tuple(1.005 * value for value in about_z(0.0))
     ruling = Sequence(limits, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
     assert ruling.verdict is Verdict.LIMITED

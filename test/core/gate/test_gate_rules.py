@@ -22,9 +22,10 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from support.core_world import request_for, shipped, Timepiece
+from support.gate_sequence import altered
 
 CONTRACT = shipped()
-LIMITS = Limits.of(CONTRACT)
+LIMITS = Limits(CONTRACT)
 SAFETY = CONTRACT.safety
 [OBSTACLE] = SAFETY.obstacles
 SLOW, STOP = OBSTACLE.slow_distance, OBSTACLE.stop_distance
@@ -77,14 +78,14 @@ def test_every_reason_to_stop_is_told_in_the_documented_order() -> None:
 
 
 def test_a_stop_goes_before_a_refusal_for_bounds() -> None:
-    limits = replace(LIMITS, reject_beyond=(True, True))
+    limits = altered(LIMITS, reject_beyond=(True, True))
     assert rule(limits, situation(), (9.0, 0.0)).verdict is Verdict.REJECTED
     ruling = rule(limits, situation(emergency_stop=True), (9.0, 0.0))
     assert ruling.verdict is Verdict.STOPPED
 
 
 def test_a_refusal_for_bounds_goes_before_any_limit() -> None:
-    limits = replace(LIMITS, reject_beyond=(True, False))
+    limits = altered(LIMITS, reject_beyond=(True, False))
     ruling = rule(limits, situation(scan=scan(0.6, 8.0, 1.0, 1.0)), (9.0, 9.0))
     assert ruling.verdict is Verdict.REJECTED
     assert [(r.reason, r.dimension) for r in ruling.results] == [(Reason.OUT_OF_BOUNDS, 0)]
@@ -218,7 +219,7 @@ def test_a_robot_at_rest_that_is_not_asked_to_move_may_stand_before_an_obstacle(
 
 
 def test_in_lockstep_the_policy_may_think_until_the_deadline() -> None:
-    limits = replace(LIMITS, pacing=Pacing.LOCKSTEP)
+    limits = altered(LIMITS, pacing=Pacing.LOCKSTEP)
     thinking = situation(trigger=Trigger.TIMER, since_request=limits.lockstep_deadline)
     assert stops(limits, thinking, None) == ()
     late = replace(thinking, since_request=limits.lockstep_deadline + 0.001)
@@ -248,7 +249,7 @@ def test_braking_from_an_unknown_state_is_the_safe_command() -> None:
 
 
 def test_braking_ends_at_a_safe_command_that_is_not_zero() -> None:
-    limits = replace(LIMITS, safe=(0.2, -0.1))
+    limits = altered(LIMITS, safe=(0.2, -0.1))
     value: Vector = (0.8, 1.0)
     for _ in range(10):
         value = brake(limits, situation(previous=value))
@@ -314,7 +315,7 @@ def test_limits_lie_flat_over_all_groups_of_the_action() -> None:
         interface=(Interface.VELOCITY,), low=(-1.0,), high=(2.0,), safe=(0.5,),
         max_acceleration=(3.0,), max_deceleration=(6.0,),
     )  # fmt: skip
-    limits = Limits.of(replace(contract, action=(*contract.action, arm)))
+    limits = Limits(replace(contract, action=(*contract.action, arm)))
     assert limits.low == (*LIMITS.low, -1.0)
     assert limits.safe == (0.0, 0.0, 0.5)
     assert limits.unit == ('m/s', 'rad/s', 'rad')

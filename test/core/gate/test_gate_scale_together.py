@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 import math
 import random
 from typing import Any
@@ -30,9 +29,9 @@ def cart(**base: Any) -> Contract:
     return shipped({('action', 'base', key): value for key, value in keys.items()})
 
 
-CART = Limits.of(cart())
-ALONE = Limits.of(shipped())
-QUICK = replace(CART, rate=(1e3, 1e3))
+CART = Limits(cart())
+ALONE = Limits(shipped())
+QUICK = Limits(CART.contract, rate=(1e3, 1e3))
 SLOW = CART.safety.obstacles[0].slow_speed
 
 
@@ -128,7 +127,7 @@ def test_the_dimension_with_least_left_decides() -> None:
 
 
 def test_without_the_word_each_dimension_is_limited_for_itself() -> None:
-    ruling = ask(replace(ALONE, rate=(1e3, 1e3)), (8.0, 1.0))
+    ruling = ask(Limits(ALONE.contract, rate=(1e3, 1e3)), (8.0, 1.0))
     assert ruling.command == (0.8, 1.0)
     assert not of_rule(ruling, 'scale_together')
 
@@ -146,7 +145,7 @@ def test_a_turn_on_the_spot_and_a_straight_line_have_no_curvature_to_lose() -> N
 
 def test_a_rule_that_turned_a_dimension_round_is_left_to_itself() -> None:
     # A tightened bound may leave no room for what is asked for, on its side of 0.
-    backwards_only = replace(QUICK, high=(-0.1, 1.5))
+    backwards_only = Limits(CART.contract, rate=(1e3, 1e3), high=(-0.1, 1.5))
     command, results, _, _ = shape(
         backwards_only, situation(previous=(-0.1, 0.0), measurements=FREE), (0.5, 1.0)
     )
@@ -254,7 +253,7 @@ PROFILE: dict[tuple[str | int, ...], object] = {
 
 
 def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> None:
-    limits = Limits.of(
+    limits = Limits(
         shipped({**PROFILE, ('action', 'base', 'scale_together'): ['linear.x', 'angular.z']})
     )
     sequence = Sequence(limits, (0.0, 0.0))
@@ -264,9 +263,9 @@ def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> No
 
 
 def test_on_the_way_there_each_dimension_follows_the_profile_that_is_its_own() -> None:
-    limits = Limits.of(
+    limits = Limits(
         shipped({**PROFILE, ('action', 'base', 'scale_together'): ['linear.x', 'angular.z']})
     )
-    one, other = Sequence(limits, (0.0, 0.0)), Sequence(Limits.of(shipped(PROFILE)), (0.0, 0.0))
+    one, other = Sequence(limits, (0.0, 0.0)), Sequence(Limits(shipped(PROFILE)), (0.0, 0.0))
     for _ in range(10):
         assert one.ask((0.6, 1.2), 0.1) == other.ask((0.6, 1.2), 0.1)

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 import math
 
@@ -25,8 +24,16 @@ from support.gate_bench import Bench, reasons
 from support.gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 from support.gate_sequence import TOOL
 
-LIMITS = Limits.of(shipped())
-PROFILED = replace(LIMITS, acceleration=(2.0, 8.0))
+LIMITS = Limits(shipped())
+PROFILED = Limits(
+    shipped(
+        {
+            ('action', 'base', 'max_jerk'): [2.0, 8.0],
+            ('safety', 'obstacle'): None,
+            ('safety', 'republish_period'): 0.05,
+        }
+    )
+)
 
 
 # What is accepted --------------------------------------------------------------------------------
@@ -66,7 +73,7 @@ def test_what_is_not_stricter_is_refused_with_its_number(
 
 def test_a_quaternion_has_no_bounds_that_could_be_stricter() -> None:
     contract = shipped({('action', 'tool'): TOOL})
-    limits = Limits.of(contract)
+    limits = Limits(contract)
     low = (*LOW, 0.0, -0.5, -1.0, -1.0, -1.0)
     with pytest.raises(RequestRejected, match='part of a rotation'):
         tightened_limits(limits, RuntimeLimits(low=low))

@@ -46,8 +46,8 @@ def turntable(**keys: object) -> Contract:
     })  # fmt: skip
 
 
-LIMITS = Limits.of(turntable())
-WATCHED = Limits.of(turntable(max_tracking_error=0.5))
+LIMITS = Limits(turntable())
+WATCHED = Limits(turntable(max_tracking_error=0.5))
 _angle = st.floats(-BOUND, BOUND)
 _near_middle = st.floats(-math.pi, math.pi)
 
@@ -104,7 +104,7 @@ def test_a_way_that_leads_beyond_a_bound_is_none() -> None:
 def test_a_profile_takes_the_short_way_too() -> None:
     pytest.importorskip('ruckig')
     contract = turntable(max_acceleration=2.0)
-    sequence = Sequence(Limits.of(contract), (3.10, 0.0))
+    sequence = Sequence(Limits(contract), (3.10, 0.0))
     seen = [sequence.ask((-3.10, 0.0), 0.1).command[0] for _ in range(10)]
     assert seen == sorted(seen)
     assert seen[-1] == pytest.approx(math.tau - 3.10)
@@ -163,5 +163,5 @@ def test_an_angle_that_is_not_declared_to_wrap_goes_where_it_is_sent() -> None:
     contract = turntable()
     bounded = replace(contract, action=(replace(contract.action[0], wrap=()),))
     start: Vector = (3.10, 0.0)
-    ruling = Sequence(Limits.of(bounded), start).ask((-3.10, 0.0), 0.01)
+    ruling = Sequence(Limits(bounded), start).ask((-3.10, 0.0), 0.01)
     assert ruling.command[0] == pytest.approx(3.09)

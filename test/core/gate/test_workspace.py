@@ -444,7 +444,7 @@ def test_a_place_that_is_not_known_stops_the_robot(values: Vector) -> None:
 def test_in_lockstep_a_command_is_in_force_for_a_period() -> None:
     contract = contract_with(SLIDES, {('clock',): 'sim', ('pacing',): 'lockstep'})
     moved = IdealRobot(contract, (0.62, 0.0), lag=10)
-    assert Limits.of(contract).period == 0.1
+    assert Limits(contract).period == 0.1
     # 0.1 m/s for 0.1 s of delay, a period of 0.1 s, and the brakes: 0.0256 m. Realtime: 0.0406 m.
     moved.put((0.95 - 0.03, 0.0))
     assert results(moved.decide((0.1, 0.0))) == []

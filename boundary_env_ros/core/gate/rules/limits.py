@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract.model import (
@@ -16,7 +16,6 @@ from boundary_env_ros.core.contract.model import (
     OutOfBounds,
     Pacing,
 )
-from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
 from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
@@ -81,99 +80,99 @@ class Rotation:
     rate: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """
-    What the rules need of a contract, flat over the dimensions of the command.
+    What the rules need of a contract, flat over the dimensions of the command; it never changes.
 
-    ``needs`` holds, by name, every input that the rules or the seeding of the limits go by.
-    ``acceleration`` and ``jerk`` are infinite where there is no limit. ``stop`` is the greatest
-    first difference of a stop, unit/s, ``deceleration`` the second one of a position, unit/s^2;
-    infinite where it is held at once.
+    Parameters
+    ----------
+    contract
+        The contract.
+    low, high, rate, command_timeout
+        What is stricter than there; None: as there.
 
-    The rest follows from the others: ``declared`` are the bounds of the contract, ``within`` the
-    seconds in which the driver is told to go all the way to a command, infinite where it is not
-    told, ``names`` a name for each dimension,
-    ``bounded`` the dimensions with bounds of their own, ``plain`` those that nothing but a
-    rate limits, ``profiled`` those that follow ``profile``, ``rotations`` and ``curvatures`` the
-    sets of dimensions that are one thing, ``angles`` those that wrap, ``speeds`` those that move
-    the robot for as long as they are in force: velocities and efforts.
-    ``followed`` are the inputs that say whether the robot still does what was commanded.
+    Attributes
+    ----------
+    needs
+        By name, every input that the rules or the seeding of the limits go by.
+    declared
+        The bounds of the contract; those in force, ``low`` and ``high``, may be narrower.
+    acceleration, jerk
+        Infinite where there is no limit.
+    stop, deceleration
+        The greatest first difference of a stop, unit/s, and the second one of a position,
+        unit/s^2; infinite where it is held at once.
+    within
+        The seconds in which the driver is told to go all the way to a command, infinite where it
+        is not told.
+    bounded, plain, profiled
+        The dimensions with bounds of their own, of these those that nothing but a rate limits,
+        and those that follow ``profile``.
+    rotations, curvatures, angles
+        The sets of dimensions that are one thing, and the dimensions that wrap.
+    speeds
+        Those that move the robot for as long as they are in force: velocities and efforts.
+    followed
+        The inputs that say whether the robot still does what was commanded.
+
     """
 
-    groups: tuple[ActionSpec, ...]
-    needs: Mapping[str, Need]
-    low: Vector
-    high: Vector
-    safe: Vector
-    rate: Vector
-    acceleration: Vector
-    jerk: Vector
-    stop: Vector
-    deceleration: Vector
-    unit: tuple[str, ...]
-    reject_beyond: tuple[bool, ...]
-    safety: Safety
-    pacing: Pacing
-    period: float
-    lockstep_deadline: float
-    declared: tuple[tuple[float, float], ...] = field(init=False, repr=False, compare=False)
-    within: Vector = field(init=False, repr=False, compare=False)
-    names: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    bounded: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    plain: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    profiled: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    profile: MotionLimits | None = field(init=False, repr=False, compare=False)
-    rotations: tuple[Rotation, ...] = field(init=False, repr=False, compare=False)
-    curvatures: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
-    angles: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    speeds: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    followed: frozenset[str] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        turned = _sets(self.groups, 'rotation')
-        of_rotations = {i for dimensions in turned for i in dimensions}
-        bounded = tuple(i for i in range(len(self.low)) if i not in of_rotations)
-        profiled = tuple(i for i in bounded if min(self.acceleration[i], self.jerk[i]) < math.inf)
-        # The profile keeps the bounds of the contract; stricter ones, that are set while the robot
-        # moves, are where it goes to, so that it does not jump to get inside of them.
-        declared = tuple(
-            bounds for group in self.groups for bounds in zip(group.low, group.high, strict=True)
+    def __init__(
+        self,
+        contract: Contract,
+        *,
+        low: Vector | None = None,
+        high: Vector | None = None,
+        rate: Vector | None = None,
+        command_timeout: float | None = None,
+    ) -> None:
+        self.contract = contract
+        self.groups = groups = contract.action
+        self.pacing, self.period = contract.pacing, contract.period
+        self.lockstep_deadline = contract.lockstep_deadline
+        self.safety = contract.safety
+        if command_timeout is not None:
+            self.safety = replace(contract.safety, command_timeout=command_timeout)
+        self.needs = _needs(contract)
+        self.names, self.unit = contract.command_dimensions, contract.command_unit
+        self.low = low or contract.flat('low')
+        self.high = high or contract.flat('high')
+        self.rate = rate or contract.flat('rate')
+        self.declared = tuple(zip(contract.flat('low'), contract.flat('high'), strict=True))
+        self.safe = contract.flat('safe')
+        self.acceleration, self.jerk = contract.flat('acceleration'), contract.flat('jerk')
+        self.stop, self.deceleration = contract.flat('stop'), contract.flat('deceleration')
+        self.within = tuple(
+            group.source.duration if isinstance(group.source, Trajectory) else math.inf
+            for group in groups
+            for _ in group.low
         )
-        profile = MotionLimits(
-            low=tuple(declared[i][0] for i in profiled),
-            high=tuple(declared[i][1] for i in profiled),
-            rate=tuple(self.rate[i] for i in profiled),
-            acceleration=tuple(self.acceleration[i] for i in profiled),
-            jerk=tuple(self.jerk[i] for i in profiled),
+        self.reject_beyond = tuple(
+            group.out_of_bounds is OutOfBounds.REJECT and i not in group.rotation
+            for group in groups
+            for i in range(group.size)
         )
-        for name, value in (
-            ('declared', declared),
-            ('within', tuple(within for g in self.groups for within in (_within(g),) * g.size)),
-            ('names', tuple(name for g in self.groups for name in g.dimensions)),
-            ('bounded', bounded),
-            ('plain', tuple(i for i in bounded if i not in profiled)),
-            ('profiled', profiled),
-            ('profile', profile if profiled else None),
-            (
-                'rotations',
-                tuple(Rotation(four, min(self.rate[i] for i in four)) for four in turned),
-            ),
-            ('curvatures', _sets(self.groups, 'scale_together')),
-            ('angles', tuple(i for wrap in _sets(self.groups, 'wrap') for i in wrap)),
-            (
-                'speeds',
-                tuple(
-                    i
-                    for i, interface in enumerate(
-                        interface for group in self.groups for interface in group.interface
-                    )
-                    if interface is not Interface.POSITION
-                ),
-            ),
-            ('followed', frozenset(f'{FEEDBACK}.{name}' for name in _followed(self))),
-        ):
-            object.__setattr__(self, name, value)
+        interfaces = (interface for group in groups for interface in group.interface)
+        self.speeds = tuple(i for i, x in enumerate(interfaces) if x is not Interface.POSITION)
+        self.curvatures = _sets(groups, 'scale_together')
+        self.angles = tuple(i for wrap in _sets(groups, 'wrap') for i in wrap)
+        self.rotations = tuple(
+            Rotation(four, min(self.rate[i] for i in four)) for four in _sets(groups, 'rotation')
+        )
+        turned = {i for rotation in self.rotations for i in rotation.dimensions}
+        self.bounded = tuple(i for i in range(len(self.low)) if i not in turned)
+        limited = [min(both) < math.inf for both in zip(self.acceleration, self.jerk, strict=True)]
+        self.profiled = tuple(i for i in self.bounded if limited[i])
+        self.plain = tuple(i for i in self.bounded if not limited[i])
+        self.profile: MotionLimits | None = None
+        if self.profiled:
+            # The profile keeps the bounds of the contract; stricter ones, that are set while the
+            # robot moves, are where it goes to, so that it does not jump to get inside of them.
+            low, high = contract.flat('low'), contract.flat('high')
+            limits = (low, high, self.rate, self.acceleration, self.jerk)
+            self.profile = MotionLimits(*(tuple(v[i] for i in self.profiled) for v in limits))
+        looks = self.pacing is Pacing.REALTIME and any(g.max_tracking_error for g in groups)
+        self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if looks)
 
     def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
         """
@@ -189,36 +188,6 @@ class Limits:
             low = low if was >= least else min(low, was)
             high = high if was <= most else max(high, was)
         return low, high
-
-    @classmethod
-    def of(cls, contract: Contract) -> Limits:
-        """Return the limits of a contract."""
-        return cls(
-            groups=contract.action,
-            needs=_needs(contract),
-            low=contract.flat('low'),
-            high=contract.flat('high'),
-            safe=contract.flat('safe'),
-            rate=contract.flat('rate'),
-            acceleration=contract.flat('acceleration'),
-            jerk=contract.flat('jerk'),
-            stop=contract.flat('stop'),
-            deceleration=contract.flat('deceleration'),
-            unit=contract.command_unit,
-            reject_beyond=tuple(
-                group.out_of_bounds is OutOfBounds.REJECT and i not in group.rotation
-                for group in contract.action
-                for i in range(group.size)
-            ),
-            safety=contract.safety,
-            pacing=contract.pacing,
-            period=contract.period,
-            lockstep_deadline=contract.lockstep_deadline,
-        )
-
-
-def _within(group: ActionSpec) -> float:
-    return group.source.duration if isinstance(group.source, Trajectory) else math.inf
 
 
 def _needs(contract: Contract) -> Mapping[str, Need]:
@@ -244,14 +213,6 @@ def _needs(contract: Contract) -> Mapping[str, Need]:
     if contract.heartbeat is not None:
         needs[EMERGENCY_STOP] = Need(most=contract.heartbeat, size=1)
     return needs
-
-
-def _followed(limits: Limits) -> Iterable[str]:
-    """Return the groups that are looked at for whether they still do what was commanded."""
-    looks = limits.pacing is Pacing.REALTIME and any(
-        group.max_tracking_error for group in limits.groups
-    )
-    return (group.name for group in limits.groups) if looks else ()
 
 
 def _sets(groups: tuple[ActionSpec, ...], attribute: str) -> tuple[tuple[int, ...], ...]:

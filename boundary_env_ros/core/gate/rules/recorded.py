@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import (
@@ -15,7 +16,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from boundary_env_ros.core.gate.rules.rule_input import RECORDED, RuleInput
 from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 
 
@@ -36,14 +37,11 @@ def situation_of(
     if measurements is None:
         measurements = {found.name: found for found in decision.measurements}
     crowded = crowded_in(decision)
+    recorded: dict[str, Any] = {name: getattr(decision, name) for name in RECORDED}
+    recorded['time_step'] = decision.time_step or 0.0
     return RuleInput(
-        trigger=decision.trigger,
-        time_step=decision.time_step or 0.0,
+        **recorded,
         previous=decision.previous_command or None,
-        seeded=decision.seeded,
-        previous_rate=decision.previous_rate,
-        previous_acceleration=decision.previous_acceleration,
-        emergency_stop=decision.emergency_stop,
         # Whether the lease had ended, and whether the robot was stopped before, is no number; to
         # say so can only make the ruling stricter.
         over=was_over(decision),
@@ -51,14 +49,8 @@ def situation_of(
         armed=decision.armed,
         stopped=any(result.reason is Reason.STILL_STOPPED for result in decision.rules),
         others_turn=holds_for_another(decision),
-        since_request=decision.since_request,
-        since_environment=decision.since_environment,
-        since_tick=decision.since_tick,
-        clock_error=decision.clock_error,
         foreign_commands=decision.foreign_publishers - sum(crowded.values()),
         crowded=crowded,
-        overruns=decision.overruns,
-        recent_commands=decision.recent_commands,
         measurements=measurements,
     )
 

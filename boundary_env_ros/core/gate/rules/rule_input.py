@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import (
+    GateDecision,
     Measurement,
     RuleResult,
     SentCommand,
@@ -91,6 +92,14 @@ class RuleInput:
     def foreign(self) -> int:
         """Return how many publishers there are that there must not be."""
         return self.foreign_commands + sum(self.crowded.values())
+
+
+#: What a decision says of its situation under the same names.
+RECORDED = tuple(
+    each.name
+    for each in fields(RuleInput)
+    if each.name in GateDecision.__slots__ and each.name not in ('armed', 'measurements')
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from operator import ge, le
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -27,37 +27,29 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
 
     """
     size = len(declared.low)
+    numbers: dict[str, Vector] = {}
     for name in _NUMBERS:
-        values: Vector = getattr(runtime_limits, name)
-        if values and len(values) != size:
+        numbers[name] = getattr(runtime_limits, name) or getattr(declared, name)
+        if len(numbers[name]) != size:
             raise RequestRejected(
                 f'Wrong number of values of `{name}` (expected {size}, one for each dimension '
-                f'of the command, got {len(values)}).'
+                f'of the command, got {len(numbers[name])}).'
             )
-        _refuse_looser(declared, name, values or getattr(declared, name), 'the contract says')
     timeout = runtime_limits.command_timeout
     if timeout is None:
         timeout = declared.safety.command_timeout
-    limits = replace(
-        declared,
-        low=runtime_limits.low or declared.low,
-        high=runtime_limits.high or declared.high,
-        rate=runtime_limits.rate or declared.rate,
-        safety=replace(declared.safety, command_timeout=timeout),
-    )
-    refuse_looser(declared, limits, 'the contract says')
-    for rotation in declared.rotations:
-        for i in rotation.dimensions:
-            for name in ('low', 'high'):
-                was, value = getattr(declared, name)[i], getattr(limits, name)[i]
-                if value != was:
-                    raise RequestRejected(
-                        f'`{name}` of {declared.names[i]}, part of a rotation, cannot change '
-                        f'(expected {was:g}, got {value:g}). A quaternion has no bounds of its '
-                        'own; its rate can be limited.'
-                    )
-    for i, safe in enumerate(declared.safe):
-        low, high = limits.low[i], limits.high[i]
+    refuse_looser(declared, numbers, timeout, 'the contract says')
+    limits = Limits(declared.contract, **numbers, command_timeout=timeout)
+    for i in (i for rotation in declared.rotations for i in rotation.dimensions):
+        for name in ('low', 'high'):
+            was, value = getattr(declared, name)[i], numbers[name][i]
+            if value != was:
+                raise RequestRejected(
+                    f'`{name}` of {declared.names[i]}, part of a rotation, cannot change '
+                    f'(expected {was:g}, got {value:g}). A quaternion has no bounds of its '
+                    'own; its rate can be limited.'
+                )
+    for i, (safe, low, high) in enumerate(zip(limits.safe, limits.low, limits.high, strict=True)):
         if low > high or safe < low or safe > high:
             raise RequestRejected(
                 f'The bounds of {limits.names[i]} leave out its safe value '
@@ -66,7 +58,9 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
     return limits
 
 
-def refuse_looser(before: Limits, after: Limits, what: str) -> None:
+def refuse_looser(
+    before: Limits, numbers: Mapping[str, Vector], command_timeout: float, what: str
+) -> None:
     """
     Refuse limits that are less strict than others.
 
@@ -76,23 +70,17 @@ def refuse_looser(before: Limits, after: Limits, what: str) -> None:
         Naming the first number that is.
 
     """
-    for name in _NUMBERS:
-        _refuse_looser(before, name, getattr(after, name), what)
-    was, value = before.safety.command_timeout, after.safety.command_timeout
-    if not 0.0 < value <= was:
+    for name, stricter in _NUMBERS.items():
+        for i, (was, value) in enumerate(zip(getattr(before, name), numbers[name], strict=True)):
+            if not (stricter(value, was) and (name != 'rate' or value > 0.0)):
+                sign = {'low': 'at least', 'high': 'at most'}.get(name, 'more than 0 and at most')
+                raise RequestRejected(
+                    f'`{name}` of {before.names[i]} is looser than {what} '
+                    f'(expected {sign} {was:g}, got {value:g}).'
+                )
+    was = before.safety.command_timeout
+    if not 0.0 < command_timeout <= was:
         raise RequestRejected(
             f'`command_timeout` is looser than {what} '
-            f'(expected more than 0 and at most {was:g} s, got {value:g} s).'
+            f'(expected more than 0 and at most {was:g} s, got {command_timeout:g} s).'
         )
-
-
-def _refuse_looser(before: Limits, name: str, values: Vector, what: str) -> None:
-    stricter = _NUMBERS[name]
-    for i, (was, value) in enumerate(zip(getattr(before, name), values, strict=True)):
-        if not (stricter(value, was) and (name != 'rate' or value > 0.0)):
-            sign = 'at least' if stricter is ge else 'more than 0 and at most'
-            sign = 'at most' if name == 'high' else sign
-            raise RequestRejected(
-                f'`{name}` of {before.names[i]} is looser than {what} '
-                f'(expected {sign} {was:g}, got {value:g}).'
-            )

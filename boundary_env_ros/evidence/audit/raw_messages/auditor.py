@@ -123,7 +123,7 @@ class RawAuditor:
         self._only_carried: set[str] = set()
         claims = Claims(self.history)
         self._observations = ObservationChecks(self.history, claims)
-        self._decisions = DecisionChecks(self.history, claims, Limits.of(contract))
+        self._decisions = DecisionChecks(self.history, claims, Limits(contract))
         self._feedback = FeedbackChecks(self.history)
         self._commands = CommandChecks(self.history)
         self._published = PublishedChecks(self.history)

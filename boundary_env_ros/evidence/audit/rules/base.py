@@ -284,7 +284,7 @@ def terms_of(contract: Contract, digest: str) -> Terms:
     return Terms(
         contract=contract,
         digest=digest,
-        limits=Limits.of(contract),
+        limits=Limits(contract),
         seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
     )
 

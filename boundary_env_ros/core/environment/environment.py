@@ -21,7 +21,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, Wor
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
-from boundary_env_ros.core.environment.episode import Episode, EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
 from boundary_env_ros.core.environment.observation import (
     missing,
@@ -152,7 +152,9 @@ class Environment:
             angles=contract.angles,
             acknowledged=self._acknowledged.values(),
         )
-        self._episode = Episode()
+        self._episode = EpisodeStatus(
+            id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
+        )
         self._reset: Resetting | None = None
         self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
@@ -228,7 +230,7 @@ class Environment:
         if active and self._episode.client != begin.client:
             raise RequestRejected(
                 f'An episode is running: {self._episode.client!r} runs '
-                f'{self._episode.episode_id}. Wait for its end, or end it.',
+                f'{self._episode.id.episode_id}. Wait for its end, or end it.',
                 ResultCode.LEASE_HELD,
             )
         seed = drawn_seed if begin.seed is None else begin.seed
@@ -328,8 +330,9 @@ class Environment:
         self._heard.own = now.steady
         self._arrivals.begin_to_count()
         self._advanced = None
+        running = self.state is EpisodeState.RUNNING
         self._advance = SimStepRequest(
-            id=self._id(self._episode.step + (1 if self.state is EpisodeState.RUNNING else 0)),
+            id=self._episode.at(self._episode.id.step + running),
             duration=to_nanoseconds(seconds),
             command_stamp=command_stamp,
         )
@@ -422,7 +425,7 @@ class Environment:
         self._sequence = decision.sequence
         if self.state is not EpisodeState.RUNNING:
             return ()
-        foreign = decision.id.episode_id != self._episode.episode_id
+        foreign = decision.id.episode_id != self._episode.id.episode_id
         if foreign and (decision.verdict is not Verdict.REJECTED or self._was_before(decision)):
             return ()  # still braking out of the episode before, or refused while it lasted
         # What was rejected goes by the name that its request gave itself, and belongs here too.
@@ -576,7 +579,7 @@ class Environment:
         gate = self._gate
         if (
             gate is None
-            or gate.episode_id != self._episode.episode_id
+            or gate.episode_id != self._episode.id.episode_id
             or gate.state not in (GateState.ARMED, GateState.RUNNING)
         ):
             lacking.append('the arming of the safety gate for this episode')
@@ -595,14 +598,14 @@ class Environment:
         self._heard.policy = self._heard.own = now.steady
         self._started = now
         self._gaps = 0
-        view = self._buffer.view(self._id(0), at)
+        view = self._buffer.view(self._episode.at(0), at)
         self._keep(view)
         transition, self._info = self._opened(view, Kind.RESET, reset=self._record), ''
         return (
             self.status(at),
             transition,
             view.observation,
-            self._buffer.privileged(self._id(0), at),
+            self._buffer.privileged(self._episode.at(0), at),
         )
 
     def _keep(self, view: View) -> None:
@@ -653,7 +656,7 @@ class Environment:
         )
         self._reset = self._advance = self._advanced = None
         transition = self._opened(
-            self._buffer.view(self._id(0), now),
+            self._buffer.view(self._episode.at(0), now),
             Kind.RESET,
             reset=self._record,
             truncated=True,
@@ -740,8 +743,8 @@ class Environment:
     ) -> Effects:
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
-        step = self._episode.step + 1
-        view = self._buffer.view(self._id(step), now)
+        step = self._episode.id.step + 1
+        view = self._buffer.view(self._episode.at(step), now)
         transition, evidence, message = close(
             self._opened(
                 view,
@@ -774,7 +777,7 @@ class Environment:
         effects: list[Effect] = [
             transition,
             view.observation,
-            self._buffer.privileged(self._id(step), now),
+            self._buffer.privileged(self._episode.at(step), now),
         ]
         if transition.ending:
             self._episode = self._episode.end(
@@ -802,18 +805,9 @@ class Environment:
 
     # Saying --------------------------------------------------------------------------------------
 
-    def _id(self, step: int) -> StepId:
-        return StepId(
-            digest=self._digest,
-            agent=self._agent,
-            episode_id=self._episode.episode_id,
-            step=step,
-        )
-
     def status(self, now: ClockReading) -> EpisodeStatus:
         """Return the state of the episode, to be latched for the others."""
-        episode = self._episode
-        told = episode.status(self._id(episode.step), pacing=self._contract.pacing, stamp=now)
+        told = replace(self._episode, stamp=now)
         reset = self._reset
         if told.message or reset is None:
             return told

@@ -46,7 +46,23 @@ _MOVES: Mapping[EpisodeState, frozenset[EpisodeState]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpisodeStatus:
-    """State of the episode as it is latched for the others; see ``EpisodeStatus.msg``."""
+    """
+    One episode and where it stands, as it is latched for the others; see ``EpisodeStatus.msg``.
+
+    Attributes
+    ----------
+    id
+        The last step that was closed; of no episode while idle.
+    state
+        See :class:`EpisodeState`.
+    client, seed
+        Who began it, and the seed of its reset.
+    ending, declared_by, message
+        How it ended and who says so; empty until then.
+    stamp
+        When this was so.
+
+    """
 
     id: StepId
     state: EpisodeState
@@ -58,57 +74,35 @@ class EpisodeStatus:
     message: str = ''
     stamp: ClockReading | None = None
 
+    def at(self, step: int) -> StepId:
+        """Return the name of one of its steps."""
+        return replace(self.id, step=step)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Episode:
-    """
-    One episode and where it stands.
-
-    Attributes
-    ----------
-    episode_id
-        UUID in text form; empty while idle.
-    state
-        See :class:`EpisodeState`.
-    step
-        The last step that was closed.
-    seed
-        Seed of its reset.
-    ending, declared_by, message
-        How it ended and who says so; empty until then.
-
-    """
-
-    state: EpisodeState = EpisodeState.IDLE
-    episode_id: str = ''
-    step: int = 0
-    seed: int = 0
-    client: str = ''
-    ending: str = ''
-    declared_by: str = ''
-    message: str = ''
-
-    def begin(self, *, episode_id: str, seed: int, client: str) -> Episode:
+    def begin(self, *, episode_id: str, seed: int, client: str) -> EpisodeStatus:
         """Return a new episode that is being reset."""
         self._check(EpisodeState.RESETTING)
-        return Episode(
-            state=EpisodeState.RESETTING, episode_id=episode_id, seed=seed, client=client
+        return EpisodeStatus(
+            id=replace(self.id, episode_id=episode_id, step=0),
+            state=EpisodeState.RESETTING,
+            pacing=self.pacing,
+            seed=seed,
+            client=client,
         )
 
-    def run(self) -> Episode:
+    def run(self) -> EpisodeStatus:
         """Return the episode with its reset done."""
         self._check(EpisodeState.RUNNING)
         return replace(self, state=EpisodeState.RUNNING)
 
-    def stepped(self) -> Episode:
+    def stepped(self) -> EpisodeStatus:
         """Return the episode with one more step closed."""
         if self.state is not EpisodeState.RUNNING:
             raise InvalidState(f'Only a running episode steps (got {self.state.name}).')
-        return replace(self, step=self.step + 1)
+        return replace(self, id=self.at(self.id.step + 1))
 
     def end(
         self, *, ending: str, kind: EndingKind, declared_by: str, message: str = ''
-    ) -> Episode:
+    ) -> EpisodeStatus:
         """Return the episode ended, with its name and its declarer."""
         if not ending or not declared_by:
             raise InvalidState(
@@ -117,20 +111,6 @@ class Episode:
         state = EpisodeState[kind.name]
         self._check(state)
         return replace(self, state=state, ending=ending, declared_by=declared_by, message=message)
-
-    def status(self, id_: StepId, *, pacing: Pacing, stamp: ClockReading) -> EpisodeStatus:
-        """Return where it stands, as it is latched for the others."""
-        return EpisodeStatus(
-            id=id_,
-            state=self.state,
-            pacing=pacing,
-            client=self.client,
-            seed=self.seed,
-            ending=self.ending,
-            declared_by=self.declared_by,
-            message=self.message,
-            stamp=stamp,
-        )
 
     def _check(self, to: EpisodeState) -> None:
         if to not in _MOVES[self.state]:

@@ -23,7 +23,7 @@ from boundary_env_ros.core.environment.endings import (
     SENSOR_LOST,
     TIME_LIMIT,
 )
-from boundary_env_ros.core.environment.episode import Episode, EpisodeStatus
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, tolerances
@@ -125,7 +125,9 @@ class ImportedAgent:
         self._in_force = min(timeouts, default=math.inf) * NANOSECONDS
         self._sequence = 0
         self._decisions: list[GateDecision] = []
-        self._episode = Episode()
+        self._idle = self._episode = EpisodeStatus(
+            id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
+        )
         self._record: ResetRecord | None = None
         self._before: View | None = None
         self._held: tuple[Made, ...] = ()
@@ -167,7 +169,7 @@ class ImportedAgent:
             action = _action(self._contract, command, self._of_step_before)
             # What close() wants to know of a command; no gate decided it, and none is recorded.
             decision = GateDecision(
-                id=self._id(self._episode.step + 1),
+                id=self._episode.at(self._episode.id.step + 1),
                 sequence=self._sequence,
                 verdict=Verdict.ADMITTED,
                 trigger=Trigger.REQUEST,
@@ -197,14 +199,14 @@ class ImportedAgent:
     @property
     def step(self) -> int:
         """Return the last step that was closed."""
-        return self._episode.step
+        return self._episode.id.step
 
     def begin(self, now: ClockReading) -> None:
         """Begin an episode with what was seen last."""
         contract = self._contract
-        self._episode = (
-            Episode().begin(episode_id=str(uuid.uuid4()), seed=0, client=self._client).run()
-        )
+        self._episode = self._idle.begin(
+            episode_id=str(uuid.uuid4()), seed=0, client=self._client
+        ).run()
         latest = dict(self._buffer.latest)
         self._buffer.forget()
         for name, sample in latest.items():
@@ -231,7 +233,7 @@ class ImportedAgent:
             within_tolerance=False,
             confirmed_by='',
         )
-        view = self._buffer.view(self._id(0), now)
+        view = self._buffer.view(self._episode.at(0), now)
         transition = opened(
             contract,
             view,
@@ -257,8 +259,8 @@ class ImportedAgent:
         """Close a step; return what is whole now, and with an ending all that is left."""
         contract, before = self._contract, self._before
         assert before is not None  # a running episode has observed
-        made, step = self._held, self._episode.step + 1
-        view = self._buffer.view(self._id(step), now)
+        made, step = self._held, self._episode.id.step + 1
+        view = self._buffer.view(self._episode.at(step), now)
         endings = (
             {SENSOR_LOST: (DECLARER, self._buffer.why_lost(view))} if self._lost(view) else {}
         )
@@ -372,17 +374,7 @@ class ImportedAgent:
         self._buffer.keep(view)
 
     def _status(self, now: ClockReading) -> EpisodeStatus:
-        return self._episode.status(
-            self._id(self._episode.step), pacing=self._contract.pacing, stamp=now
-        )
-
-    def _id(self, step: int) -> StepId:
-        return StepId(
-            digest=self._digest,
-            agent=self._agent,
-            episode_id=self._episode.episode_id,
-            step=step,
-        )
+        return replace(self._episode, stamp=now)
 
 
 class _Judge:

@@ -4,15 +4,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.endings import BUILT_IN, EndingKind, foremost
-from boundary_env_ros.core.environment.episode import Episode, EpisodeState
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.errors import InvalidState
+from support.core_world import step_id
+
+STEP = step_id(0)
 
 #: Every move there is; all others are errors with a name.
 LEGAL = {
@@ -28,7 +35,15 @@ LEGAL = {
 MOVES = ('begin', 'run', 'step', 'terminate', 'truncate')
 
 
-def move(episode: Episode, name: str) -> Episode:
+def status(
+    state: EpisodeState,
+    id_: StepId = STEP,
+    **known: Any,
+) -> EpisodeStatus:
+    return EpisodeStatus(id=id_, state=state, pacing=Pacing.REALTIME, **known)
+
+
+def move(episode: EpisodeStatus, name: str) -> EpisodeStatus:
     if name == 'begin':
         return episode.begin(episode_id='e2', seed=3, client='policy')
     if name == 'run':
@@ -44,7 +59,7 @@ def move(episode: Episode, name: str) -> Episode:
 def test_every_move_of_the_table_is_made_and_every_other_refused(
     state: EpisodeState, name: str
 ) -> None:
-    episode = Episode(state=state, episode_id='e1', step=4)
+    episode = status(state, step_id(4))
     to = LEGAL.get((state, name))
     if to is None:
         with pytest.raises(InvalidState, match=f'{state.name}'):
@@ -57,7 +72,7 @@ def test_every_move_of_the_table_is_made_and_every_other_refused(
 def test_however_it_moves_an_episode_has_an_ending_exactly_when_it_is_over(
     moves: list[str],
 ) -> None:
-    episode = Episode()
+    episode = status(EpisodeState.IDLE)
     for name in moves:
         try:
             episode = move(episode, name)
@@ -68,30 +83,29 @@ def test_however_it_moves_an_episode_has_an_ending_exactly_when_it_is_over(
 
 def test_an_illegal_move_names_what_is_allowed() -> None:
     with pytest.raises(InvalidState) as caught:
-        Episode().run()
+        status(EpisodeState.IDLE).run()
     assert str(caught.value) == 'No such move from IDLE (expected RESETTING, got RUNNING).'
 
 
 def test_a_new_episode_carries_nothing_of_the_last() -> None:
-    last = Episode(
-        state=EpisodeState.TRUNCATED, episode_id='e1', step=9, seed=1, client='a',
-        ending='success', declared_by='task', message='done',
+    last = status(
+        EpisodeState.TRUNCATED, step_id(9), seed=1, client='a', ending='success',
+        declared_by='task', message='done',
     )  # fmt: skip
     new = last.begin(episode_id='e2', seed=2, client='b')
-    assert new == Episode(state=EpisodeState.RESETTING, episode_id='e2', seed=2, client='b')
+    id_ = replace(step_id(0), episode_id='e2')
+    assert new == status(EpisodeState.RESETTING, id_, seed=2, client='b')
 
 
 def test_steps_are_counted_from_one() -> None:
-    episode = Episode(state=EpisodeState.RUNNING)
-    assert episode.stepped().stepped().step == 2
+    episode = status(EpisodeState.RUNNING)
+    assert episode.stepped().stepped().id.step == 2
 
 
 @pytest.mark.parametrize(('ending', 'by'), [('', 'environment'), ('success', ''), ('', '')])
 def test_an_ending_without_a_name_or_a_declarer_is_refused(ending: str, by: str) -> None:
     with pytest.raises(InvalidState, match='An ending needs a name and a declarer'):
-        Episode(state=EpisodeState.RUNNING).end(
-            ending=ending, kind=EndingKind.TRUNCATED, declared_by=by
-        )
+        status(EpisodeState.RUNNING).end(ending=ending, kind=EndingKind.TRUNCATED, declared_by=by)
 
 
 @pytest.mark.parametrize('state', list(EpisodeState))

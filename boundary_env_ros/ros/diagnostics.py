@@ -9,7 +9,7 @@ import math
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from boundary_env_ros.core.gate.decision import GateState, GateStatus, REASON_TEXT, Verdict
+from boundary_env_ros.core.gate.decision import GateState, GateStatus, Verdict
 from boundary_env_ros.core.step_timing import StepTiming
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -104,6 +104,6 @@ def _summary(status: GateStatus) -> tuple[bytes, str]:
     if status.state is GateState.EMERGENCY_STOPPED:
         return ERROR, message
     if status.state is GateState.STOPPING and status.reasons:
-        why = '; '.join(REASON_TEXT[reason] for reason in status.reasons)
+        why = '; '.join(reason.text for reason in status.reasons)
         return WARN, f'{message}: {why}'
     return OK, message

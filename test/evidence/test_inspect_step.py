@@ -12,7 +12,7 @@ import pytest
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.gate.decision import Reason, REASON_TEXT, Verdict
+from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.transition import (
@@ -127,7 +127,7 @@ def test_text_tells_instants_stages_ages_actions_rules_with_numbers_and_reward(
     assert rules
     folded = ' '.join(text.split())
     for rule in rules:
-        assert REASON_TEXT[rule.reason] in folded
+        assert rule.reason.text in folded
         if rule.value is not None and rule.limit is not None:
             assert f'({rule.value:.6g}, limit {rule.limit:.6g} {rule.unit}'.rstrip() in folded
     for term in now.reward_terms:

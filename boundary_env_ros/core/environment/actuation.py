@@ -28,6 +28,7 @@ from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
+from boundary_env_ros.core.transition import ActuationEvidence
 
 _HISTORY = 512
 #: Within this, of its size, a value on the wire is the same: a driver may say it in float32.
@@ -40,33 +41,6 @@ class Feedback:
 
     captured: Stamp
     values: Vector
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Execution:
-    """
-    Evidence that a command was executed.
-
-    Attributes
-    ----------
-    decision
-        The gate's decision that published the command.
-    actuated
-        Capture of the first feedback that shows it.
-    quantum
-        Seconds by which it may have been executed earlier.
-    measured
-        That feedback, command space; of an acknowledgement the values of its group.
-    source
-        Topic of the acknowledgement; empty if it is feedback.
-
-    """
-
-    decision: GateDecision
-    actuated: Stamp
-    quantum: float
-    measured: Vector
-    source: str = ''
 
 
 class Place(NamedTuple):
@@ -100,6 +74,8 @@ class Actuation:
         Dimensions that wrap: the feedback may say them a whole turn further on.
     acknowledged
         What drivers say that they applied.
+    source
+        Topics of the feedback.
 
     """
 
@@ -109,7 +85,9 @@ class Actuation:
         patience: float,
         angles: Collection[int] = (),
         acknowledged: Collection[Place] = (),
+        source: str = '',
     ) -> None:
+        self._source = source
         self._angles = angles
         self._threshold = threshold
         self._patience = to_nanoseconds(patience)
@@ -168,7 +146,7 @@ class Actuation:
         """Take what a driver says that it applied: the command of one group."""
         self._acknowledged[place].append(said)
 
-    def executions(self) -> tuple[Execution, ...]:
+    def executions(self) -> tuple[ActuationEvidence, ...]:
         """Return what can now be shown to have been executed; each command is returned once."""
         found = []
         remaining = []
@@ -181,7 +159,7 @@ class Actuation:
         self._open = remaining
         return tuple(found)
 
-    def _find_acknowledged(self, decision: GateDecision) -> Execution | None:
+    def _find_acknowledged(self, decision: GateDecision) -> ActuationEvidence | None:
         for place, history in self._acknowledged.items():
             before: int | None = None
             for said in history:
@@ -196,17 +174,11 @@ class Actuation:
                         break
                     # It cannot have been applied before it was sent.
                     since = commanded if before is None else max(before, commanded)
-                    return Execution(
-                        decision=decision,
-                        actuated=said.captured,
-                        quantum=(at - since) / NANOSECONDS,
-                        measured=said.values,
-                        source=place.topic,
-                    )
+                    return _evidence(decision, said, at - since, place.topic)
                 before = at
         return None
 
-    def _find(self, decision: GateDecision) -> Execution | None:
+    def _find(self, decision: GateDecision) -> ActuationEvidence | None:
         commanded = _nanoseconds(decision.commanded, self.latest)
         if commanded is None:
             return None
@@ -219,12 +191,7 @@ class Actuation:
                 return None
             if self._moved(decision, before.values, feedback.values):
                 quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
-                return Execution(
-                    decision=decision,
-                    actuated=feedback.captured,
-                    quantum=quantum / NANOSECONDS,
-                    measured=feedback.values,
-                )
+                return _evidence(decision, feedback, quantum, self._source)
             before = feedback
         return None
 
@@ -255,6 +222,22 @@ class Actuation:
 def same_on_wire(one: float, other: float) -> bool:
     """Return whether two values are one, as far as a message can say it."""
     return math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)
+
+
+def _evidence(
+    decision: GateDecision, seen: Feedback, quantum: int, source: str
+) -> ActuationEvidence:
+    """Return that a command was executed when that was seen, or at most a quantum (ns) before."""
+    assert decision.commanded is not None  # only published commands are looked for
+    return ActuationEvidence(
+        id=decision.id,
+        decision_sequence=decision.sequence,
+        commanded=decision.commanded,
+        actuated=seen.captured,
+        quantum=quantum / NANOSECONDS,
+        source=source,
+        measured=seen.values,
+    )
 
 
 def _nanoseconds(commanded: ClockReading | None, feedback: Feedback | None) -> int | None:

@@ -40,7 +40,6 @@ from boundary_env_ros.core.environment.silence import Heard, recorder_silent, ro
 from boundary_env_ros.core.environment.step_builder import (
     close,
     is_on_new_action,
-    late_evidence,
     opened,
 )
 from boundary_env_ros.core.environment.task import sample, supply, Task
@@ -140,7 +139,8 @@ class Environment:
         self._agent = agent
         self._version = software_version
         self._name = name
-        self._feedback_topics = tuple(topics[group.feedback.topic] for group in contract.action)
+        feedback = (topics[group.feedback.topic] for group in contract.action)
+        self._feedback_source = ' '.join(dict.fromkeys(feedback))
         self._acknowledged = {
             f'{ACKNOWLEDGEMENT}.{group.name}': Place(topics[group.acknowledgement.topic], start)
             for group, start in contract.starts
@@ -151,6 +151,7 @@ class Environment:
             patience=contract.safety.command_timeout,
             angles=contract.angles,
             acknowledged=self._acknowledged.values(),
+            source=self._feedback_source,
         )
         self._episode = EpisodeStatus(
             id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
@@ -381,7 +382,7 @@ class Environment:
         else:
             self._measured(group, values, captured)
         # While a step is open, its evidence may still be that of its own transition.
-        return () if self._decisions else late_evidence(self._actuation, self._feedback_source)
+        return () if self._decisions else self._actuation.executions()
 
     def _measured(self, group: str, values: Vector, captured: Stamp | None) -> None:
         self._feedback[group] = values
@@ -393,10 +394,6 @@ class Environment:
     def unusable(self) -> dict[str, str]:
         """Why what came last of a field or of feedback could not be used; kept by its reader."""
         return self._buffer.unusable
-
-    @property
-    def _feedback_source(self) -> str:
-        return ' '.join(dict.fromkeys(self._feedback_topics))
 
     def gate_status(self, status: GateStatus, now: ClockReading) -> Effects:
         """Take the gate's heartbeat."""
@@ -758,7 +755,6 @@ class Environment:
             reset=self._record,
             captured=self._buffer.captured,
             gaps=self._gaps,
-            source=self._feedback_source,
             task=self._task,
             actuation=self._actuation,
             endings={

@@ -10,7 +10,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Actuation, Execution
+from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.endings import foremost, TASK_FAILED, TIME_LIMIT
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.observation_buffer import View
@@ -70,7 +70,6 @@ def close(
     reset: ResetRecord | None,
     captured: Mapping[int, Stamp | None],
     gaps: int,
-    source: str,
     task: Task,
     actuation: Actuation,
     endings: Mapping[str, tuple[str, str]],
@@ -94,8 +93,6 @@ def close(
         ones, ``before`` among them. An action may answer an older one.
     gaps
         Decisions that are known to be lost.
-    source
-        Topics of the feedback.
     task
         Judges it.
     actuation
@@ -115,7 +112,7 @@ def close(
     request = decision.request if decision else None
     executions = actuation.executions()
     execution = next(
-        (e for e in executions if decision and e.decision.sequence == decision.sequence), None
+        (e for e in executions if decision and e.decision_sequence == decision.sequence), None
     )
     by_task = f'task:{contract.task.name}'
     found = dict(endings)
@@ -181,7 +178,7 @@ def close(
         commanded=decision.commanded if decision else None,
         actuated=execution.actuated if execution else None,
         actuated_quantum=execution.quantum if execution else None,
-        actuated_source=(execution.source or source) if execution else '',
+        actuated_source=execution.source if execution else '',
         diagnostics=(
             *_diagnostics(step, contract, gaps, endings),
             *(request.metadata if request else ()),
@@ -190,27 +187,8 @@ def close(
     closed = replace(closed, clock_offsets=measured_offsets(closed))
     lockstep = contract.pacing is Pacing.LOCKSTEP
     latency = measure(closed, contract.latency_budget, lockstep=lockstep)
-    evidence = tuple(_evidence(e, source) for e in executions if e is not execution)
+    evidence = tuple(e for e in executions if e is not execution)
     return replace(closed, latency=latency), evidence, message
-
-
-def late_evidence(actuation: Actuation, source: str) -> tuple[ActuationEvidence, ...]:
-    """Return the evidence that has come for commands of steps already closed."""
-    return tuple(_evidence(execution, source) for execution in actuation.executions())
-
-
-def _evidence(execution: Execution, source: str) -> ActuationEvidence:
-    decision = execution.decision
-    assert decision.commanded is not None  # only published commands are looked for
-    return ActuationEvidence(
-        id=decision.id,
-        decision_sequence=decision.sequence,
-        commanded=decision.commanded,
-        actuated=execution.actuated,
-        quantum=execution.quantum,
-        source=execution.source or source,
-        measured=execution.measured,
-    )
 
 
 def is_on_new_action(decision: GateDecision) -> bool:

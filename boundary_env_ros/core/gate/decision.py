@@ -73,82 +73,52 @@ class Trigger(IntEnum):
 
 
 class Reason(IntEnum):
-    """Why a rule touched an action; texts are in :data:`REASON_TEXT`."""
+    """Why a rule touched an action; ``text`` says so."""
 
-    NOT_FINITE = 1
-    WRONG_SHAPE = 2
-    WRONG_DIGEST = 3
-    WRONG_AGENT = 4
-    WRONG_EPISODE = 5
-    WRONG_LEASE = 6
-    OUT_OF_ORDER = 7
-    NOT_ARMED = 8
-    ACTION_TOO_OLD = 9
-    OUT_OF_BOUNDS = 10
-    RATE_LIMIT = 11
-    ACCELERATION_LIMIT = 12
-    JERK_LIMIT = 13
-    WORKSPACE = 14
-    OBSTACLE_SLOW = 15
-    OBSTACLE_STOP = 16
-    SENSOR_INVALID = 17
-    OBSERVATION_TIMEOUT = 18
-    COMMAND_LATE = 19
-    COMMAND_TIMEOUT = 20
-    ENVIRONMENT_TIMEOUT = 21
-    EMERGENCY_STOP = 22
-    EPISODE_OVER = 23
-    FOREIGN_PUBLISHER = 24
-    LATENCY_BUDGET = 25
-    GATE_LATE = 26
-    OPERATOR = 27
-    CLOCK = 28
-    DEACTIVATED = 29
-    TIME_TO_COLLISION = 30
-    REPUBLISHED = 31
-    NOT_A_ROTATION = 32
-    SCALED_TOGETHER = 33
-    DRIVER_TIMEOUT_PROBE = 34
-    STILL_STOPPED = 35
+    text: str
 
+    def __new__(cls, value: int, text: str) -> Reason:
+        """Return a reason with its number and its text."""
+        member = int.__new__(cls, value)
+        member._value_ = value
+        member.text = text
+        return member
 
-REASON_TEXT: dict[Reason, str] = {
-    Reason.NOT_FINITE: 'the action holds a number that is not finite',
-    Reason.WRONG_SHAPE: 'the action has another shape than the contract declares',
-    Reason.WRONG_DIGEST: 'the action was made under another contract',
-    Reason.WRONG_AGENT: 'the action is for another agent',
-    Reason.WRONG_EPISODE: 'the action is for another episode',
-    Reason.WRONG_LEASE: 'the sender does not hold the lease',
-    Reason.OUT_OF_ORDER: 'the action repeats, precedes or leaps ahead, or is out of turn',
-    Reason.NOT_ARMED: 'the gate is not armed, or the episode does not run yet',
-    Reason.ACTION_TOO_OLD: 'the action, or the observation that it answers, is too old',
-    Reason.OUT_OF_BOUNDS: 'the value lies outside the bounds of the contract',
-    Reason.RATE_LIMIT: 'the command would change faster than the contract allows',
-    Reason.ACCELERATION_LIMIT: 'the rate of the command would change too fast',
-    Reason.JERK_LIMIT: 'the acceleration of the command would change too fast',
-    Reason.WORKSPACE: 'the robot would leave its workspace',
-    Reason.OBSTACLE_SLOW: 'an obstacle is inside the slow-down distance',
-    Reason.OBSTACLE_STOP: 'an obstacle is inside the stop distance',
-    Reason.SENSOR_INVALID: 'a sensor that a rule needs gives no usable value',
-    Reason.OBSERVATION_TIMEOUT: 'a sensor that a rule needs has been silent for too long',
-    Reason.COMMAND_LATE: 'no new action came in time; the last command is held',
-    Reason.COMMAND_TIMEOUT: 'the policy has been silent for too long',
-    Reason.ENVIRONMENT_TIMEOUT: 'the environment has been silent for too long',
-    Reason.EMERGENCY_STOP: 'the emergency stop is latched',
-    Reason.EPISODE_OVER: 'the episode is over, or its lease has ended',
-    Reason.FOREIGN_PUBLISHER: 'another publisher was found on a topic that only one may have',
-    Reason.LATENCY_BUDGET: 'the latency budget was exceeded too often',
-    Reason.GATE_LATE: "the gate's own timer came too late",
-    Reason.OPERATOR: 'an operator has taken over',
-    Reason.CLOCK: 'the ROS clock jumped, or went backwards',
-    Reason.DEACTIVATED: 'the gate is being deactivated',
-    Reason.TIME_TO_COLLISION: 'an obstacle would be reached too soon at that speed',
-    Reason.REPUBLISHED: 'the command in force is sent again, on its way to what was asked for',
-    Reason.NOT_A_ROTATION: 'four of the numbers are not a unit quaternion',
-    Reason.SCALED_TOGETHER: 'scaled together with another dimension that was limited',
-    Reason.DRIVER_TIMEOUT_PROBE: 'the timeout of the driver is measured',
-    Reason.STILL_STOPPED: 'it was stopped, and nothing acceptable was asked for since',
-}
+    NOT_FINITE = 1, 'the action holds a number that is not finite'
+    WRONG_SHAPE = 2, 'the action has another shape than the contract declares'
+    WRONG_DIGEST = 3, 'the action was made under another contract'
+    WRONG_AGENT = 4, 'the action is for another agent'
+    WRONG_EPISODE = 5, 'the action is for another episode'
+    WRONG_LEASE = 6, 'the sender does not hold the lease'
+    OUT_OF_ORDER = 7, 'the action repeats, precedes or leaps ahead, or is out of turn'
+    NOT_ARMED = 8, 'the gate is not armed, or the episode does not run yet'
+    ACTION_TOO_OLD = 9, 'the action, or the observation that it answers, is too old'
+    OUT_OF_BOUNDS = 10, 'the value lies outside the bounds of the contract'
+    RATE_LIMIT = 11, 'the command would change faster than the contract allows'
+    ACCELERATION_LIMIT = 12, 'the rate of the command would change too fast'
+    JERK_LIMIT = 13, 'the acceleration of the command would change too fast'
+    WORKSPACE = 14, 'the robot would leave its workspace'
+    OBSTACLE_SLOW = 15, 'an obstacle is inside the slow-down distance'
+    OBSTACLE_STOP = 16, 'an obstacle is inside the stop distance'
+    SENSOR_INVALID = 17, 'a sensor that a rule needs gives no usable value'
+    OBSERVATION_TIMEOUT = 18, 'a sensor that a rule needs has been silent for too long'
+    COMMAND_LATE = 19, 'no new action came in time; the last command is held'
+    COMMAND_TIMEOUT = 20, 'the policy has been silent for too long'
+    ENVIRONMENT_TIMEOUT = 21, 'the environment has been silent for too long'
+    EMERGENCY_STOP = 22, 'the emergency stop is latched'
+    EPISODE_OVER = 23, 'the episode is over, or its lease has ended'
+    FOREIGN_PUBLISHER = 24, 'another publisher was found on a topic that only one may have'
+    LATENCY_BUDGET = 25, 'the latency budget was exceeded too often'
+    GATE_LATE = 26, "the gate's own timer came too late"
+    OPERATOR = 27, 'an operator has taken over'
+    CLOCK = 28, 'the ROS clock jumped, or went backwards'
+    DEACTIVATED = 29, 'the gate is being deactivated'
+    TIME_TO_COLLISION = 30, 'an obstacle would be reached too soon at that speed'
+    REPUBLISHED = 31, 'the command in force is sent again, on its way to what was asked for'
+    NOT_A_ROTATION = 32, 'four of the numbers are not a unit quaternion'
+    SCALED_TOGETHER = 33, 'scaled together with another dimension that was limited'
+    DRIVER_TIMEOUT_PROBE = 34, 'the timeout of the driver is measured'
+    STILL_STOPPED = 35, 'it was stopped, and nothing acceptable was asked for since'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

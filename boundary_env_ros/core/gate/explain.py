@@ -11,7 +11,6 @@ from boundary_env_ros.core.contract.sources import Source, value_names
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
-    REASON_TEXT,
     RuleResult,
 )
 from boundary_env_ros.core.gate.rules.documents import DOCUMENT, DocumentRules
@@ -82,7 +81,7 @@ def sentence(
         Of a sensor that gave no usable value, what it gave.
 
     """
-    words = f'{result.outcome.name} by {result.rule}: {REASON_TEXT[result.reason]}'
+    words = f'{result.outcome.name} by {result.rule}: {result.reason.text}'
     if 0 <= result.dimension < len(dimensions):
         words += f'; {dimensions[result.dimension]}'
         if result.before is not None and result.after is not None:

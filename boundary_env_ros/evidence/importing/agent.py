@@ -112,9 +112,9 @@ class ImportedAgent:
             tuple(value for group in contract.action for value in group.feedback.threshold),
             patience=contract.safety.command_timeout,
             angles=contract.angles,
-        )
-        self._feedback_source = ' '.join(
-            dict.fromkeys(topics[group.feedback.topic] for group in contract.action)
+            source=' '.join(
+                dict.fromkeys(topics[group.feedback.topic] for group in contract.action)
+            ),
         )
         self._feedback: dict[str, Vector] = {}
         self._groups: dict[str, Vector] = {}
@@ -283,7 +283,6 @@ class ImportedAgent:
             reset=self._record,
             captured=self._buffer.captured,
             gaps=0,
-            source=self._feedback_source,
             task=self._task,
             actuation=self._actuation,
             endings=endings,

@@ -216,7 +216,12 @@ class StepsAgain:
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
         contract = self._contract
-        actuation = Actuation(self._threshold, contract.safety.command_timeout, contract.angles)
+        actuation = Actuation(
+            self._threshold,
+            contract.safety.command_timeout,
+            contract.angles,
+            source=then.actuated_source,
+        )
         if then.measured_at is not None:
             # What the robot did, and when that was seen, is measured.
             actuation.measured(Feedback(captured=then.measured_at, values=then.measured_action))
@@ -240,7 +245,6 @@ class StepsAgain:
             reset=reset,
             captured=self._buffer.captured,
             gaps=0,
-            source=then.actuated_source,
             task=self._task_of(then),
             actuation=actuation,
             endings=self._found(then, view, said),

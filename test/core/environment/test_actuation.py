@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Actuation, Execution, Feedback, Place
+from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.transition import ActuationEvidence
 from support.core_world import shipped, step_id, Timepiece
 
 THRESHOLD = shipped().action[0].feedback.threshold
@@ -42,10 +43,10 @@ def feedback(at: int, *values: float, clock: Clock = Clock.SYSTEM) -> Feedback:
     return Feedback(captured=stamp(at, clock), values=values)
 
 
-def watch(*events: GateDecision | Feedback, patience: float = PATIENCE) -> list[Execution]:
+def watch(*events: GateDecision | Feedback, patience: float = PATIENCE) -> list[ActuationEvidence]:
     """Return all evidence that a row of commands and feedback gives."""
     actuation = Actuation(THRESHOLD, patience)
-    found: list[Execution] = []
+    found: list[ActuationEvidence] = []
     for event in events:
         if isinstance(event, Feedback):
             actuation.measured(event)
@@ -120,7 +121,7 @@ def test_the_rest_of_an_earlier_motion_is_no_evidence_for_a_later_command() -> N
         feedback(300 * MS + t, 0.2 + t / MS * 0.01, 0.0) for t in range(0, 100 * MS, 10 * MS)
     ]
     found = watch(feedback(-10 * MS, 0.0, 0.0), first, second, *creeping, *arriving)
-    by_sequence = {e.decision.sequence: e.actuated.nanoseconds - BEGIN for e in found}
+    by_sequence = {e.decision_sequence: e.actuated.nanoseconds - BEGIN for e in found}
     assert by_sequence[1] < 100 * MS
     assert by_sequence[2] > 300 * MS
 
@@ -226,7 +227,7 @@ def test_what_a_driver_says_that_it_applied_goes_before_what_moved() -> None:
     first, second = actuation.executions()
     assert (first.source, first.actuated, first.quantum) == ('/applied', stamp(31 * MS), 0.011)
     assert first.measured == pytest.approx((0.4,))
-    assert (second.decision.sequence, second.actuated) == (2, stamp(41 * MS))
+    assert (second.decision_sequence, second.actuated) == (2, stamp(41 * MS))
     assert second.measured == (0.401,)
     # One that never comes, or too late, leaves it to the feedback.
     actuation.commanded(command(100 * MS, (0.0, 0.001), (0.4, 0.001), sequence=3))

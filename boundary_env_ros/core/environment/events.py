@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from typing import Any
 
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment import endings
@@ -231,9 +232,14 @@ class Events:
             return ()
         step = replace(self._step, step=max(self._acting, self._step.step))
         event = self._event(
-            EventKind.PLUGIN, step, reason=push.reason, action_sequence=self._action
+            EventKind.PLUGIN,
+            step,
+            reason=push.reason,
+            action_sequence=self._action,
+            event_type=push.event_type,
+            payload=push.payload,
         )
-        return (replace(event, event_type=push.event_type, payload=push.payload),)
+        return (event,)
 
     # Which episode -------------------------------------------------------------------------------
 
@@ -270,26 +276,10 @@ class Events:
         self,
         kind: EventKind,
         id_: StepId,
-        *,
-        reason: str,
-        delta: tuple[NamedValues, ...] = (),
-        reward: float = 0.0,
-        terminated: bool = False,
-        truncated: bool = False,
-        action_sequence: int = 0,
+        **told: Any,
     ) -> EnvironmentEvent:
         self._sequence += 1
-        return EnvironmentEvent(
-            id=id_,
-            sequence=self._sequence,
-            kind=kind,
-            delta=delta,
-            reward=reward,
-            terminated=terminated,
-            truncated=truncated,
-            reason=reason,
-            action_sequence=action_sequence,
-        )
+        return EnvironmentEvent(id=id_, sequence=self._sequence, kind=kind, **told)
 
     def _observation(self, transition: Transition) -> EnvironmentEvent:
         delta, doubtful = [], []

@@ -26,7 +26,9 @@ class Chunk:
         return self.request.id.step + self.index
 
     def action(self, size: int) -> Vector:
-        """Return the next action."""
+        """Return the next action; of one that is no chunk all that was sent, of whatever size."""
+        if self.request.horizon == 1:
+            return self.request.action
         return self.request.action[self.index * size : (self.index + 1) * size]
 
     def next(self, period: float) -> Chunk | None:

@@ -428,15 +428,7 @@ class Reducer:
         if chunk.request.payload and ruling.verdict in (Verdict.ADMITTED, Verdict.LIMITED):
             sent = self._documents.after(state.documents, chunk.request, chunk.received)
             state = replace(state, documents=sent)
-        return self._emit(
-            state,
-            ruling,
-            situation,
-            at,
-            request=chunk.request,
-            received=chunk.received,
-            index=chunk.index,
-        )
+        return self._emit(state, ruling, situation, at, chunk)
 
     def _rule(
         self, state: State, situation: RuleInput, at: Event, wanted: Vector | None
@@ -512,7 +504,7 @@ class Reducer:
         then = replace(at, now=received)
         situation = self._situation(state, Trigger.REQUEST, then)
         ruling = RuleOutput(verdict=Verdict.REJECTED, results=results)
-        return self._emit(state, ruling, situation, then, request=request, received=received)
+        return self._emit(state, ruling, situation, then, Chunk(request, received, 0, 0))
 
     # The operator --------------------------------------------------------------------------------
 
@@ -666,17 +658,12 @@ class Reducer:
         ruling: RuleOutput,
         situation: RuleInput,
         at: Event,
-        *,
-        request: ActionRequest | None = None,
-        received: ClockReading | None = None,
-        index: int = 0,
+        asked: Chunk | None = None,
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         reasons, commands = _why(ruling), state.commands
         sequence = state.sequence + 1
-        decision = self._decision(
-            state, ruling, situation, sequence, request=request, received=received, index=index
-        )
+        decision = self._decision(state, ruling, situation, sequence, asked)
         decided = replace(
             state,
             sequence=sequence,
@@ -695,25 +682,15 @@ class Reducer:
         ruling: RuleOutput,
         situation: RuleInput,
         sequence: int,
-        *,
-        request: ActionRequest | None = None,
-        received: ClockReading | None = None,
-        index: int = 0,
+        asked: Chunk | None = None,
     ) -> GateDecision:
-        size = self._size
         return GateDecision(
-            id=state.lease_state.id
-            if request is None
-            else replace(request.id, step=request.id.step + index),
+            id=replace(asked.request.id, step=asked.step) if asked else state.lease_state.id,
             sequence=sequence,
             verdict=ruling.verdict,
-            request=request,
-            received=received,
-            requested_action=()
-            if request is None
-            else request.action
-            if request.horizon == 1
-            else request.action[index * size : (index + 1) * size],
+            request=asked.request if asked else None,
+            received=asked.received if asked else None,
+            requested_action=asked.action(self._size) if asked else (),
             admitted_action=ruling.admitted,
             requested_command=ruling.wanted,
             command=ruling.command,

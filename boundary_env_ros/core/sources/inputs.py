@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, OnStale, Qos
 from boundary_env_ros.core.contract.safety import Obstacle, Operator, STOP_TYPE, Workspace
@@ -91,11 +92,10 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 
     """
     return tuple(
-        Input(
-            name=s.name,
-            topic=s.topic,
-            type=s.type,
-            read=adapter(s, topics[s.topic]),
+        _input(
+            s.name,
+            s,
+            adapter(s, topics[s.topic]),
             qos=s.qos,
             infinite=infinite_values(s),
             frames=_frames(s, contract),
@@ -108,11 +108,10 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell what the robot did, one for each group of the action."""
     return tuple(
-        Input(
-            name=group.name,
-            topic=group.feedback.topic,
-            type=group.feedback.type,
-            read=_plain(group.feedback.source),
+        _input(
+            group.name,
+            group.feedback,
+            _plain(group.feedback.source),
             publishers=publishers_of(group.feedback.source),
         )
         for group in contract.action
@@ -122,11 +121,10 @@ def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
 def acknowledgement_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell which command a driver applied, of the groups that have one."""
     return tuple(
-        Input(
-            name=f'{ACKNOWLEDGEMENT}.{group.name}',
-            topic=group.acknowledgement.topic,
-            type=group.acknowledgement.type,
-            read=_plain(group.acknowledgement.source),
+        _input(
+            f'{ACKNOWLEDGEMENT}.{group.name}',
+            group.acknowledgement,
+            _plain(group.acknowledgement.source),
             publishers=publishers_of(group.acknowledgement.source),
         )
         for group in contract.action
@@ -152,30 +150,14 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
     safety = contract.safety
     for rule in safety.obstacles:
         read = _or_nothing(_in_frame(_stamped(distance_reader(rule)), rule, contract))
-        inputs.append(Input(name=rule.input, topic=rule.topic, type=rule.type, read=read))
+        inputs.append(_input(rule.input, rule, read))
     for place in safety.workspaces:
         read = _or_nothing(_in_frame(_plain(place.source), place, contract))
-        inputs.append(
-            Input(
-                name=place.input,
-                topic=place.topic,
-                type=place.type,
-                read=read,
-                publishers=publishers_of(place.source),
-            )
-        )
+        inputs.append(_input(place.input, place, read, publishers=publishers_of(place.source)))
     if safety.operator is not None:
-        hand = safety.operator
-        inputs.append(Input(name=OPERATOR, topic=hand.topic, type=hand.type, read=_operator(hand)))
+        inputs.append(_input(OPERATOR, safety.operator, _operator(safety.operator)))
     inputs += [
-        Input(
-            name=f'{ALIVE}.{s.name}',
-            topic=s.topic,
-            type=s.type,
-            read=_alive(s),
-            qos=s.qos,
-            publishers=publishers_of(s.source),
-        )
+        _input(f'{ALIVE}.{s.name}', s, _alive(s), qos=s.qos, publishers=publishers_of(s.source))
         for s in (*contract.observation, *contract.state)
         if s.on_stale is OnStale.STOP
     ]
@@ -203,6 +185,11 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
     if any(isinstance(spec.source, Lookup) for spec in contract.fields):
         found.update({TF: TF_TYPE, TF_STATIC: TF_TYPE})
     return found
+
+
+def _input(name: str, what: Any, read: Callable[[Message], Reading], **more: Any) -> Input:
+    """Return the input of something of the contract that names its topic and type."""
+    return Input(name=name, topic=what.topic, type=what.type, read=read, **more)
 
 
 def _plain(source: Source) -> Callable[[Message], Reading]:

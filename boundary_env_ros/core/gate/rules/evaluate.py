@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
@@ -51,22 +53,12 @@ def rule(limits: Limits, situation: RuleInput, wanted: Vector | None) -> RuleOut
         refused += _beyond(limits, situation, command) + refuse_what_is_none(limits, command)
     if refused or command is None:
         return RuleOutput(verdict=Verdict.REJECTED, wanted=command or (), results=refused)
-    shaped, results, rate, acceleration = shape(limits, situation, command)
+    because = _BESIDES.get(situation.trigger, translated)
+    shaped = shape(limits, situation, command, because)
     if situation.trigger in _BESIDES:
-        results = (_BESIDES[situation.trigger], *results)
-        admitted = as_action(limits.groups, shaped, situation.previous)
-    else:
-        results = (*translated, *results)
-        admitted = admitted_action(limits.groups, wanted, shaped, situation.previous)
-    return RuleOutput(
-        verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),
-        admitted=admitted,
-        wanted=command,
-        command=shaped,
-        rate=rate,
-        acceleration=acceleration,
-        results=results,
-    )
+        return _with_action(limits, situation, shaped)
+    admitted = admitted_action(limits.groups, wanted, shaped.command, situation.previous)
+    return replace(shaped, admitted=admitted)
 
 
 def stop_in_silence(
@@ -82,12 +74,11 @@ def stop_in_silence(
 
 #: Why something is sent that no policy has asked for.
 _BESIDES = {
-    Trigger.OPERATOR: RuleResult(
-        rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR
-    ),
-    Trigger.PROBE: RuleResult(
-        rule='driver_timeout_probe', outcome=Verdict.ADMITTED, reason=Reason.DRIVER_TIMEOUT_PROBE
-    ),
+    trigger: (RuleResult(rule=rule, outcome=Verdict.ADMITTED, reason=reason),)
+    for trigger, rule, reason in (
+        (Trigger.OPERATOR, 'operator', Reason.OPERATOR),
+        (Trigger.PROBE, 'driver_timeout_probe', Reason.DRIVER_TIMEOUT_PROBE),
+    )
 }
 
 
@@ -113,7 +104,7 @@ def _stopped(
 def hold(limits: Limits, situation: RuleInput, in_force: Vector) -> RuleOutput:
     """Send the command in force again; what that is when the next is late, the contract says."""
     if situation.others_turn:
-        return _sent_again(limits, situation, in_force, HELD, shape(limits, situation, in_force))
+        return _held(limits, situation, shape(limits, situation, in_force, (HELD,)))
     since, hold_timeout = situation.since_request, limits.safety.hold_timeout
     late = since is None or since > hold_timeout
     why = RuleResult(
@@ -132,27 +123,18 @@ def hold(limits: Limits, situation: RuleInput, in_force: Vector) -> RuleOutput:
     else:
         goal = safe_from(limits.safe, previous)
     if late and hold is OnTimeout.SAFE:
-        return _sent_again(limits, situation, goal, why, brake_to(limits, situation, goal))
-    return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))
+        return _held(limits, situation, brake_to(limits, situation, goal, why))
+    return _held(limits, situation, shape(limits, situation, goal, (why,)))
 
 
-def _sent_again(
-    limits: Limits,
-    situation: RuleInput,
-    goal: Vector,
-    why: RuleResult,
-    shaped: tuple[Vector, tuple[RuleResult, ...], Vector, Vector],
-) -> RuleOutput:
-    command, results, rate, acceleration = shaped
-    return RuleOutput(
-        verdict=Verdict.HELD,
-        admitted=as_action(limits.groups, command, situation.previous),
-        wanted=goal,
-        command=command,
-        rate=rate,
-        acceleration=acceleration,
-        results=(why, *results),
-    )
+def _with_action(limits: Limits, situation: RuleInput, ruling: RuleOutput) -> RuleOutput:
+    """Return a ruling with the action that its command means."""
+    admitted = as_action(limits.groups, ruling.command, situation.previous)
+    return replace(ruling, admitted=admitted)
+
+
+def _held(limits: Limits, situation: RuleInput, ruling: RuleOutput) -> RuleOutput:
+    return replace(_with_action(limits, situation, ruling), verdict=Verdict.HELD)
 
 
 def _beyond(limits: Limits, situation: RuleInput, command: Vector) -> tuple[RuleResult, ...]:

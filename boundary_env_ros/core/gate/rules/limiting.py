@@ -5,30 +5,22 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult
+from boundary_env_ros.core.gate.commands import Results
+from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
 from boundary_env_ros.core.gate.rules.obstacles import slow_down
 from boundary_env_ros.core.gate.rules.rotation import normalise
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.workspace import keep_inside
 
 
 def shape(
-    limits: Limits, situation: RuleInput, wanted: Vector
-) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
-    """
-    Return as much of a wanted command as may be published.
-
-    Returns
-    -------
-    tuple
-        The command, what was taken from the wanted one, and the rate (unit/s) and acceleration
-        (unit/s^2) that the emitted commands have with it.
-
-    """
+    limits: Limits, situation: RuleInput, wanted: Vector, because: Results = ()
+) -> RuleOutput:
+    """Return as much of a wanted command as may be published, and why after what else is told."""
     shaped = LimitedCommand(wanted)
     _bounds(limits, situation.previous, shaped)
     normalise(limits, shaped)
@@ -36,7 +28,15 @@ def shape(
     keep_inside(limits, situation, shaped)
     keep_curvature(limits, wanted, shaped)
     rate, acceleration = follow(limits, situation, shaped)
-    return tuple(shaped.values), tuple(shaped.results), rate, acceleration
+    results = (*because, *shaped.results)
+    return RuleOutput(
+        verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),
+        wanted=wanted,
+        command=tuple(shaped.values),
+        rate=rate,
+        acceleration=acceleration,
+        results=results,
+    )
 
 
 def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> None:

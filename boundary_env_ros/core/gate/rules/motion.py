@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate.motion_profile import advance, MotionLimits, MotionState, settle
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import slow_together
 
 #: Below the full rate by this part, a profile counts as being at it.
@@ -64,9 +64,9 @@ def rest(limits: Limits, situation: RuleInput) -> Vector:
 
 
 def brake_to(
-    limits: Limits, situation: RuleInput, safe: Vector
-) -> tuple[Vector, tuple[RuleResult, ...], Vector, Vector]:
-    """Return the next command of the stop profile, why it is not the safe one, and its rate."""
+    limits: Limits, situation: RuleInput, safe: Vector, because: RuleResult
+) -> RuleOutput:
+    """Return the next command of the stop profile, and why: also why it is not the safe one."""
     previous, step = situation.previous or safe, situation.time_step
     shaped = LimitedCommand(safe)
     for i, (was, after) in enumerate(zip(previous, brake(limits, situation), strict=True)):
@@ -85,7 +85,15 @@ def brake_to(
         else:
             _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
     command = tuple(shaped.values)
-    return command, tuple(shaped.results), *start_anew(limits, situation, command)
+    rate, acceleration = start_anew(limits, situation, command)
+    return RuleOutput(
+        verdict=Verdict.HELD,
+        wanted=safe,
+        command=command,
+        rate=rate,
+        acceleration=acceleration,
+        results=(because, *shaped.results),
+    )
 
 
 def start_anew(limits: Limits, situation: RuleInput, command: Vector) -> tuple[Vector, Vector]:

@@ -38,10 +38,9 @@ class LimitedCommand:
         reason: Reason,
         dimension: int,
         after: float,
-        *,
-        value: float | None = None,
-        limit: float | None = None,
-        unit: str = '',
+        value: float,
+        limit: float,
+        unit: str,
     ) -> None:
         """
         Take something from one dimension.

@@ -45,12 +45,4 @@ def _bounds(limits: Limits, previous: Vector | None, shaped: LimitedCommand) -> 
         low, high = limits.room(i, previous)
         bound = min(max(value, low), high)
         if bound != value:
-            shaped.limit(
-                'bounds',
-                Reason.OUT_OF_BOUNDS,
-                i,
-                bound,
-                value=value,
-                limit=bound,
-                unit=limits.unit[i],
-            )
+            shaped.limit('bounds', Reason.OUT_OF_BOUNDS, i, bound, value, bound, limits.unit[i])

@@ -78,9 +78,9 @@ def brake_to(
                 Reason.ACCELERATION_LIMIT,
                 i,
                 after,
-                value=abs(situation.previous_rate[i]) / max(step, _SHORTEST),
-                limit=limits.deceleration[i],
-                unit=f'{limits.unit[i]}/s^2',
+                abs(situation.previous_rate[i]) / max(step, _SHORTEST),
+                limits.deceleration[i],
+                f'{limits.unit[i]}/s^2',
             )
         else:
             _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
@@ -172,13 +172,7 @@ def _explain(
         _limit_rate(limits, shaped, dimension, was, place, time_step)
         return
     shaped.limit(
-        'acceleration',
-        reason,
-        dimension,
-        place,
-        value=value,
-        limit=limit,
-        unit=f'{limits.unit[dimension]}/{unit}',
+        'acceleration', reason, dimension, place, value, limit, f'{limits.unit[dimension]}/{unit}'
     )
 
 
@@ -225,9 +219,9 @@ def _limit_rate(
         Reason.RATE_LIMIT,
         dimension,
         after,
-        value=abs(shaped.values[dimension] - was) / max(step, _SHORTEST),
-        limit=limits.rate[dimension] if rate is None else rate,
-        unit=f'{limits.unit[dimension]}/s',
+        abs(shaped.values[dimension] - was) / max(step, _SHORTEST),
+        limits.rate[dimension] if rate is None else rate,
+        f'{limits.unit[dimension]}/s',
     )
 
 

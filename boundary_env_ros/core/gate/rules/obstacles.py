@@ -73,9 +73,9 @@ def _slow_zone(rule: Obstacle, distance: float, sign: int, shaped: LimitedComman
             Reason.OBSTACLE_SLOW,
             rule.dimension,
             sign * rule.slow_speed + 0.0,
-            value=distance,
-            limit=rule.slow_distance,
-            unit='m',
+            distance,
+            rule.slow_distance,
+            'm',
         )
 
 
@@ -92,9 +92,9 @@ def _collision(rule: Obstacle, distance: float, sign: int, shaped: LimitedComman
             Reason.TIME_TO_COLLISION,
             rule.dimension,
             sign * most + 0.0,
-            value=left / speed,
-            limit=rule.time_to_collision,
-            unit='s',
+            left / speed,
+            rule.time_to_collision,
+            's',
         )
 
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import math
+from typing import Any
 
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuleResult
+from boundary_env_ros.core.gate.rules.admission import rejected
 from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
 
@@ -30,17 +32,9 @@ def refuse_what_is_none(limits: Limits, command: Vector) -> tuple[RuleResult, ..
     for rotation in limits.rotations:
         norm = math.hypot(*_part(command, rotation))
         if not abs(norm - 1.0) <= NOT_MEANT:
-            results.append(
-                RuleResult(
-                    rule='rotation',
-                    outcome=Verdict.REJECTED,
-                    reason=Reason.NOT_A_ROTATION,
-                    dimension=rotation.dimensions[0],
-                    value=norm,
-                    limit=1.0,
-                    unit='norm',
-                )
-            )
+            place = rotation.dimensions[0]
+            numbers: dict[str, Any] = {'value': norm, 'limit': 1.0, 'unit': 'norm'}
+            results.append(rejected('rotation', Reason.NOT_A_ROTATION, dimension=place, **numbers))
     return tuple(results)
 
 
@@ -50,16 +44,8 @@ def normalise(limits: Limits, shaped: LimitedCommand) -> None:
         wanted = _part(shaped.values, rotation)
         norm = math.hypot(*wanted)
         if abs(norm - 1.0) > AS_GOOD_AS_ONE:
-            _limit(
-                shaped,
-                rotation,
-                _unit(wanted),
-                'rotation',
-                Reason.NOT_A_ROTATION,
-                value=norm,
-                limit=1.0,
-                unit='norm',
-            )
+            why = Reason.NOT_A_ROTATION, norm, 1.0, 'norm'
+            _limit(shaped, rotation, _unit(wanted), 'rotation', *why)
 
 
 def turn(limits: Limits, previous: Vector, time_step: float, shaped: LimitedCommand) -> None:
@@ -68,16 +54,9 @@ def turn(limits: Limits, previous: Vector, time_step: float, shaped: LimitedComm
         was, wanted = _part(previous, rotation), _part(shaped.values, rotation)
         after = turned(was, wanted, rotation.rate * time_step)
         if after != wanted:
-            _limit(
-                shaped,
-                rotation,
-                after,
-                'rate',
-                Reason.RATE_LIMIT,
-                value=angle_between(was, wanted) / max(time_step, 1e-9),
-                limit=rotation.rate,
-                unit='rad/s',
-            )
+            asked = angle_between(was, wanted) / max(time_step, 1e-9)
+            why = Reason.RATE_LIMIT, asked, rotation.rate, 'rad/s'
+            _limit(shaped, rotation, after, 'rate', *why)
 
 
 def measured_rotations(limits: Limits, measured: Vector) -> Vector:
@@ -147,19 +126,12 @@ def turned(start: Vector, goal: Vector, most: float) -> Vector:
 
 
 def _limit(
-    shaped: LimitedCommand,
-    rotation: Rotation,
-    after: Vector,
-    rule: str,
-    reason: Reason,
-    *,
-    value: float,
-    limit: float,
-    unit: str,
+    shaped: LimitedCommand, rotation: Rotation, after: Vector, rule: str, *why: Any
 ) -> None:
+    reason, *numbers = why
     for i, left in zip(rotation.dimensions, after, strict=True):
         if left != shaped.values[i]:
-            shaped.limit(rule, reason, i, left, value=value, limit=limit, unit=unit)
+            shaped.limit(rule, reason, i, left, *numbers)
 
 
 def _part(values: Sequence[float], rotation: Rotation) -> Vector:

@@ -93,9 +93,9 @@ def slow_together(
                     Reason.RATE_LIMIT,
                     i,
                     after,
-                    value=abs(value - previous[i]) / max(time_step, 1e-9),
-                    limit=limits.rate[i],
-                    unit=f'{limits.unit[i]}/s',
+                    abs(value - previous[i]) / max(time_step, 1e-9),
+                    limits.rate[i],
+                    f'{limits.unit[i]}/s',
                 )
             else:
                 _scale(shaped, i, after, part)
@@ -103,12 +103,4 @@ def slow_together(
 
 
 def _scale(shaped: LimitedCommand, dimension: int, after: float, part: float) -> None:
-    shaped.limit(
-        'scale_together',
-        Reason.SCALED_TOGETHER,
-        dimension,
-        after,
-        value=part,
-        limit=1.0,
-        unit=_UNIT,
-    )
+    shaped.limit('scale_together', Reason.SCALED_TOGETHER, dimension, after, part, 1.0, _UNIT)

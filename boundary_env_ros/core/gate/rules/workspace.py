@@ -169,9 +169,9 @@ def _slow_down(
                 Reason.WORKSPACE,
                 dimension,
                 passes * wanted[dimension],
-                value=gap.distance,
-                limit=gap.kept,
-                unit=place.unit[0],
+                gap.distance,
+                gap.kept,
+                place.unit[0],
             )
 
 

@@ -215,7 +215,7 @@ class EpisodeIndex:
         if row is not None and row.rewarded >= transition.id.step:
             return False
         hands = self._hands.setdefault(transition.id.agent, InterventionTracker())
-        taken_over = sum(1 for _ in hands.follow(transition))
+        taken_over = hands.follow(transition)
         if row is None or transition.terminated or transition.truncated:
             self.update(status_of(transition), environment=transition.contract, now=now, bag=bag)
             row = self.rows[transition.id.episode_id, transition.id.agent]

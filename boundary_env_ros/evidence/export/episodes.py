@@ -231,7 +231,7 @@ class EpisodeStream:
             after=after,
             applied=applied,
             origin=origin,
-            intervened=intervention_in(now, self._contract) is not None,
+            intervened=intervention_in(now) is not None,
             actuated=step.late.actuated if step.late else now.actuated,
             last=step.last,
             terminated=bool(ended.ending) and not ended.truncated,

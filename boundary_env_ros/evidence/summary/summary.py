@@ -223,8 +223,8 @@ class Summariser:
         imported = is_import(now)
         client.imported += imported
         client.unjudged += is_unjudged(now)
-        hands = self._hands.setdefault(now.id.agent, InterventionTracker(self._contract))
-        client.taken_over += sum(1 for _ in hands.follow(now))
+        hands = self._hands.setdefault(now.id.agent, InterventionTracker())
+        client.taken_over += hands.follow(now)
         for decision in now.decisions:
             self._stops(client, now.id.agent, decision)
             client.reasons.update(result.reason.name for result in decision.rules)

@@ -65,11 +65,5 @@ def is_unknown(transition: Transition, field: str) -> bool:
     return field in _value(transition, UNKNOWN).split(',')
 
 
-def derived_fields(transition: Transition) -> tuple[str, ...]:
-    """Return the fields of an imported transition that were worked out afterwards."""
-    value = _value(transition, DERIVED)
-    return tuple(value.split(',')) if value else ()
-
-
 def _value(transition: Transition, key: str) -> str:
     return next((item.value for item in transition.diagnostics if item.key == key), '')

@@ -78,9 +78,9 @@ def options_of(text: str) -> Mapping[str, object]:
     try:
         options = json.loads(text) if text else {}
     except (ValueError, RecursionError) as error:
-        raise RequestRejected(f'The options are not a JSON object: {error}.') from error
+        raise RequestRejected(f'The reset options are not a JSON object: {error}.') from error
     if not isinstance(options, dict):
-        raise RequestRejected(f'The options are not a JSON object (got {text[:80]!r}).')
+        raise RequestRejected(f'The reset options are not a JSON object (got {text[:80]!r}).')
     return options
 
 

@@ -24,7 +24,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.imported import derived_fields, imported_from, is_unknown
+from boundary_env_ros.core.imported import DERIVED, imported_from, is_unknown
 from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 from boundary_env_ros.errors import RecordError
@@ -121,6 +121,11 @@ def run(
     out = tmp_path_factory.mktemp('runs') / 'run'
     import_bag(short, out, loaded, originals[0].options)
     return RunFolder(out)
+
+
+def derived_fields(step: Transition) -> list[str]:
+    """Return the fields of an imported step that were worked out afterwards."""
+    return [name for i in step.diagnostics if i.key == DERIVED for name in i.value.split(',')]
 
 
 def steps_of(run: RunFolder | Path) -> list[Transition]:

@@ -52,7 +52,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
-from boundary_env_ros.core.service_requests import seed_of
+from boundary_env_ros.core.service_requests import options_of, seed_of
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, TF, TF_STATIC
 from boundary_env_ros.core.timebase import (
     Clock,
@@ -266,14 +266,8 @@ class Environment:
 
     def _sample(self, seed: int, options: str) -> tuple[NamedValues, ...]:
         try:
-            parsed = json.loads(options) if options else {}
-        except (ValueError, RecursionError) as error:
-            raise RequestRejected(f'The reset options are not a JSON object: {error}.') from error
-        if not isinstance(parsed, dict):
-            raise RequestRejected(f'The reset options are not a JSON object (got {options}).')
-        try:
             rng = np.random.default_rng(seed_of(seed))
-            return sample(self._task, self._contract, rng, parsed)
+            return sample(self._task, self._contract, rng, options_of(options))
         except BoundaryError as error:
             raise RequestRejected(str(error)) from error
 
@@ -786,7 +780,7 @@ class Environment:
         return tuple(effects)
 
     def _sensor_endings(self, view: View, now: ClockReading) -> Mapping[str, tuple[str, str]]:
-        why = self._buffer.why_lost(view)
+        why = '; '.join(self._buffer.lost(view).values())
         if not why:
             return {}
         if robot_died(self._contract, self._heard, now, self._buffer.quickest(view)):

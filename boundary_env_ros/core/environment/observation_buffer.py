@@ -165,31 +165,23 @@ class ObservationBuffer:
             {f.name: f.values for f in (*view.observation.fields, *view.state) if f.values}
         )
 
-    def lost(self, view: View) -> tuple[str, ...]:
-        """Return the fields whose staleness or range ends the episode."""
-        return lost(self._judged_by, (*view.observation.fields, *view.state))
-
-    def why_lost(self, view: View) -> str:
-        """Return those fields in words, and why; empty if there are none."""
+    def lost(self, view: View) -> Mapping[str, str]:
+        """Return the fields whose staleness or range ends the episode, each with why."""
         fields = (*view.observation.fields, *view.state)
-        ending = self.lost(view)
-        return '; '.join(
-            why_lost(spec, field)
-            for spec, field in zip(self._judged_by, fields, strict=True)
-            if spec.name in ending
-        )
+        ending = lost(self._judged_by, fields)
+        pairs = zip(self._judged_by, fields, strict=True)
+        return {spec.name: why_lost(spec, field) for spec, field in pairs if spec.name in ending}
 
     def quickest(self, view: View) -> float | None:
         """Return the shortest age at which a field that is too old ends an episode; None: none."""
-        specs = {spec.name: spec for spec in self._judged_by}
-        ages = [
-            age
-            for field in (*view.observation.fields, *view.state)
-            if field.name in self.lost(view)
-            and field.status is FieldStatus.STALE
-            and (age := specs[field.name].max_age) is not None
-        ]
-        return min(ages, default=None)
+        ending = self.lost(view)
+        fields = (*view.observation.fields, *view.state)
+        ages = (
+            spec.max_age
+            for spec, field in zip(self._judged_by, fields, strict=True)
+            if spec.name in ending and field.status is FieldStatus.STALE
+        )
+        return min((age for age in ages if age is not None), default=None)
 
     def privileged(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
         """Freeze the privileged fields."""

@@ -97,13 +97,6 @@ def outside(
     return tuple(i for i, (a, b, most) in enumerate(pairs) if not abs(a - b) <= most)
 
 
-def is_within(
-    actual: Vector, target: Vector, tolerance: Vector, wrap: Collection[int] = ()
-) -> bool:
-    """Return whether every value is as near as its tolerance; one may stand for all."""
-    return not outside(actual, target, tolerance, wrap)
-
-
 def out_of_tolerance(
     sampled: tuple[NamedValues, ...],
     achieved: tuple[NamedValues, ...],
@@ -134,7 +127,7 @@ def out_of_tolerance(
                 f'(expected {len(target)} values, got {len(item.values)})'
             )
             continue
-        if not is_within(actual, target, item.values, (wrap or {}).get(item.name, ())):
+        if outside(actual, target, item.values, (wrap or {}).get(item.name, ())):
             sentences.append(
                 f'{item.name!r} is out of tolerance (expected within {list(item.values)} of '
                 f'{list(target)}, got {list(actual)})'

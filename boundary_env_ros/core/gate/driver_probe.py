@@ -34,42 +34,21 @@ class Phase(Enum):
     FAILED = 'failed'
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """One group that is probed, which of the groups it is, and where in the command it begins."""
+def _follows(group: ActionSpec, values: Vector) -> bool:
+    """Return whether the robot does what the probe asks for."""
+    asked, threshold = group.driver_timeout_probe, group.feedback.threshold
+    return all(abs(v - a) <= t for v, a, t in zip(values, asked, threshold, strict=True))
 
-    group: ActionSpec
-    index: int
-    start: int
 
-    def follows(self, measured: Vector) -> bool:
-        """Return whether the robot does what the probe asks for."""
-        return not any(self._apart(measured))
-
-    def departs(self, measured: Vector) -> bool:
-        """Return whether the robot no longer does so, but is on its way to the safe command."""
-        values = measured[self.start : self.start + self.group.size]
-        return any(
-            # One that is faster than it was asked to be has not begun to brake.
-            math.copysign(1.0, asked - safe) * (asked - value) > threshold
-            for value, asked, safe, threshold in zip(
-                values,
-                self.group.driver_timeout_probe,
-                self.group.safe,
-                self.group.feedback.threshold,
-                strict=True,
-            )
-            if asked != safe
-        )
-
-    def _apart(self, measured: Vector) -> list[bool]:
-        values = measured[self.start : self.start + self.group.size]
-        return [
-            abs(value - asked) > threshold
-            for value, asked, threshold in zip(
-                values, self.group.driver_timeout_probe, self.group.feedback.threshold, strict=True
-            )
-        ]
+def _departs(group: ActionSpec, values: Vector) -> bool:
+    """Return whether the robot no longer does so, but is on its way to the safe command."""
+    asked, threshold = group.driver_timeout_probe, group.feedback.threshold
+    return any(
+        # One that is faster than it was asked to be has not begun to brake.
+        math.copysign(1.0, a - safe) * (a - v) > t
+        for v, a, safe, t in zip(values, asked, group.safe, threshold, strict=True)
+        if a != safe
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +90,13 @@ class DriverProbe:
         return cls(contract=contract, since=now.steady, timeouts=unknown)
 
     @property
-    def _parts(self) -> list[_Part]:
-        parts, start = [], 0
-        for index, group in enumerate(self.contract.action):
-            if group.driver_timeout_probe:
-                parts.append(_Part(group, index, start))
-            start += group.size
-        return parts
+    def _parts(self) -> list[tuple[int, ActionSpec, slice]]:
+        """The groups that are probed, with which they are, and their part of the command."""
+        return [
+            (index, group, slice(start, start + group.size))
+            for index, (group, start) in enumerate(self.contract.starts)
+            if group.driver_timeout_probe
+        ]
 
     @property
     def running(self) -> bool:
@@ -132,8 +111,8 @@ class DriverProbe:
     def command(self, stay: Vector) -> Vector:
         """Return the command to be sent while it moves; ``stay`` is what stops the others."""
         command = list(stay)
-        for part in self._parts:
-            command[part.start : part.start + part.group.size] = part.group.driver_timeout_probe
+        for _, group, part in self._parts:
+            command[part] = group.driver_timeout_probe
         return tuple(command)
 
     def looked(
@@ -160,7 +139,7 @@ class DriverProbe:
         if (
             emitted is not None
             and measured is not None
-            and all(part.follows(measured) for part in self._parts)
+            and all(_follows(group, measured[part]) for _, group, part in self._parts)
         ):
             # The driver's time runs from the last command that it was sent.
             return replace(self, phase=Phase.SILENT, since=emitted)
@@ -175,8 +154,7 @@ class DriverProbe:
 
     def _listened(self, measured: Vector | None, passed: float) -> DriverProbe:
         timeouts = list(self.timeouts)
-        for part in self._parts:
-            group, index = part.group, part.index
+        for index, group, part in self._parts:
             if not math.isnan(timeouts[index]):
                 continue
             declared = group.driver_timeout or 0.0
@@ -186,9 +164,9 @@ class DriverProbe:
                     f'{passed:.3g} s (expected after {declared:g} s without a command, as '
                     'the contract says)'
                 )
-            if measured is not None and part.departs(measured):
+            if measured is not None and _departs(group, measured[part]):
                 timeouts[index] = passed
-        done = not any(math.isnan(timeouts[part.index]) for part in self._parts)
+        done = not any(math.isnan(timeouts[index]) for index, _, _ in self._parts)
         phase = Phase.DONE if done else self.phase
         return replace(self, timeouts=tuple(timeouts), phase=phase)
 

@@ -261,9 +261,8 @@ class ImportedAgent:
         assert before is not None  # a running episode has observed
         made, step = self._held, self._episode.id.step + 1
         view = self._buffer.view(self._episode.at(step), now)
-        endings = (
-            {SENSOR_LOST: (DECLARER, self._buffer.why_lost(view))} if self._lost(view) else {}
-        )
+        why = '; '.join(self._buffer.lost(view).values())
+        endings = {SENSOR_LOST: (DECLARER, why)} if self._lost(view) else {}
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
         self._task.stumbled = False

@@ -292,7 +292,7 @@ class StepsAgain:
         if is_import(then) and then.ending and not by.startswith('task:'):
             outside.setdefault(then.ending, (by, ''))
         sensor = outside.pop(endings.SENSOR_LOST, None)
-        why = self._buffer.why_lost(view)
+        why = '; '.join(self._buffer.lost(view).values())
         if why:
             # Whether all of them were silent, the environment knew by the time of their messages.
             robot = sensor is None and endings.ROBOT_LOST in outside

@@ -12,8 +12,8 @@ import pytest
 
 from boundary_env_ros.core.environment.reset import (
     by_name,
-    is_within,
     out_of_tolerance,
+    outside,
     tolerances,
 )
 from boundary_env_ros.core.transition import NamedValues
@@ -88,9 +88,9 @@ def test_what_is_not_declared_an_angle_is_as_far_off_as_its_numbers() -> None:
 def test_an_angle_is_within_if_and_only_if_its_direction_is(wanted: float, got: float) -> None:
     off = abs(math.atan2(math.sin(got - wanted), math.cos(got - wanted)))
     assume(abs(off - 0.2) > 1e-9)
-    assert is_within((got,), (wanted,), (0.2,), (0,)) is (off <= 0.2)
+    assert bool(outside((got,), (wanted,), (0.2,), (0,))) is (off > 0.2)
 
 
 @pytest.mark.parametrize('value', [math.inf, -math.inf, math.nan])
 def test_an_angle_that_is_no_number_is_not_near(value: float) -> None:
-    assert not is_within((value,), (0.0,), (9.0,), (0,))
+    assert outside((value,), (0.0,), (9.0,), (0,))

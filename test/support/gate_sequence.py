@@ -11,6 +11,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
+from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from support.core_world import Path_, shipped
@@ -38,10 +39,19 @@ def unhindered(**base: object) -> Contract:
 
 
 def altered(limits: Limits, **changes: Any) -> Limits:
-    """Return limits of which some attributes are others, and none that follow from them."""
+    """Return limits of which some attributes are others, and of what follows the profile alone."""
     found = copy(limits)
     vars(found).update(changes)
+    found.plan()
     return found
+
+
+def left_of(
+    limits: Limits, known: RuleInput, wanted: Vector
+) -> tuple[Vector, tuple[RuleResult, ...]]:
+    """Return what is left of a command, and what took the rest."""
+    ruling = shape(limits, known, wanted)
+    return ruling.command, ruling.results
 
 
 def explained(ruling: RuleOutput) -> None:

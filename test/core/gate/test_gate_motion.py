@@ -27,12 +27,12 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import rest
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from support.core_world import rich
-from support.gate_sequence import of_rule, Sequence, situation, unhindered
+from support.gate_sequence import altered, of_rule, Sequence, situation, unhindered
 
 PLAIN = Limits(unhindered())
-ACCELERATION = replace(PLAIN, acceleration=(0.5, 20.0))
-JERK = replace(PLAIN, acceleration=(0.5, 20.0), jerk=(2.0, 200.0))
-ONLY_JERK = replace(PLAIN, jerk=(2.0, 200.0))
+ACCELERATION = altered(PLAIN, acceleration=(0.5, 20.0))
+JERK = altered(PLAIN, acceleration=(0.5, 20.0), jerk=(2.0, 200.0))
+ONLY_JERK = altered(PLAIN, jerk=(2.0, 200.0))
 PROFILED = pytest.mark.parametrize('limits', [ACCELERATION, JERK, ONLY_JERK])
 
 #: What rounding does to a sample: units in the last place of the greatest bound.
@@ -96,7 +96,7 @@ _what = st.sampled_from(['ask', 'ask', 'ask', 'ask', 'hold', 'again', 'ramp', 's
 def run(limits: Limits, steps: list[tuple[str, Vector, float]]) -> list[RuleOutput]:
     """Let a sequence go where it is asked to, and a witness look at it."""
     sequence, witness = Sequence(limits, (0.0, 0.0)), Witness(limits, (0.0, 0.0))
-    ramp = replace(limits, safety=replace(limits.safety, on_timeout=OnTimeout.RAMP))
+    ramp = altered(limits, safety=replace(limits.safety, on_timeout=OnTimeout.RAMP))
     goal: Vector = (0.0, 0.0)
     rulings = []
     for what, wanted, time_step in steps:
@@ -137,7 +137,7 @@ def test_nor_does_it_while_the_policy_swings_from_one_end_to_the_other(
 
 
 def test_the_witness_sees_an_acceleration_where_there_is_no_limit_on_it() -> None:
-    witness = Witness(replace(ACCELERATION, groups=PLAIN.groups), (0.0, 0.0))
+    witness = Witness(altered(ACCELERATION, groups=PLAIN.groups), (0.0, 0.0))
     sequence = Sequence(PLAIN, (0.0, 0.0))
     witness.see(sequence.ask((0.1, 0.0), 0.1), 0.1)
     with pytest.raises(AssertionError, match='derivative 2 of dimension 0'):
@@ -204,7 +204,7 @@ def test_a_stop_knows_no_limit_but_its_own_rate() -> None:
 
 
 def test_to_hold_safely_brakes_as_a_stop_does_and_leaves_a_profile_at_rest_there() -> None:
-    braking = replace(JERK, safety=replace(JERK.safety, on_timeout=OnTimeout.SAFE))
+    braking = altered(JERK, safety=replace(JERK.safety, on_timeout=OnTimeout.SAFE))
     held, stopped = Sequence(braking, (0.6, 0.0)).hold(0.02), Sequence(JERK, (0.6, 0.0)).stop(0.02)
     assert held.command == stopped.command
     assert held.rate == (0.0, 0.0)
@@ -253,7 +253,7 @@ def test_the_jerk_that_is_told_is_the_least_that_would_have_come_to_rest_there(
 
 @PROFILED
 def test_at_the_full_rate_nothing_but_the_rate_is_in_the_way(limits: Limits) -> None:
-    slow = replace(limits, rate=(0.1, 4.0))
+    slow = Limits(limits.contract, rate=(0.1, 4.0))
     sequence = Sequence(slow, (-0.3, 0.0))
     for _ in range(20):
         ruling = sequence.ask((0.8, 0.0), 0.1)
@@ -313,7 +313,7 @@ def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
         action=(contract.action[0], contract.action[2]),
         safety=replace(contract.safety, obstacles=()),
     )
-    limits = replace(Limits(contract), needs={})
+    limits = altered(Limits(contract), needs={})
     assert limits.profiled == (0, 1)
     assert limits.plain == (2, 3)
     sequence = Sequence(limits, (0.0, 0.0, 0.0, 0.0))
@@ -329,7 +329,7 @@ def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
 def test_inside_of_bounds_that_were_made_stricter_it_stays_inside(
     steps: list[tuple[str, Vector, float]],
 ) -> None:
-    run(replace(JERK, low=(-0.1, -0.5), high=(0.3, 0.2)), steps)
+    run(altered(JERK, low=(-0.1, -0.5), high=(0.3, 0.2)), steps)
 
 
 @PROFILED
@@ -344,7 +344,7 @@ def test_bounds_that_were_made_stricter_are_reached_without_a_jump(
     assert all(
         abs(value) > abs(bound) for value, bound in zip(sequence.command, near, strict=True)
     )
-    sequence.limits = replace(limits, **{'high' if sign > 0.0 else 'low': near})
+    sequence.limits = altered(limits, **{'high' if sign > 0.0 else 'low': near})
     for _ in range(60):
         witness.see(sequence.ask(far, 0.1), 0.1)
     assert sequence.command == near

@@ -17,7 +17,6 @@ from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.obstacles import AT_REST
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
@@ -25,6 +24,7 @@ from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
 from support.core_world import put, shipped, shipped_data, TASKS
+from support.gate_sequence import left_of
 
 FREE = (8.0, 8.0, 1.0, 1.0)
 SAME = {
@@ -156,9 +156,9 @@ def test_of_several_rules_the_strictest_wins(
 ) -> None:
     """What all of them leave is no more than each alone would leave."""
     values = {'front': (*front, 1.0, 1.0), 'depth': (*depth, 1.0, 1.0)}
-    together = shape(LIMITS, seen(previous=(previous, 0.0), **values), (wanted, 0.0))[0][0]
+    together = left_of(LIMITS, seen(previous=(previous, 0.0), **values), (wanted, 0.0))[0][0]
     for name, one in values.items():
-        alone = shape(LIMITS, seen(previous=(previous, 0.0), **{name: one}), (wanted, 0.0))[0][0]
+        alone = left_of(LIMITS, seen(previous=(previous, 0.0), **{name: one}), (wanted, 0.0))[0][0]
         assert abs(together) <= max(abs(alone), abs(previous))
 
 
@@ -168,7 +168,7 @@ def test_of_several_rules_the_strictest_wins(
 @given(distance=distances, wanted=speeds)
 def test_the_stop_distance_is_not_reached_before_its_time(distance: float, wanted: float) -> None:
     situation = seen(front=(distance, distance, 1.0, 1.0), previous=(wanted, 0.0))
-    (speed, _), results, *_ = shape(LIMITS, replace(situation, time_step=1e6), (wanted, 0.0))
+    (speed, _), results = left_of(LIMITS, replace(situation, time_step=1e6), (wanted, 0.0))
     left = max(0.0, distance - 0.5)
     assert abs(speed) * 2.0 <= left or math.isclose(abs(speed) * 2.0, left)
     assert speed * wanted >= 0.0  # never the other way
@@ -184,7 +184,7 @@ def test_the_stop_distance_is_not_reached_before_its_time(distance: float, wante
 
 def test_the_time_that_was_left_and_the_time_to_keep_are_told() -> None:
     situation = replace(seen(front=(1.5, 8.0, 1.0, 1.0)), time_step=1e6)
-    [result] = shape(LIMITS, situation, (0.8, 0.0))[1]
+    [result] = left_of(LIMITS, situation, (0.8, 0.0))[1]
     assert (result.rule, result.reason) == ('time_to_collision.front', Reason.TIME_TO_COLLISION)
     assert (result.before, result.after) == (0.8, 0.5)
     assert (result.value, result.limit, result.unit) == (1.25, 2.0, 's')
@@ -194,14 +194,14 @@ def test_the_time_that_was_left_and_the_time_to_keep_are_told() -> None:
 def test_slow_zones_come_before_times_whatever_their_rules_are_called() -> None:
     near, farther = (0.6, 8.0, 1.0, 1.0), (1.0, 8.0, 1.0, 1.0)
     situation = replace(seen(front=near, depth=farther), time_step=1e6)
-    assert [result.rule for result in shape(LIMITS, situation, (0.8, 0.0))[1]] == [
+    assert [result.rule for result in left_of(LIMITS, situation, (0.8, 0.0))[1]] == [
         'obstacle_slow.front', 'time_to_collision.depth', 'time_to_collision.front',
     ]  # fmt: skip
 
 
 def test_driving_away_takes_as_long_as_it_likes() -> None:
     situation = replace(seen(front=(0.5, 8.0, 1.0, 1.0)), time_step=1e6)
-    assert shape(LIMITS, situation, (-0.3, 0.0))[:2] == ((-0.3, 0.0), ())
+    assert left_of(LIMITS, situation, (-0.3, 0.0)) == ((-0.3, 0.0), ())
 
 
 @given(

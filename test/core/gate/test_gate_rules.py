@@ -17,12 +17,11 @@ from boundary_env_ros.core.gate.decision import Measurement, Reason, Trigger, Ve
 from boundary_env_ros.core.gate.rules.admission import age, authority, Lease, well_formed
 from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from support.core_world import request_for, shipped, Timepiece
-from support.gate_sequence import altered
+from support.gate_sequence import altered, left_of
 
 CONTRACT = shipped()
 LIMITS = Limits(CONTRACT)
@@ -263,7 +262,7 @@ def test_braking_ends_at_a_safe_command_that_is_not_zero() -> None:
 def test_what_is_published_lies_within_the_bounds_and_the_rate(
     previous: Vector, wanted: Vector, seconds: float
 ) -> None:
-    values, results, *_ = shape(LIMITS, situation(previous=previous, time_step=seconds), wanted)
+    values, results = left_of(LIMITS, situation(previous=previous, time_step=seconds), wanted)
     for i, value in enumerate(values):
         assert LIMITS.low[i] <= value <= LIMITS.high[i]
         assert abs(value - previous[i]) <= LIMITS.rate[i] * seconds + 1e-12
@@ -272,13 +271,13 @@ def test_what_is_published_lies_within_the_bounds_and_the_rate(
 
 @pytest.mark.parametrize(('previous', 'wanted'), [(0.4, 0.8), (0.4, -0.2), (-0.1, -0.3)])
 def test_a_rate_limit_tells_the_rate_that_was_wanted(previous: float, wanted: float) -> None:
-    _, [result], *_ = shape(LIMITS, situation(previous=(previous, 0.0)), (wanted, 0.0))
+    _, [result] = left_of(LIMITS, situation(previous=(previous, 0.0)), (wanted, 0.0))
     assert result.value == pytest.approx(abs(wanted - previous) / CONTRACT.period)
 
 
 def test_at_the_slow_distance_itself_nothing_is_slowed() -> None:
     fast = situation(previous=(0.8, 0.0), scan=scan(SLOW, SLOW, 1.0, 1.0))
-    assert shape(LIMITS, fast, (0.8, 0.0))[:2] == ((0.8, 0.0), ())
+    assert left_of(LIMITS, fast, (0.8, 0.0)) == ((0.8, 0.0), ())
 
 
 @given(previous=command, wanted=command)
@@ -287,14 +286,14 @@ def test_what_could_be_published_as_it_is_is_not_touched(previous: Vector, wante
         max(min(w, p + r * 0.09), p - r * 0.09)
         for w, p, r in zip(wanted, previous, LIMITS.rate, strict=True)
     )
-    assert shape(LIMITS, situation(previous=previous), near)[:2] == (near, ())
+    assert left_of(LIMITS, situation(previous=previous), near) == (near, ())
 
 
 @given(previous=command, wanted=st.tuples(finite, finite), ahead=st.floats(0.0, 1.2))
 def test_near_an_obstacle_the_robot_never_gets_faster_than_the_slow_speed(
     previous: Vector, wanted: Vector, ahead: float
 ) -> None:
-    values, *_ = shape(
+    values, _ = left_of(
         LIMITS, situation(previous=previous, scan=scan(ahead, 8.0, 1.0, 1.0)), wanted
     )
     if ahead < SLOW:
@@ -304,7 +303,7 @@ def test_near_an_obstacle_the_robot_never_gets_faster_than_the_slow_speed(
 def test_rates_of_an_unknown_previous_command_limit_nothing_by_themselves() -> None:
     """Such a situation is stopped by the sensors' rule, before it comes to limits."""
     unknown = situation(previous=None)
-    assert shape(LIMITS, unknown, (0.8, 0.0))[:2] == ((0.8, 0.0), ())
+    assert left_of(LIMITS, unknown, (0.8, 0.0)) == ((0.8, 0.0), ())
     assert rule(LIMITS, unknown, (0.8, 0.0)).verdict is Verdict.STOPPED
 
 
@@ -320,6 +319,6 @@ def test_limits_lie_flat_over_all_groups_of_the_action() -> None:
     assert limits.safe == (0.0, 0.0, 0.5)
     assert limits.unit == ('m/s', 'rad/s', 'rad')
     assert limits.reject_beyond == (False,) * 3
-    values, results, *_ = shape(limits, situation(previous=(0.0, 0.0, 0.5)), (0.0, 0.0, 2.0))
+    values, results = left_of(limits, situation(previous=(0.0, 0.0, 0.5)), (0.0, 0.0, 2.0))
     assert values == (0.0, 0.0, pytest.approx(0.8))
     assert [(r.dimension, r.unit) for r in results] == [(2, 'rad/s')]

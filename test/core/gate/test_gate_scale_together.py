@@ -16,11 +16,10 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from support.core_world import shipped
-from support.gate_sequence import explained, of_rule, Sequence, situation
+from support.gate_sequence import explained, left_of, of_rule, Sequence, situation
 
 
 def cart(**base: Any) -> Contract:
@@ -146,7 +145,7 @@ def test_a_turn_on_the_spot_and_a_straight_line_have_no_curvature_to_lose() -> N
 def test_a_rule_that_turned_a_dimension_round_is_left_to_itself() -> None:
     # A tightened bound may leave no room for what is asked for, on its side of 0.
     backwards_only = Limits(CART.contract, rate=(1e3, 1e3), high=(-0.1, 1.5))
-    command, results, _, _ = shape(
+    command, results = left_of(
         backwards_only, situation(previous=(-0.1, 0.0), measurements=FREE), (0.5, 1.0)
     )
     assert command == (-0.1, 1.0)

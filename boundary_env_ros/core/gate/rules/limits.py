@@ -161,18 +161,23 @@ class Limits:
         )
         turned = {i for rotation in self.rotations for i in rotation.dimensions}
         self.bounded = tuple(i for i in range(len(self.low)) if i not in turned)
+        looks = self.pacing is Pacing.REALTIME and any(g.max_tracking_error for g in groups)
+        self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if looks)
+        self.profile: MotionLimits | None
+        self.plan()
+
+    def plan(self) -> None:
+        """Set which dimensions follow a profile, and that."""
         limited = [min(both) < math.inf for both in zip(self.acceleration, self.jerk, strict=True)]
         self.profiled = tuple(i for i in self.bounded if limited[i])
         self.plain = tuple(i for i in self.bounded if not limited[i])
-        self.profile: MotionLimits | None = None
+        self.profile = None
         if self.profiled:
             # The profile keeps the bounds of the contract; stricter ones, that are set while the
             # robot moves, are where it goes to, so that it does not jump to get inside of them.
-            low, high = contract.flat('low'), contract.flat('high')
+            low, high = zip(*self.declared, strict=True)
             limits = (low, high, self.rate, self.acceleration, self.jerk)
             self.profile = MotionLimits(*(tuple(v[i] for i in self.profiled) for v in limits))
-        looks = self.pacing is Pacing.REALTIME and any(g.max_tracking_error for g in groups)
-        self.followed = frozenset(f'{FEEDBACK}.{g.name}' for g in groups if looks)
 
     def room(self, dimension: int, previous: Vector | None) -> tuple[float, float]:
         """

@@ -7,12 +7,11 @@ from __future__ import annotations
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import Results
 from boundary_env_ros.core.gate.decision import Reason, Verdict
-from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
 from boundary_env_ros.core.gate.rules.obstacles import slow_down
 from boundary_env_ros.core.gate.rules.rotation import normalise
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.workspace import keep_inside
 

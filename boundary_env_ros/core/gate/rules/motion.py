@@ -11,10 +11,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate.motion_profile import advance, MotionLimits, MotionState, settle
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
-from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import slow_together
 
 #: Below the full rate by this part, a profile counts as being at it.

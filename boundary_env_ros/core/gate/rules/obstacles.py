@@ -13,10 +13,9 @@ from collections.abc import Iterator
 
 from boundary_env_ros.core.contract.safety import Corridor, Obstacle, Sector
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
-from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
+from boundary_env_ros.core.gate.decision import Reason, RuleResult
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, stop
 
 #: Speed (m/s) up to which a robot is at rest: what rounding leaves of a stop must not count as the
 #: wish to drive into what is behind. It makes less than 4 mm in an hour.
@@ -37,24 +36,14 @@ def obstacle_stops(
 def _stops(
     limits: Limits, rule: Obstacle, situation: RuleInput, wanted: Vector | None
 ) -> Iterator[RuleResult]:
+    name = _called('obstacle_stop', rule)
     for distance, valid, sign in _sides(limits, situation, rule):
         if not _heads(rule.dimension, sign, situation.previous, wanted):
             continue
         if valid < rule.min_valid:
-            yield _stop(rule, Reason.SENSOR_INVALID, valid, rule.min_valid, _of_what(rule))
+            yield stop(name, Reason.SENSOR_INVALID, valid, rule.min_valid, _of_what(rule))
         elif distance < rule.stop_distance:
-            yield _stop(rule, Reason.OBSTACLE_STOP, distance, rule.stop_distance, 'm')
-
-
-def _stop(rule: Obstacle, reason: Reason, value: float, limit: float, unit: str) -> RuleResult:
-    return RuleResult(
-        rule=_called('obstacle_stop', rule),
-        outcome=Verdict.STOPPED,
-        reason=reason,
-        value=value,
-        limit=limit,
-        unit=unit,
-    )
+            yield stop(name, Reason.OBSTACLE_STOP, distance, rule.stop_distance, 'm')
 
 
 def slow_down(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:

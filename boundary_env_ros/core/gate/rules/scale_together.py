@@ -14,8 +14,8 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason
-from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand
 
 _UNIT = 'of what was asked for'
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, FEEDBACK, Limits
 from boundary_env_ros.core.gate.rules.obstacles import obstacle_stops
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from boundary_env_ros.core.gate.rules.rule_input import RuleInput, stop
 from boundary_env_ros.core.gate.rules.workspace import workspace_stops
 
 #: Rule about other publishers; of a topic that the gate goes by, its name follows after a dot.
@@ -23,11 +23,11 @@ def stops(limits: Limits, situation: RuleInput, wanted: Vector | None) -> tuple[
     """Return why the robot must stop, whatever was asked for; empty if it need not."""
     results: list[RuleResult] = []
     if situation.emergency_stop:
-        results.append(_stop('emergency_stop', Reason.EMERGENCY_STOP))
+        results.append(stop('emergency_stop', Reason.EMERGENCY_STOP))
     if situation.over:
-        results.append(_stop('authority', Reason.EPISODE_OVER))
+        results.append(stop('authority', Reason.EPISODE_OVER))
     if situation.deactivated:
-        results.append(_stop('gate', Reason.DEACTIVATED))
+        results.append(stop('gate', Reason.DEACTIVATED))
     lockstep = limits.pacing is Pacing.LOCKSTEP
     if not lockstep:
         # In lockstep the world stands still between two requests, however long that takes.
@@ -48,22 +48,10 @@ def stops(limits: Limits, situation: RuleInput, wanted: Vector | None) -> tuple[
         if situation.stopped and not results and (situation.others_turn or not lockstep):
             # What stopped it may be gone in an instant. To go on then at what it had braked to is
             # nothing that anybody asked for.
-            results.append(_stop('silence', Reason.STILL_STOPPED))
+            results.append(stop('silence', Reason.STILL_STOPPED))
     elif situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):
         results += _overruns(limits, situation)  # of the policy, and no one else's
     return tuple(results)
-
-
-def _stop(
-    rule_name: str,
-    reason: Reason,
-    value: float | None = None,
-    limit: float | None = None,
-    unit: str = '',
-) -> RuleResult:
-    return RuleResult(
-        rule=rule_name, outcome=Verdict.STOPPED, reason=reason, value=value, limit=limit, unit=unit
-    )
 
 
 def _gate_and_clock(limits: Limits, situation: RuleInput) -> list[RuleResult]:
@@ -71,10 +59,10 @@ def _gate_and_clock(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     results = []
     since, limit = situation.since_tick, limits.safety.gate_lateness
     if since is not None and since > limit:
-        results.append(_stop('gate', Reason.GATE_LATE, since, limit, 's'))
+        results.append(stop('gate', Reason.GATE_LATE, since, limit, 's'))
     error, limit = situation.clock_error, limits.safety.clock_jump
     if error is not None and abs(error) > limit:
-        results.append(_stop('clock', Reason.CLOCK, error, limit, 's'))
+        results.append(stop('clock', Reason.CLOCK, error, limit, 's'))
     return results
 
 
@@ -91,7 +79,7 @@ def _competing(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     if situation.foreign_commands:
         found = {FOREIGN_PUBLISHER: situation.foreign_commands, **found}
     return [
-        _stop(name, Reason.FOREIGN_PUBLISHER, float(others), 0.0, 'publishers')
+        stop(name, Reason.FOREIGN_PUBLISHER, float(others), 0.0, 'publishers')
         for name, others in found.items()
     ]
 
@@ -102,7 +90,7 @@ def _overruns(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     if rule is None or situation.overruns <= rule.exceeded:
         return []
     return [
-        _stop(
+        stop(
             'latency_budget',
             Reason.LATENCY_BUDGET,
             float(situation.overruns),
@@ -117,7 +105,7 @@ def _environment(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     since, limit = situation.since_environment, limits.safety.environment_timeout
     if since is not None and since <= limit:
         return []
-    return [_stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')]
+    return [stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')]
 
 
 def _sensors(limits: Limits, situation: RuleInput) -> list[RuleResult]:
@@ -131,13 +119,13 @@ def _sensors(limits: Limits, situation: RuleInput) -> list[RuleResult]:
         rule_name = name if name == EMERGENCY_STOP else f'{SENSORS}.{name}'
         if not need.fresh(measurement):
             age = None if measurement is None else measurement.age
-            results.append(_stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
+            results.append(stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
         elif not need.usable(measurement):
-            results.append(_stop(rule_name, Reason.SENSOR_INVALID))
+            results.append(stop(rule_name, Reason.SENSOR_INVALID))
     if situation.previous is None:
         limit = limits.safety.sensor_timeout
         results += [
-            _stop(name, Reason.OBSERVATION_TIMEOUT, None, limit, 's')
+            stop(name, Reason.OBSERVATION_TIMEOUT, None, limit, 's')
             for name in _not_seeding(limits, situation) or [SENSORS]
         ]
     return results
@@ -162,5 +150,5 @@ def _silence(limits: Limits, situation: RuleInput) -> list[RuleResult]:
         limit = limits.safety.command_timeout
     since = situation.since_request
     if since is not None and since > limit:
-        return [_stop('silence', Reason.COMMAND_TIMEOUT, since, limit, 's')]
+        return [stop('silence', Reason.COMMAND_TIMEOUT, since, limit, 's')]
     return []

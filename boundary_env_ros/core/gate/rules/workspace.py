@@ -24,12 +24,11 @@ import math
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.safety import Moves, Polygon, Safety, Workspace
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.limiter import LimitedCommand
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
 from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
+from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, stop
 from boundary_env_ros.core.geometry import (
     added,
     around,
@@ -74,16 +73,8 @@ def workspace_stops(limits: Limits, situation: RuleInput) -> list[RuleResult]:
             continue
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
-            results.append(
-                RuleResult(
-                    rule='workspace_stop',
-                    outcome=Verdict.STOPPED,
-                    reason=Reason.WORKSPACE,
-                    value=gap.distance,
-                    limit=gap.kept,
-                    unit=place.unit[0],
-                )
-            )
+            numbers = gap.distance, gap.kept, place.unit[0]
+            results.append(stop('workspace_stop', Reason.WORKSPACE, *numbers))
     return results
 
 

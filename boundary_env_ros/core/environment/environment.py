@@ -157,23 +157,30 @@ class Environment:
             id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
         )
         self._reset: Resetting | None = None
-        self._record: ResetRecord | None = None
         self._begin = Begin(digest=digest, client='')
         self._buffer = ObservationBuffer(contract, topics)
         self._arrivals = Arrivals(contract, topics)
         self._heard = Heard()
-        self._feedback: dict[str, Vector] = {}
-        self._before: View | None = None
-        self._decisions: list[GateDecision] = []
         self._sequence: int | None = None
         self._gaps = 0
         self._gate: GateStatus | None = None
+        self._started: ClockReading | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        """Forget all that is of one episode alone."""
+        self._record: ResetRecord | None = None
+        self._before: View | None = None
+        self._feedback: dict[str, Vector] = {}
+        self._decisions: list[GateDecision] = []
         self._advance: SimStepRequest | None = None
         self._advanced: Advanced | None = None
         self._supplied = False
-        self._started: ClockReading | None = None
         self._held_back = ''
         self._info = ''
+        self._buffer.forget()
+        self._arrivals.forget()
+        self._actuation.clear()
 
     @property
     def state(self) -> EpisodeState:
@@ -249,18 +256,7 @@ class Environment:
             options=begin.options,
             missing=self._buffer.missing,
         )
-        self._record = None
-        self._before = None
-        self._buffer.forget()
-        self._arrivals.forget()
-        self._feedback.clear()
-        self._actuation.clear()
-        self._decisions.clear()
-        self._supplied = False
-        self._held_back = ''
-        self._info = ''
-        self._advance = None
-        self._advanced = None
+        self._forget()
         effects += [self.status(now), *self.go_on(now)]
         return seed, tuple(effects)
 

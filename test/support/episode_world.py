@@ -27,8 +27,7 @@ from boundary_env_ros.core.environment.environment import Begin, Effect, Environ
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, SimStepRequest, SimStepResponse
 from boundary_env_ros.core.environment.observation import ImageReference, Observation, Sample
-from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.environment.reset_procedure import ResetEffect
+from boundary_env_ros.core.environment.reset import ResetEffect, ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, GateState
 from boundary_env_ros.core.gate.events import (

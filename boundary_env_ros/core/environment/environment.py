@@ -32,10 +32,11 @@ from boundary_env_ros.core.environment.observation_buffer import ObservationBuff
 from boundary_env_ros.core.environment.reset import (
     by_name,
     out_of_tolerance,
+    ResetEffect,
+    Resetting,
     tolerances,
     WorldReset,
 )
-from boundary_env_ros.core.environment.reset_procedure import ResetEffect, Resetting
 from boundary_env_ros.core.environment.silence import Heard, recorder_silent, robot_died, silent
 from boundary_env_ros.core.environment.step_builder import (
     close,

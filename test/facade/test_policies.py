@@ -32,7 +32,8 @@ from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}
 CART = changed('warehouse_cart')
-CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})
+CHUNKS = changed('warehouse_cart', chunk={'horizon': 4}, episode__time_limit=2.0)
+HASTY = changed('warehouse_cart', episode__time_limit=1.0)
 DOOR = changed('door_arm')
 SEEN = observation_space(CART.contract).sample()
 
@@ -122,9 +123,18 @@ def test_a_task_without_a_script_says_so() -> None:
 # Replay ------------------------------------------------------------------------------------------
 
 
-def test_a_replayed_run_does_what_the_recorded_one_did(tmp_path: Path) -> None:
-    first = record(CART, tmp_path / 'run.jsonl', GoToGoalPolicy(), 5, 6)
-    replay = ReplayPolicy(CART, tmp_path / 'run.jsonl')
+@pytest.fixture(scope='module')
+def driven(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Transition]]:
+    """Return the record of two episodes that reached the goal, of the seeds 5 and 6."""
+    path = tmp_path_factory.mktemp('driven') / 'run.jsonl'
+    return path, record(CART, path, GoToGoalPolicy(), 5, 6)
+
+
+def test_a_replayed_run_does_what_the_recorded_one_did(
+    driven: tuple[Path, list[Transition]], tmp_path: Path
+) -> None:
+    path, first = driven
+    replay = ReplayPolicy(CART, path)
     # Each episode finds the one with its seed, in whatever order they come.
     again = record(CART, tmp_path / 'again.jsonl', replay, 6, 5)
     of = {
@@ -157,7 +167,7 @@ def test_what_was_recorded_in_chunks_is_replayed_step_by_step(tmp_path: Path) ->
 
 
 def test_a_replay_under_another_contract_is_refused_by_name(tmp_path: Path) -> None:
-    record(CART, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 1)
+    record(HASTY, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 1)
     with pytest.raises(
         DigestMismatch, match=r'another contract \(expected the digest sha256:.*got '
     ):
@@ -167,27 +177,31 @@ def test_a_replay_under_another_contract_is_refused_by_name(tmp_path: Path) -> N
         ReplayPolicy(DOOR, tmp_path / 'run.jsonl', other_contract=True)
 
 
-def test_a_seed_that_was_not_recorded_is_refused_unless_any_will_do(tmp_path: Path) -> None:
-    steps = record(CART, tmp_path / 'run.jsonl', GoToGoalPolicy(), 5)
-    with pytest.raises(BoundaryError, match=r'has the seed 9 \(got 5 in .*any_seed=true'):
-        ReplayPolicy(CART, tmp_path / 'run.jsonl').reset(9)
-    policy = ReplayPolicy(CART, tmp_path / 'run.jsonl', any_seed=True)
+def test_a_seed_that_was_not_recorded_is_refused_unless_any_will_do(
+    driven: tuple[Path, list[Transition]],
+) -> None:
+    path, steps = driven
+    with pytest.raises(BoundaryError, match=r'has the seed 9 \(got 5, 6 in .*any_seed=true'):
+        ReplayPolicy(CART, path).reset(9)
+    policy = ReplayPolicy(CART, path, any_seed=True)
     policy.reset(9)
     assert policy(SEEN).tolist() == list(steps[1].requested_action)
 
 
-def test_after_the_last_recorded_action_the_safe_command_is_asked_for(tmp_path: Path) -> None:
-    steps = record(CART, tmp_path / 'run.jsonl', GoToGoalPolicy(), 5)
-    policy = ReplayPolicy(CART, tmp_path / 'run.jsonl')
+def test_after_the_last_recorded_action_the_safe_command_is_asked_for(
+    driven: tuple[Path, list[Transition]],
+) -> None:
+    path, record = driven
+    policy = ReplayPolicy(CART, path)
     policy.reset(5)
-    count = sum(step.kind is Kind.STEP for step in steps)
-    asked = [policy(SEEN).tolist() for _ in range(count + 2)]
+    steps = [step for step in record if step.seed == 5 and step.kind is Kind.STEP]
+    asked = [policy(SEEN).tolist() for _ in range(len(steps) + 2)]
     assert asked[-3] == list(steps[-1].requested_action)
     assert asked[-2:] == [[0.0, 0.0]] * 2
 
 
 def test_a_replay_can_be_warmed_up_where_no_action_means_the_safe_command(tmp_path: Path) -> None:
-    steps = record(CART, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 5)
+    steps = record(HASTY, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 5)
     with TransitionJsonl(tmp_path / 'arm.jsonl') as file:
         for step in steps:
             action = (0.1,) * 7 if step.kind is Kind.STEP else ()

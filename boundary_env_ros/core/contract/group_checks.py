@@ -220,7 +220,7 @@ def _rotation(group: ActionSpec) -> Iterator[Fault]:
 
 def _wrap(group: ActionSpec) -> Iterator[Fault]:
     """Ask for angles of a joint, and for numbers that go on where a turn ends."""
-    for i in group.wrap:
+    for i in group.wrap if len(group.unit) == group.size else ():
         interface, unit, turns = group.interface[i], group.unit[i], group.high[i] - group.low[i]
         if interface is not Interface.POSITION or unit != 'rad':
             actual = said(f'{interface.value} in {unit or "no unit"}')

@@ -31,7 +31,7 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
     Vector,
 )
-from boundary_env_ros.storage.contract.forms import number_form
+from boundary_env_ros.storage.contract.forms import dimension_form, number_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import (
     parse_source,
@@ -70,9 +70,10 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
     measured = _feedback(feedback, values, interface, (low, high))
     names = dimension_names(values.source, measured.source, count)
     known = {f'{name}/{one}': index for index, one in enumerate(names)}
-    known |= {one: index for index, one in enumerate(names)}
+    dimension = dimension_form(known | {one: index for index, one in enumerate(names)})
     dimensions: dict[str, Any] = {
-        each: key.dimensions(each, known) for each in ('rotation', 'scale_together', 'wrap')
+        each: key.different(each, dimension, 'different dimensions')
+        for each in ('rotation', 'scale_together', 'wrap')
     }
     spec = key.make(
         ActionSpec,

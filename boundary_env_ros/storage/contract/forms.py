@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 import math
 import sys
@@ -30,6 +30,8 @@ class Form:
         What stands for a value that is none, so that reading goes on.
     words
         What it may be, where these are some words.
+    counted
+        Words that a user may have counted, each with its number.
     is_time
         Whether it is a time (s), which is kept in whole nanoseconds, of 64 bits.
 
@@ -39,6 +41,7 @@ class Form:
     read: Callable[[Any], Any]
     unfit: Any = ''
     words: Collection[str] = ()
+    counted: Mapping[int, str] = field(default_factory=dict)
     is_time: bool = False
 
 
@@ -95,6 +98,19 @@ def integer_form(least: float, most: float) -> Form:
         expected=expected,
         read=lambda value: value if type(value) is int and least <= value <= most else None,
         unfit=int(least),
+    )
+
+
+def dimension_form(names: Mapping[str, int]) -> Form:
+    """Return the form of a dimension of the command by its name, read as where it is."""
+    if not names:  # they are unknown, and nothing is to be said of any
+        return Form(expected='the name of a dimension', read=lambda _: 0, unfit=0)
+    return Form(
+        expected=f'the name of a dimension ({", ".join(names)})',
+        read=lambda value: names.get(value) if isinstance(value, str) else None,
+        unfit=0,
+        words=tuple(names),
+        counted={index: name for name, index in reversed(list(names.items()))},
     )
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import is_dataclass, replace
-import math
 from typing import Any, get_origin, TypeVar
 
 from boundary_env_ros.core.contract.grammar import NAME
@@ -231,7 +230,7 @@ class Reader:
             return self.many(name, list_form(part.key.unit), expected=expected, **shape)
         form = form_of(part)
         if kind == tuple[int, ...]:
-            return self.indices(name, shape['count'])
+            return self.places(name, shape['count'])
         if get_origin(kind) is not tuple:
             return self.one(name, form, None if default is REQUIRED else default)
         if default and default is not REQUIRED and not self.has(name):
@@ -250,19 +249,25 @@ class Reader:
         value = self._take(key, form.expected, REQUIRED if default is None else default)
         if value is None:
             return form.unfit if default is None else default
+        found = self._fit((key,), form, value)
+        return form.unfit if found is None else found
+
+    def _fit(self, path: Path, form: Form, value: object) -> Any:
+        """Return what a value is read as; None, after a problem, if it is not of the form."""
         found = form.read(value)
         if found is None:
             hint = nearest(str(value), form.words)
+            if type(value) is int and value in form.counted:
+                hint = f'Write {form.counted[value]}.'
             # An absolute name of ROS: nodes in a namespace would not find it. A type as in ROS 1.
             for meant in _meant(value):
                 if form.read(meant) is not None:
                     hint = f'Write {meant!r}.'
-            self.problem((key,), form.expected, value, hint)
+            self.problem(path, form.expected, value, hint)
         elif form.is_time and found and not _SHORTEST <= found <= _LONGEST:
-            self.problem((key,), f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}', value)
-        else:
-            return found
-        return form.unfit
+            self.problem(path, f'a time (s) from {_SHORTEST:g} to {_LONGEST:g}', value)
+            return None
+        return found
 
     def many(
         self,
@@ -309,74 +314,41 @@ class Reader:
             return unfit
         result = []
         for index, item in enumerate(items):
-            found = form.read(item)
-            if found is None:
-                at: Path = (key,) if not is_list and count is not None else (key, index)
-                if columns is not None and isinstance(value, (list, tuple)):
-                    at = (key, index % len(value))
-                self.problem(at, form.expected, item)
+            # Of rows, what is wrong stands in the list that stands for them all.
+            at: Path = (key, index % len(value)) if isinstance(value, (list, tuple)) else (key,)
+            found = self._fit(at, form, item)
             result.append(form.unfit if found is None else found)
         return tuple(result)
 
-    def dimension(self, key: str, names: Mapping[str, int]) -> int:
-        """Return where a dimension of the command is, by its name; it must be there."""
-        value = self._take(key, 'the name of a dimension', REQUIRED)
-        return 0 if value is None else self._dimension((key,), value, names) or 0
-
-    def dimensions(
-        self, key: str, names: Mapping[str, int], *, wanted: str = '', right: Collection[int] = ()
+    def different(
+        self, key: str, form: Form, expected: str, right: Collection[int] = ()
     ) -> tuple[int, ...]:
         """
-        Return where some dimensions of the command are, by their names; none if one is unknown.
+        Return a list of different values; none if the key is absent, or a value is wrong.
 
         Parameters
         ----------
-        key
-            The key.
-        names
-            Where each is.
-        wanted, right
-            How many there are to be, in words and numbers; empty: as many as there are.
+        key, form
+            The key, and the form of each value.
+        expected
+            What an error asks for.
+        right
+            How many there may be; empty: any number.
 
         """
         if not self.has(key):
             return ()
-        value = self._take(key, '', None)
-        is_list = isinstance(value, (list, tuple))
-        items = (
-            [] if value is None else list(value) if isinstance(value, (list, tuple)) else [value]
-        )
-        found = [
-            self._dimension((key, index) if is_list else (key,), item, names)
-            for index, item in enumerate(items)
-        ]
+        found = self.many(key, replace(form, unfit=None))
         if None in found:
             return ()
         if len(set(found)) != len(found) or (right and len(found) not in right):
-            self.problem((key,), f'different dimensions{wanted and f": {wanted}"}', items)
+            self.problem((key,), expected, self._data[key])
             return ()
-        return tuple(index for index in found if index is not None)
-
-    def _dimension(self, path: Path, name: object, names: Mapping[str, int]) -> int | None:
-        found = names.get(name) if isinstance(name, str) else None
-        if found is None and names:  # else they are unknown
-            counted = next((n for n, i in names.items() if type(name) is int and i == name), '')
-            hint = f'Write {counted}.' if counted else nearest(str(name), names)
-            self.problem(path, f'the name of a dimension ({", ".join(names)})', name, hint)
         return found
 
-    def indices(self, key: str, below: int) -> tuple[int, ...]:
-        """Return places in a vector of so many, each once; none if the key is absent."""
-        if not self.has(key):
-            return ()
-        form = replace(integer_form(0, math.inf), unfit=None)
-        values = self.many(key, form, count=self.length(key))
-        if None in values:
-            return ()
-        if len(set(values)) != len(values) or max(values, default=0) >= below:
-            self.problem((key,), f'different whole numbers below {below}', list(values))
-            return ()
-        return values
+    def places(self, key: str, count: int) -> tuple[int, ...]:
+        """Return different places in a vector of so many values; none if the key is absent."""
+        return self.different(key, integer_form(0, count - 1), 'different whole numbers')
 
     def sections(self, key: str) -> tuple[Reader, ...]:
         """Return the readers of a list of mappings."""

@@ -79,7 +79,7 @@ def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[in
         if name not in tolerance:
             section.problem((name,), 'a value with a `tolerance`', said(name))
     return {
-        name: section.indices(name, len(tolerance[name]))
+        name: section.places(name, len(tolerance[name]))
         for name in section.names()
         if name in tolerance
     }

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.group_checks import obstacle_faults, place_faults
@@ -23,7 +24,7 @@ from boundary_env_ros.core.contract.safety import (
     Workspace,
 )
 from boundary_env_ros.core.contract.sources import CLOUD, COMMAND_FORMS, RANGE, Vector
-from boundary_env_ros.storage.contract.forms import list_form, number_form
+from boundary_env_ros.storage.contract.forms import dimension_form, Form, list_form, number_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
 
@@ -42,7 +43,7 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
         Seconds between two actions of one agent, from which the defaults follow.
 
     """
-    names = {name: index for index, name in enumerate(dimensions)}
+    dimension = dimension_form({name: index for index, name in enumerate(dimensions)})
     # What stops the robot comes first; what ends an episode has more patience.
     silence, ending = max(0.1, min(3.0 * period, 0.5)), max(0.5, 4.0 * period)
     command_timeout = key.value(Safety, 'command_timeout', default=silence)
@@ -71,11 +72,11 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
         emergency_stop=''  # said to be none
         if key.is_word('emergency_stop', 'none')
         else key.value(Safety, 'emergency_stop'),
-        obstacles=_obstacles(key, names),
+        obstacles=_obstacles(key, dimension),
         workspaces=tuple(
-            _workspace(place, name, names) for name, place in _by_name(key, 'workspace')
+            _workspace(place, name, dimension) for name, place in _by_name(key, 'workspace')
         ),
-        operator=_operator(key.section('operator'), len(names)) if key.has('operator') else None,
+        operator=_operator(key, len(dimensions)),
     )
     if safety.emergency_stop_heartbeat is not None and not safety.emergency_stop:
         key.problem(('emergency_stop_heartbeat',), 'a topic under `emergency_stop`', said('none'))
@@ -94,7 +95,10 @@ def _by_name(key: Reader, name: str) -> list[tuple[str, Reader]]:
     return [(one, section.section(one)) for one in sorted(section.named())]
 
 
-def _operator(key: Reader, size: int) -> Operator:
+def _operator(safety: Reader, size: int) -> Operator | None:
+    if not safety.has('operator'):
+        return None
+    key = safety.section('operator')
     type_name = key.value(Operator, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     if values.count != size:
@@ -108,22 +112,21 @@ def _operator(key: Reader, size: int) -> Operator:
 # Obstacles ---------------------------------------------------------------------------------------
 
 
-def _obstacles(safety: Reader, names: Mapping[str, int]) -> tuple[Obstacle, ...]:
+def _obstacles(safety: Reader, dimension: Form) -> tuple[Obstacle, ...]:
     """Return the only rule, or several in the order of their names."""
     if not safety.has('obstacle'):
         rules = _by_name(safety, 'obstacles')
-        return tuple(_obstacle(rule, name, names) for name, rule in rules)
+        return tuple(_obstacle(rule, name, dimension) for name, rule in rules)
     if safety.has('obstacles'):
         safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
         safety.skip('obstacles')
-    return (_obstacle(safety.section('obstacle'), '', names),)
+    return (_obstacle(safety.section('obstacle'), '', dimension),)
 
 
-def _obstacle(key: Reader, name: str, names: Mapping[str, int]) -> Obstacle:
+def _obstacle(key: Reader, name: str, dimension: Form) -> Obstacle:
     type_name = key.value(Obstacle, 'type')
-    dimension = key.dimension('dimension', names)
-    zone = _zone(key, type_name)
-    rule = key.make(Obstacle, name=name, type=type_name, dimension=dimension, zone=zone)
+    index, zone = key.one('dimension', dimension), _zone(key, type_name)
+    rule = key.make(Obstacle, name=name, type=type_name, dimension=index, zone=zone)
     key.report(obstacle_faults(rule))
     key.finish()
     return rule
@@ -143,7 +146,7 @@ def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
 # Places ------------------------------------------------------------------------------------------
 
 
-def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
+def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
     type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
     before = len(key.problems)
@@ -151,8 +154,8 @@ def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
     if len(key.problems) > before and key.has('turn'):
         moves = Moves.BODY  # as it was meant: nothing more is to be said
     body = moves is Moves.BODY
-    dimensions = _dimensions(key, values, names, body=body)
-    turn = _turn(key, names, body=body)
+    dimensions = _dimensions(key, values, dimension, body=body)
+    turn = _turn(key, dimension, body=body)
     before = len(key.problems)
     inside = key.inner('inside')
     count = 2 if body else values.count
@@ -186,27 +189,22 @@ def _workspace(key: Reader, name: str, names: Mapping[str, int]) -> Workspace:
     return workspace
 
 
-def _dimensions(
-    key: Reader, values: Values, names: Mapping[str, int], *, body: bool
-) -> tuple[int, ...]:
-    if not key.has('dimensions'):
-        key.skip('dimensions')
-        expected = f'names of dimensions of the command ({", ".join(names)})'
-        key.problem(('dimensions',), expected, said('nothing'))
+def _dimensions(key: Reader, values: Values, form: Form, *, body: bool) -> tuple[int, ...]:
+    if not key.has('dimensions') or not form.words:
+        key.many('dimensions', form)
         return ()
     wanted, right = f'{values.count}, one for each value of the place', {values.count}
     if body:
         wanted, right = 'one or two, forward and to the left', {1, 2}
-    return key.dimensions('dimensions', names, wanted=wanted, right=right)
+    return key.different('dimensions', form, f'different dimensions: {wanted}', right)
 
 
-def _turn(key: Reader, names: Mapping[str, int], *, body: bool) -> int | None:
+def _turn(key: Reader, form: Form, *, body: bool) -> int | None:
     if not key.has('turn'):
         return None
     if body:
-        before = len(key.problems)
-        turn = key.dimension('turn', names)
-        return turn if len(key.problems) == before else None
+        found: int | None = key.one('turn', replace(form, unfit=None))
+        return found
     key.problem(('turn',), 'no `turn` with `moves: axes`', said('one'))
     key.skip('turn')
     return None

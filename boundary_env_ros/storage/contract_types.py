@@ -104,12 +104,12 @@ class _Check:
             wrong = list(self._source(group.type, group.source, place))
             yield from wrong or self._writable(group, place)
         if contract.safety.emergency_stop:
-            yield from self._known(STOP_TYPE, ('safety', 'emergency_stop'))
+            yield from self._told(self._types.fields(STOP_TYPE), 'safety', 'emergency_stop')
         for index, step in enumerate(contract.episode.reset.steps):
             place = ('episode', 'reset', 'procedure', index)
             # What is in them is looked at by the node that sends them.
             if isinstance(step, (CallStep, PublishStep)):
-                yield from self._known(step.type, (*place, 'type'))
+                yield from self._told(self._types.fields(step.type), *place, 'type')
 
     def _reader(self, reader: Any, place: KeyPath) -> Iterator[Problem]:
         """Yield where what reads messages looks for what they do not have."""
@@ -121,10 +121,9 @@ class _Check:
         if not self._is_known(reader.type):
             return
         match reader:
-            case FieldSpec(confidence=Confidence() as confidence):
-                for key, path in (('field', confidence.field), ('variance', confidence.variance)):
-                    if path:
-                        yield from self._number(reader.type, path, (*place, 'confidence', key))
+            case FieldSpec(confidence=Confidence(field=field, variance=variance)):
+                at = (*place, 'confidence', 'field' if field else 'variance')
+                yield from self._number(reader.type, field or variance, at)
             case Acknowledgement():
                 yield from self._number(reader.type, 'header.stamp.sec', (*place, 'type'))
             case Operator(enable=enable):
@@ -132,54 +131,42 @@ class _Check:
 
     def _writable(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
         """Yield where a command, which is of numbers with fractions, cannot be written to."""
-        targets: list[tuple[str, KeyPath]] = []
-        if isinstance(group.source, Array):
-            targets = [(group.source.path, (*place, 'array'))]
-        elif isinstance(group.source, Paths):
-            targets = [
-                (path, (*place, 'fields', index)) for index, path in enumerate(group.source.paths)
-            ]
-        for path, at in targets:
+        source, targets = group.source, {}
+        if isinstance(source, Array):
+            targets = {(*place, 'array'): source.path}
+        elif isinstance(source, Paths):
+            targets = {(*place, 'fields', i): path for i, path in enumerate(source.paths)}
+        for at, path in targets.items():
             found = resolve(group.type, path, self._types)
             if isinstance(found, Found) and found.type not in FLOATS:
-                yield Mismatch(
-                    expected=(
-                        f'{" or ".join(FLOATS)} at {path!r} in {group.type}, since a command is '
-                        'of numbers with fractions'
-                    ),
-                    actual=found.type,
-                ).at(*at)
+                expected = (
+                    f'{" or ".join(FLOATS)} at {path!r} in {group.type}, since a command is of '
+                    'numbers with fractions'
+                )
+                yield Mismatch(expected=expected, actual=found.type).at(*at)
 
     def _source(
         self, type_name: str, source: Source | None, place: KeyPath, type_key: str = 'type'
     ) -> Iterator[Problem]:
-        wrong = list(self._known(type_name, (*place, type_key)))
-        yield from wrong
-        if wrong or not self._is_known(type_name):
+        yield from self._told(self._types.fields(type_name), *place, type_key)
+        if not self._is_known(type_name):
             return
         if isinstance(source, Paths):
             for index, path in enumerate(source.paths):
                 yield from self._number(type_name, path, (*place, 'fields', index))
         elif isinstance(source, Array):
             found = numbers_at(type_name, source.path, source.length, self._types)
-            if isinstance(found, Mismatch):
-                yield from self._report(found, (*place, 'array'))
+            yield from self._told(found, *place, 'array')
 
     def _number(self, type_name: str, path: str, place: KeyPath) -> Iterator[Problem]:
-        found = number_at(type_name, path, self._types)
-        if isinstance(found, Mismatch):
-            yield from self._report(found, place)
-
-    def _known(self, type_name: str, place: KeyPath) -> Iterator[Problem]:
-        fields = self._types.fields(type_name)
-        if isinstance(fields, Mismatch):
-            yield from self._report(fields, place)
+        yield from self._told(number_at(type_name, path, self._types), *place)
 
     def _is_known(self, type_name: str) -> bool:
         return not isinstance(self._types.fields(type_name), Mismatch)
 
-    def _report(self, mismatch: Mismatch, place: KeyPath) -> Iterator[Problem]:
-        if mismatch.sure:
-            yield mismatch.at(*place)
-        else:
-            self.unknown.add(mismatch.unknown)
+    def _told(self, found: object, *place: str | int) -> Iterator[Problem]:
+        """Yield the problem of what was not found; note it where it only is not known here."""
+        if isinstance(found, Mismatch) and found.sure:
+            yield found.at(*place)
+        elif isinstance(found, Mismatch):
+            self.unknown.add(found.unknown)

@@ -44,15 +44,12 @@ class Values:
         Shape of the values.
     unit
         Units that the message itself declares; empty if it does not.
-    pad
-        What stands for what was not measured, one for each value; empty if nothing does.
 
     """
 
     source: Source
     shape: tuple[int, ...]
     unit: tuple[str, ...] = ()
-    pad: tuple[float, ...] = ()
 
     @property
     def count(self) -> int:
@@ -193,7 +190,7 @@ def _points(key: Reader, type_name: str) -> Values:
         key.problem(('points',), f'`fields`, or the type {CLOUD}', type_name)
     channels = key.value(Points, 'channels')
     source = key.make(Points, channels=channels, count=len(channels))
-    return Values(source=source, shape=(source.count, len(channels)), pad=source.pad)
+    return Values(source=source, shape=(source.count, len(channels)))
 
 
 def _array(key: Reader, type_name: str) -> Values:

@@ -23,7 +23,7 @@ from boundary_env_ros.core.contract.space_fields import (
 )
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings, Push
+from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.session import Session
 from boundary_env_ros.core.environment.task import reward_space
@@ -178,14 +178,7 @@ class AgentServices:
         self._say(self._events.status(status), status.stamp)
 
     def _on_pushed(self, data: bytes) -> None:
-        told = from_bytes(EnvironmentEvent, data)
-        push = Push(
-            agent=self.agent,
-            event_type=told.event_type,
-            payload=told.payload,
-            reason=told.reason,
-        )
-        self._say(self._events.pushed(push), None)
+        self._say(self._events.pushed(from_bytes(EnvironmentEvent, data)), None)
 
     def _say(self, events: Happenings, at: ClockReading | None) -> None:
         for event in events:

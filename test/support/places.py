@@ -127,12 +127,9 @@ class IdealRobot:
     def __init__(self, contract: Contract, at: Vector, *, lag: int, eager: bool = False) -> None:
         self.limits = Limits(contract)
         (self.place,) = contract.safety.workspaces
-        fastest = [
-            max(-low, high) for low, high in zip(self.limits.low, self.limits.high, strict=True)
-        ]
-        self._recent = Recent(looks_back(contract.safety, tuple(fastest)))
+        self._recent = Recent(looks_back(contract))
         self._braking = tuple(1e9 if eager else braking for braking in self.place.braking)
-        still = (0.0,) * len(fastest)
+        still = (0.0,) * contract.command_size
         self.speed: Vector = still
         self.at = at
         self.been = deque([at], maxlen=60)

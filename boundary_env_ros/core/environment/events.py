@@ -226,7 +226,7 @@ class Events:
             found.append(self._termination(transition))
         return tuple(found)
 
-    def pushed(self, push: Push) -> Happenings:
+    def pushed(self, push: Push | EnvironmentEvent) -> Happenings:
         """Take what a plugin tells: it belongs to the last step and action that were heard of."""
         if not self._active:
             return ()

@@ -10,7 +10,6 @@ whoever serves several clients at once asks it under a lock.
 from __future__ import annotations
 
 from collections import deque, OrderedDict
-from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.environment import endings
@@ -40,14 +39,6 @@ class SessionState(IntEnum):
     STEPPING = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """A session that is over: whose it was, and its ending."""
-
-    client: str
-    ending: str
-
-
 class Session:
     """The session of the one client that holds the episode, and what is said to the others."""
 
@@ -57,7 +48,8 @@ class Session:
         self._episode_id = ''
         self._status: EpisodeStatus | None = None
         self._announced: deque[str] = deque(maxlen=_REMEMBERED)
-        self._ended: OrderedDict[str, Ended] = OrderedDict()
+        #: Of each session that is over, whose it was, and its ending.
+        self._ended: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     @property
     def state(self) -> SessionState:
@@ -107,10 +99,14 @@ class Session:
         """
         if not client:
             raise RequestRejected('The name of the client is missing. Say who calls.')
-        if self._state is SessionState.RESETTING or (
-            self._client not in ('', client) and not self._over
-        ):
-            raise self._held()
+        # Its episode may have ended while its client was away.
+        over = self._state is SessionState.RUNNING and self._ended_by
+        others = self._client not in ('', client) and not over
+        if self._state is SessionState.RESETTING or others:
+            what = self._episode_id or 'an episode that is being reset'
+            raise RequestRejected(
+                f'{self._client!r} holds {what}. Wait for its end.', ResultCode.LEASE_HELD
+            )
         if self._state is SessionState.STEPPING:
             raise RequestRejected(
                 f'A step is under way in the episode of {client!r}. Wait for its answer.',
@@ -183,7 +179,7 @@ class Session:
         past = self._ended.get(episode_id)
         if past is None and (not episode_id or episode_id != self._episode_id):
             raise self._unknown(episode_id)
-        holder = self._client if past is None else past.client
+        holder = self._client if past is None else past[0]
         if client != holder:
             raise RequestRejected(
                 f'The episode is of another client (expected {holder!r}, got {client!r}).',
@@ -198,7 +194,7 @@ class Session:
             return
         past = self._ended.get(episode_id)
         if past is not None:
-            raise _ending(past.ending)
+            raise _ending(past[1])
         if self._state is SessionState.FREE and not self._ended and not self._foreign(episode_id):
             raise ResetNeeded('No episode was begun. Call reset first.')
         raise self._unknown(episode_id)
@@ -221,13 +217,6 @@ class Session:
             ResultCode.UNKNOWN_EPISODE,
         )
 
-    def _held(self) -> RequestRejected:
-        what = self._episode_id or 'an episode that is being reset'
-        return RequestRejected(
-            f'{self._client!r} holds {what}. Wait for its end.',
-            ResultCode.LEASE_HELD,
-        )
-
     @property
     def _ended_by(self) -> str:
         """Return why the episode is over, by the environment's word; empty if it is not."""
@@ -239,15 +228,10 @@ class Session:
             return endings.ENVIRONMENT_LOST
         return status.ending if status.state.over else ''
 
-    @property
-    def _over(self) -> bool:
-        """Whether the episode ended while its client was away."""
-        return self._state is SessionState.RUNNING and bool(self._ended_by)
-
     # Moves ---------------------------------------------------------------------------------------
 
     def _remember(self, ending: str) -> None:
-        self._ended[self._episode_id] = Ended(client=self._client, ending=ending)
+        self._ended[self._episode_id] = self._client, ending
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
 

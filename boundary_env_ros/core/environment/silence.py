@@ -43,11 +43,6 @@ class Heard:
     own: int = 0
 
 
-def robot_silent(contract: Contract, heard: Heard, now: ClockReading) -> bool:
-    """Return whether every sensor has been silent for too long."""
-    return _too_long(heard.robot, contract.safety.robot_timeout, now)
-
-
 def recorder_silent(contract: Contract, heard: Heard, now: ClockReading) -> bool:
     """Return whether a recorder that is required was not heard, or not for too long."""
     return contract.recorder_required and (
@@ -68,7 +63,7 @@ def robot_died(contract: Contract, heard: Heard, now: ClockReading, max_age: flo
         Age that the field may have; None: it is not its age that ended the episode.
 
     """
-    if robot_silent(contract, heard, now):
+    if _too_long(heard.robot, contract.safety.robot_timeout, now):
         return True
     if max_age is None or contract.pacing is Pacing.LOCKSTEP:
         return False
@@ -100,7 +95,7 @@ def silent(
         # blame.
         if _too_long(heard.own, safety.environment_timeout + contract.period, now):
             found[endings.ENVIRONMENT_LOST] = 'the environment stood still'
-        if robot_silent(contract, heard, now):
+        if _too_long(heard.robot, contract.safety.robot_timeout, now):
             found[endings.ROBOT_LOST] = 'every sensor is silent'
         if _too_long(heard.policy, safety.policy_timeout, now):
             found[endings.POLICY_LOST] = 'the policy is silent'

@@ -244,8 +244,4 @@ def _recent(contract: Contract) -> Recent | None:
     """Return the memory of what was sent, if a rule asks for it."""
     if not contract.safety.workspaces:
         return None
-    fastest = tuple(
-        max(abs(low), abs(high))
-        for low, high in zip(contract.flat('low'), contract.flat('high'), strict=True)
-    )
-    return Recent(looks_back(contract.safety, fastest))
+    return Recent(looks_back(contract))

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 import math
 
-from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.contract.safety import Moves, Polygon, Safety, Workspace
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.safety import Moves, Polygon, Workspace
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -93,23 +93,14 @@ def keep_inside(limits: Limits, situation: RuleInput, shaped: LimitedCommand) ->
             _slow_down(limits, situation, shaped, place, rule, dimensions)
 
 
-def looks_back(safety: Safety, fastest: Vector) -> float:
-    """
-    Return for how many seconds a command that is in force no more still matters.
-
-    Parameters
-    ----------
-    safety
-        With the workspaces.
-    fastest
-        Greatest magnitude of each dimension of the command.
-
-    """
+def looks_back(contract: Contract) -> float:
+    """Return for how many seconds a command that is in force no more still matters."""
+    safety, low, high = contract.safety, contract.flat('low'), contract.flat('high')
     return max(
         (
-            safety.sensor_timeout + place.delay + fastest[dimension] / braking
+            safety.sensor_timeout + place.delay + max(abs(low[i]), abs(high[i])) / braking
             for place in safety.workspaces
-            for dimension, braking in zip(place.moved_by, place.braking, strict=True)
+            for i, braking in zip(place.moved_by, place.braking, strict=True)
         ),
         default=0.0,
     )

@@ -403,8 +403,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Silence of the policy stops',
         STOPPING,
-        "    if since is not None and since > limit:\n        return [_stop('silence'",
-        "    if False:\n        return [_stop('silence'",
+        "    if since is not None and since > limit:\n        return [stop('silence'",
+        "    if False:\n        return [stop('silence'",
         (
             _SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',
             _SILENCE + 'a_silent_policy_comes_to_rest_along_the_stop_profile',
@@ -1036,8 +1036,8 @@ _REST = (
     Mutation(
         'A gate whose timer is late stops',
         STOPPING,
-        "    if since is not None and since > limit:\n        results.append(_stop('gate'",
-        "    if False:\n        results.append(_stop('gate'",
+        "    if since is not None and since > limit:\n        results.append(stop('gate'",
+        "    if False:\n        results.append(stop('gate'",
         (_HEALTH + 'a_timer_that_comes_too_late_stops_the_robot_to_the_end',),
     ),
     Mutation(
@@ -1180,7 +1180,7 @@ _REST = (
     Mutation(
         'While a lease is out limits only become stricter',
         REDUCER,
-        "            refuse_looser(state.limits, limits, 'it is while a lease is out')",
+        "            refuse_looser(state.limits, numbers, timeout, 'it is while a lease is out')",
         '            pass',
         (
             'core/gate/test_gate_tightening.py::test_while_a_lease_is_out_limits_only_become_stricter',
@@ -1327,7 +1327,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What was sent is remembered for as long as it may act',
         WORKSPACES,
-        'safety.sensor_timeout + place.delay + fastest[dimension] / braking',
+        'safety.sensor_timeout + place.delay + max(abs(low[i]), abs(high[i])) / braking',
         '0.0',
         (_WORKSPACE + 'what_is_under_way_counts_before_it_is_seen',),
     ),
@@ -1452,8 +1452,8 @@ _PROBE_OF_THE_DRIVERS = (
     Mutation(
         'A robot that is faster than its probe has not begun to brake',
         DRIVER_PROBE,
-        'math.copysign(1.0, asked - safe) * (asked - value) > threshold',
-        'abs(asked - value) > threshold',
+        'math.copysign(1.0, a - safe) * (a - v) > t',
+        'abs(a - v) > t',
         (_PROBE + 'one_that_is_faster_than_it_was_told_has_not_begun_to_brake',),
     ),
     Mutation(
@@ -1623,7 +1623,7 @@ _STRICTER_LIMITS = (
     Mutation(
         'No limit is made wider than the contract',
         TIGHTENING,
-        "    refuse_looser(declared, limits, 'the contract says')\n",
+        "    refuse_looser(declared, numbers, timeout, 'the contract says')\n",
         '',
         (_TIGHTENING + 'what_is_not_stricter_is_refused_with_its_number',),
     ),
@@ -1644,7 +1644,7 @@ _STRICTER_LIMITS = (
     Mutation(
         'A stricter timeout is one',
         TIGHTENING,
-        '    if not 0.0 < value <= was:\n',
+        '    if not 0.0 < command_timeout <= was:\n',
         '    if False:\n',
         (
             _TIGHTENING + 'what_is_not_stricter_is_refused_with_its_number',
@@ -1654,8 +1654,8 @@ _STRICTER_LIMITS = (
     Mutation(
         'The numbers of a rotation have no bounds that could be stricter',
         TIGHTENING,
-        '                if value != was:\n',
-        '                if False:\n',
+        '            if value != was:\n',
+        '            if False:\n',
         (_TIGHTENING + 'a_quaternion_has_no_bounds_that_could_be_stricter',),
     ),
     Mutation(
@@ -1673,11 +1673,8 @@ _STRICTER_LIMITS = (
     Mutation(
         'A held command comes inside of stricter bounds',
         RULING,
-        '    return _sent_again(limits, situation, goal, why, shape(limits, situation, goal))\n'
-        '\n'
-        '\n'
-        'def',
-        '    return _sent_again(limits, situation, goal, why, (goal, (), (), ()))\n\n\ndef',
+        'shape(limits, situation, goal, (why,))',
+        'RuleOutput(verdict=Verdict.HELD, wanted=goal, command=goal, results=(why,))',
         (_TIGHTENING + 'a_held_command_comes_inside_of_a_stricter_bound_too',),
     ),
 )

@@ -18,9 +18,9 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of, was_unheard
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, Transition
-from support.bag_maker import each, of, Sent, Tape
+from support.bag_maker import each, of, Tape
 from support.damage import remeasured
-from support.record_maker import COMMAND
+from support.record_maker import COMMAND, Sent
 
 
 @dataclass

@@ -75,14 +75,9 @@ class Reading:
         return self._suspects.foremost(MOMENTS)
 
     def _row(self, episode: Episode) -> EpisodeRow:
-        first, last = episode.first, episode.last
-        seconds = (last.closed.steady - first.closed.steady) / NANOSECONDS
-        if last.closed.ros.clock is Clock.ROS and self._contract is not None:
-            seconds = episode.last_step * self._contract.period
         announced = '' if episode.status is None else episode.status.message
         return EpisodeRow(
             episode=episode,
-            seconds=round(seconds, 3),
             suspicion=self._suspicion.pop(episode.key),
             message=over_time(episode.ending, self._contract) or announced,
         )

@@ -47,8 +47,6 @@ class EpisodeRow:
     ----------
     episode
         The episode; its number is what ``boundary-env inspect --episode`` takes.
-    seconds
-        From the first to the last of its transitions.
     suspicion
         Greatest weight of an anomaly in one of its steps.
     message
@@ -61,7 +59,6 @@ class EpisodeRow:
     """
 
     episode: Episode
-    seconds: float = 0.0
     suspicion: float = 0.0
     message: str = ''
     labels: list[str] = field(default_factory=list)

@@ -32,21 +32,17 @@ MISSING = 4
 
 
 @click.command(cls=Command)
-@record_argument(required=False)
+@record_argument()
 @contract_option('the contract to check the record against (default: the one in it)')
 @option('--key', type=PathType(), metavar='FILE', help='public key that must have signed it (PEM)')
 @option('--head', metavar='HASH', help='head that its chain must have, as the recorder printed it')
 @json_option
-@option('--rules', is_flag=True, help='list all rules')
-@option('--explain', metavar='RULE', help='print the page of a rule')
 def audit(
-    path: Path | None,
+    path: Path,
     contract: str | None,
     key: Path | None,
     head: str | None,
     as_json: bool,
-    rules: bool,
-    explain: str | None,
 ) -> int:
     """
     Check whether a record can be believed.
@@ -58,28 +54,18 @@ def audit(
       boundary-env audit runs/demo-20261122-024000
       boundary-env audit bag/ --contract my_robot.yaml --json
       boundary-env audit runs/demo-20261122-024000 --key robot.pub.pem
-      boundary-env audit --explain values-from-sensors
 
     Exit codes:
       0  SUPPORTED: no rule is broken, and all was checked
       1  CONTRADICTED: at least one finding is fatal
-      2  wrong arguments, no record, or no such rule
+      2  wrong arguments, or no record
       3  CONSISTENT: no finding is fatal, but one is suspicious, or not all could be checked
       4  INCOMPLETE: no finding is fatal, but a part of the record is missing
     """
-    if sum(map(bool, (path, rules, explain))) != 1:
-        raise click.UsageError('give one of RUN, --rules and --explain RULE')
-    if rules or explain:
-        from boundary_env_ros.evidence.audit.rule_pages import explain as page
-        from boundary_env_ros.evidence.audit.rule_pages import listed
-
-        print(page(explain) if explain else listed())
-        return DONE
     from boundary_env_ros.evidence.audit.audit import audit_path
     from boundary_env_ros.storage.contract_file import load
     from boundary_env_ros.storage.signing import public_key
 
-    assert path is not None  # one of the three was given
     with counting('records') as progress:
         report = audit_path(
             path,

@@ -160,10 +160,10 @@ def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
     )
 
 
-def record_argument(name: str = 'path', metavar: str = 'RUN', **settings: Any) -> _Decorator:
+def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
     """Return a decorator that adds the record to read."""
     text = 'run folder, bag or .jsonl file'
-    return argument(name, metavar, text, type=PathType(), **settings)
+    return argument(name, metavar, text, type=PathType())
 
 
 def contract_argument(name: str = 'contract', **settings: Any) -> _Decorator:

@@ -18,9 +18,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
-from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.evidence.audit import memory
-from boundary_env_ros.evidence.audit import rule_pages as pages
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.audit.auditor import Auditor, KEPT
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
@@ -452,27 +450,15 @@ def test_every_rule_has_a_name_a_severity_and_its_page() -> None:
     text = (REPOSITORY / 'doc' / 'audit.md').read_text(encoding='utf-8')
 
     def whole(rule: Rule) -> bool:
-        page = ' '.join(pages.explain(rule.id).split())
         return (
             re.fullmatch(r'[a-z]+(-[a-z]+)*', rule.id) is not None
             and isinstance(rule.severity, Severity)
             and rule.page.startswith('doc/audit.md#')
             and f'### `{rule.page.partition("#")[2]}`\n' in text
-            and all(part in page for part in (rule.sentence, rule.way_out, rule.page))
+            and bool(rule.sentence and rule.way_out)
         )
 
     assert [rule.id for rule in RULES if not whole(rule)] == []
-
-
-def test_unknown_rule_has_no_page_but_a_suggestion() -> None:
-    with pytest.raises(BoundaryError, match='did you mean steps-in-order'):
-        pages.explain('step-in-order')
-
-
-def test_list_of_rules_has_every_one() -> None:
-    assert [line.split()[0] for line in pages.listed().splitlines() if line[:1] == ' '] == [
-        rule.id for rule in RULES
-    ]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,6 @@ _RAW = frozenset(
 #: The rules that compare with another record, which may have been where the record is damaged.
 _NEAR = frozenset({'index-agrees', 'episode-ended', 'as-published'})
 
-_GROUP = re.compile(r'^### (.*)\n', re.M)
 _PAGE = re.compile(r'^#### `(.*)`\n\n(\w+)\. (.*)\n\n\*Fix:\* (.*)\n', re.M)
 
 
@@ -53,15 +52,8 @@ def _rules(pages: str) -> tuple[Rule, ...]:
     )
 
 
-_TITLES_AND_PAGES = _GROUP.split(PAGES)[1:]
-
-#: The rules by what they are about, in the order of reports.
-GROUPS: Mapping[str, tuple[Rule, ...]] = {
-    title: _rules(pages)
-    for title, pages in zip(_TITLES_AND_PAGES[::2], _TITLES_AND_PAGES[1::2], strict=True)
-}
-
-RULES: tuple[Rule, ...] = tuple(rule for rules in GROUPS.values() for rule in rules)
+#: The rules in the order of reports.
+RULES = _rules(PAGES)
 
 RULE: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
 

@@ -22,7 +22,6 @@ from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.report.timeline import Picture, Timeline
 from boundary_env_ros.evidence.run_files import Run
-from boundary_env_ros.evidence.summary.figures import Summary
 
 Told = Callable[[str], None]
 
@@ -58,8 +57,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     rows = tuple(first.rows.values())
     for row in _drawn(rows, moments, limits.episodes):
         row.drawn = True
-    notes = [*_trouble(run, steps, terms.problem), *_not_followed(first.summary)]
-    notes += _left_out(rows, limits)
+    notes = [*_trouble(run, steps, terms.problem), *_left_out(rows, limits)]
     details: dict[int, dict[str, Json]] = {}
     pictures: dict[int, list[Picture]] = {}
     again = run.episodes(contract, lambda count: told(f'drawing: {count} records'))
@@ -169,16 +167,6 @@ def _trouble(run: Run, steps: Episodes, problem: str) -> Iterator[str]:
     if steps.not_read:
         named = '; '.join(f'{one.place}: {one.why}' for one in steps.unreadable)
         yield f'{steps.not_read} records cannot be read: {named}'
-
-
-def _not_followed(summary: Summary) -> Iterator[str]:
-    for group in summary.groups:
-        if group.execution.ignored:
-            yield (
-                f'The robot followed none of the {group.execution.changed} commands of '
-                f'{group.origin.client or "(no request)"}, as far as its feedback shows. Does its '
-                'driver take them?'
-            )
 
 
 def _left_out(rows: tuple[EpisodeRow, ...], limits: Limits) -> Iterator[str]:

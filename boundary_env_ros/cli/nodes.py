@@ -40,9 +40,10 @@ def up(**options: Any) -> int:
     """
     Start the nodes of a contract; Ctrl-C stops robot and nodes.
 
-    Starts recorder, safety gate and environment, and with --simulated the robot as well. Shows
-    the state of gate, episode and recorder until Ctrl-C. Then the episode ends, the gate stops the
-    robot, and the nodes exit. A policy steps them from another terminal. Needs ROS 2.
+    Starts recorder, safety gate and environment, and with --simulated the robot as well. Prints
+    what they log until Ctrl-C: how episodes begin and end, what the gate changes. Then the episode
+    ends, the gate stops the robot, and the nodes exit. A policy steps them from another terminal;
+    `boundary-env watch` shows their state there. Needs ROS 2.
 
       boundary-env up warehouse_cart --simulated
       boundary-env up my_robot.yaml --run runs/monday

@@ -45,7 +45,6 @@ _PUBLISH = 'When it is published'
     metavar='S',
     help='begin so many seconds after the beginning of the record',
 )
-@option('--paused', group=_PUBLISH, is_flag=True, help='wait for /replay/resume first')
 @option(
     '--topic',
     'topics',
@@ -69,8 +68,8 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
 
     Recorded topics are published byte for byte, with /clock, for RViz, Foxglove and nodes with
     use_sim_time. What can move a robot is published only with --commands, and never beside a
-    safety gate or another publisher. Services (std_srvs/Trigger): /replay/pause, /replay/resume,
-    and /replay/step, which publishes all up to the next transition. Ctrl-C ends it.
+    safety gate or another publisher. To pause and to step, use `ros2 bag play`, or a player such
+    as Foxglove. Ctrl-C ends it.
 
       boundary-env replay runs/demo-20261122-024000 --rate 0.5 --start 12
 

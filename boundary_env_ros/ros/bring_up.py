@@ -3,28 +3,23 @@
 """
 How lifecycle nodes are brought up: the same for ``up``, the launch files, the demo and the tests.
 
-Everything here is a generator that yields while it waits, so that the caller may spin an executor
-or sleep in an event loop meanwhile. It asks nodes for their state instead of listening for
-transition events: an event that came before its listener was found is missed, and a request to a
-process that was just killed is never answered.
+Nodes are asked for their state; transition events are not listened to: one that came before its
+listener was found is missed, and a request to a process that was just killed is never answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from enum import Enum
 import time
-from typing import Any
+from typing import Any, Protocol
 
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
-from std_srvs.srv import Trigger
 
 from boundary_env_ros.errors import LinkError, LinkTimeout
-
-#: Goes on when it is resumed.
-Waiting = Generator[None, None, None]
+from boundary_env_ros.ros.call_with_retry import ask, wait_until
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 
 _VERBS = {
     Transition.TRANSITION_CONFIGURE: 'be configured',
@@ -37,20 +32,31 @@ _GOALS = {
     Transition.TRANSITION_ACTIVATE: State.PRIMARY_STATE_ACTIVE,
 }
 
-# For an answer of a node to which the client is new, before it is asked again, s; then twice as
-# long, up to the second.
-_ANSWER, _LATE_ANSWER = 0.2, 1.0
+# For an answer of a node to which the client is new, before it is asked again, s.
+_ANSWER = 0.2
+# Between two looks at a process, s.
+_LOOK = 0.02
 
 
-class _Phase(Enum):
-    """How far a node has been brought; what the operator does to it later does not count."""
+class Node(Protocol):
+    """A node in a process, however that was started."""
 
-    STARTED = 1
-    CONFIGURED = 2
-    ACTIVE = 3
+    @property
+    def place(self) -> str:
+        """Name of the node within the namespace of the boundary, or its full name."""
+        ...
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the process; None while it runs."""
+        ...
+
+    def last_words(self) -> str:
+        """Return the end of its output, for error messages."""
+        ...
 
 
-class WayUp:
+class BringUp:
     """
     Brings nodes up: all are configured before the first is activated.
 
@@ -58,143 +64,132 @@ class WayUp:
 
     Parameters
     ----------
-    node
-        Node that asks; its executor is spun by the caller of the generators.
-    places
-        Names of the nodes, in the order in which they are activated.
-    patience
-        Seconds for each transition of a node.
+    domain_id, namespace
+        Where the nodes are.
 
     """
 
-    def __init__(self, node: Any, places: Iterable[str], patience: float) -> None:
-        self._node, self._patience = node, patience
-        self._phases = dict.fromkeys(places, _Phase.STARTED)
+    def __init__(self, *, domain_id: int | None = None, namespace: str = '') -> None:
+        self._own = IsolatedNode('bring_up', domain_id=domain_id, namespace=namespace)
+        self._clients: dict[str, Any] = {}
 
-    @property
-    def done(self) -> bool:
-        """Whether all nodes are active."""
-        return all(phase is _Phase.ACTIVE for phase in self._phases.values())
+    def close(self) -> None:
+        """Let go of the context."""
+        self._own.close()
 
-    def lost(self, place: str) -> None:
-        """Take note that the process of a node ended; its successor is brought up again."""
-        self._phases[place] = _Phase.STARTED
-
-    def of(self, place: str, *, name: str = '', latch: str = '') -> Waiting:
+    def run(self, nodes: Sequence[Node], timeout: float) -> None:
         """
-        Configure a node, and activate it when its turn has come.
+        Configure nodes, all at once, and then activate one after the other.
 
         Parameters
         ----------
-        place
-            The node.
-        name
-            Its name with its namespace, if that of the asking node is another.
-        latch
-            Service of the node that is called before it is activated.
+        nodes
+            The nodes, in the order in which they are activated.
+        timeout
+            Seconds for all of them.
 
         Raises
         ------
         LinkError
-            If the node refuses.
+            If one refuses or dies; the message holds the end of its output.
         LinkTimeout
-            If it does not answer in time.
+            If one does not answer in time.
 
         """
-        name = name or place
-        yield from change(self._node, name, Transition.TRANSITION_CONFIGURE, self._patience)
-        if latch:
-            yield from _trigger(self._node, name, latch, self._patience)
-        self._phases[place] = _Phase.CONFIGURED
-        # Without a deadline: the node that holds it up has one of its own.
-        while not self._is_turn_of(place):
-            yield
-        yield from change(self._node, name, Transition.TRANSITION_ACTIVATE, self._patience)
-        self._phases[place] = _Phase.ACTIVE
+        deadline = time.monotonic() + timeout
+        configured = [
+            (node, self._asked(node, Transition.TRANSITION_CONFIGURE, deadline)) for node in nodes
+        ]
+        for node, answer in configured:
+            self._changed(node, Transition.TRANSITION_CONFIGURE, answer, deadline)
+        for node in nodes:
+            self.change(node, Transition.TRANSITION_ACTIVATE, deadline)
 
-    def _is_turn_of(self, place: str) -> bool:
-        places = list(self._phases)
-        before = places[: places.index(place)]
-        return _Phase.STARTED not in self._phases.values() and all(
-            self._phases[each] is _Phase.ACTIVE for each in before
-        )
+    def change(self, node: Node, transition: int, deadline: float) -> None:
+        """Ask one node for one transition of its lifecycle, until a monotonic time, s."""
+        answer = self._asked(node, transition, deadline)
+        self._changed(node, transition, answer, deadline)
 
+    def state(self, node: Node, timeout: float = 5.0) -> int:
+        """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
+        with self._with_last_words(node):
+            state = self._state(node, 'was to tell its state', time.monotonic() + timeout)
+        number: int = state.id
+        return number
 
-def change(node: Any, place: str, transition: int, patience: float) -> Waiting:
-    """Ask a node for a transition, unless it is where that leads; see :meth:`WayUp.of`."""
-    verb = _VERBS.get(transition, f'make the transition {transition}')
-    request = ChangeState.Request()
-    request.transition.id = transition
-    deadline = time.monotonic() + patience
-    # In this order: a node that tells its state has found the client before, too, so that one
-    # request for the transition is enough.
-    with _client(node, ChangeState, f'{place}/change_state') as client:
-        state = yield from state_of(node, place, patience, f'was to {verb}')
-        if state.id == _GOALS.get(transition):
-            return
-        answer = yield from _answer(client, request, deadline)
-    if answer is None:
-        raise _late(place, f'was to {verb}')
-    if not answer.success:
-        fix = 'Its log says why.'
-        if transition == Transition.TRANSITION_CONFIGURE and state.label != 'unconfigured':
-            fix = 'Nodes of that name run already: stop them, or take another namespace or domain.'
-        raise LinkError(f'The node {place} refused to {verb} (in the state {state.label}). {fix}')
-
-
-def state_of(
-    node: Any, place: str, patience: float, task: str = 'was to tell its state'
-) -> Generator[None, None, State]:
-    """Return the lifecycle state of a node; see :meth:`WayUp.of`."""
-    with _client(node, GetState, f'{place}/get_state') as client:
-        answer = yield from _asked(client, GetState.Request(), place, task, patience)
-    return answer.current_state
-
-
-def _trigger(node: Any, place: str, service: str, patience: float) -> Waiting:
-    with _client(node, Trigger, f'{place}/{service}') as client:
-        yield from _asked(client, Trigger.Request(), place, f'was to {service}', patience)
-
-
-def _asked(
-    client: Any, request: Any, place: str, task: str, patience: float
-) -> Generator[None, None, Any]:
-    """Return the answer to a request that may be repeated."""
-    deadline, wait = time.monotonic() + patience, _ANSWER
-    while time.monotonic() < deadline:
-        answer = yield from _answer(client, request, min(deadline, time.monotonic() + wait))
-        if answer is not None:
-            return answer
-        wait = min(2.0 * wait, _LATE_ANSWER)
-    raise _late(place, task)
-
-
-def _answer(client: Any, request: Any, deadline: float) -> Generator[None, None, Any]:
-    """Return the answer to one request; None if none came in time."""
-    while not client.service_is_ready():
-        if time.monotonic() > deadline:
-            return None
-        yield
-    future = client.call_async(request)
-    try:
-        while not future.done():
-            if time.monotonic() > deadline:
+    def _asked(self, node: Node, transition: int, deadline: float) -> tuple[Any, str] | None:
+        """Ask a node for a transition, unless it is where that leads; return what will answer."""
+        with self._with_last_words(node):
+            # In this order: a node that tells its state has found the client before, too, so that
+            # one request for the transition is enough.
+            client = self._client(ChangeState, f'{node.place}/change_state')
+            state = self._state(node, f'was to {_verb(transition)}', deadline)
+            if state.id == _GOALS.get(transition):
                 return None
+            request = ChangeState.Request()
+            request.transition.id = transition
+            return client.call_async(request), state.label
+
+    def _changed(
+        self, node: Node, transition: int, asked: tuple[Any, str] | None, deadline: float
+    ) -> None:
+        if asked is None:
+            return
+        answer, state = asked
+        verb = _verb(transition)
+        with self._with_last_words(node):
+            if not wait_until(answer.done, deadline, lambda: self._let_in(node)):
+                raise _late(node, f'was to {verb}')
+            if not answer.result().success:
+                fix = 'Its log says why.'
+                if transition == Transition.TRANSITION_CONFIGURE and state != 'unconfigured':
+                    fix = (
+                        'Nodes of that name run already: stop them, or take another namespace or '
+                        'domain.'
+                    )
+                raise LinkError(
+                    f'The node {node.place} refused to {verb} (in the state {state}). {fix}'
+                )
+
+    def _state(self, node: Node, task: str, deadline: float) -> Any:
+        client = self._client(GetState, f'{node.place}/get_state')
+
+        def wait(future: Any, seconds: float) -> bool:
+            until = time.monotonic() + seconds
+            return wait_until(future.done, until, lambda: self._let_in(node))
+
+        answer = None
+        if wait_until(client.service_is_ready, deadline, lambda: self._let_in(node)):
+            answer = ask(client, GetState.Request(), until=deadline, patience=_ANSWER, wait=wait)
+        if answer is None:
+            raise _late(node, task)
+        return answer.current_state
+
+    def _client(self, kind: Any, service: str) -> Any:
+        if service not in self._clients:
+            self._clients[service] = self._own.node.create_client(kind, service)
+        return self._clients[service]
+
+    def _let_in(self, node: Node) -> None:
+        """Let answers in for a moment, unless the process of the node has ended."""
+        if node.exit_code is not None:
+            raise LinkError(
+                f'The process of the node {node.place} ended (expected it to come up, got exit '
+                f'code {node.exit_code}).'
+            )
+        self._own.spin(_LOOK)
+
+    @contextmanager
+    def _with_last_words(self, node: Node) -> Iterator[None]:
+        try:
             yield
-    finally:
-        if not future.done():
-            client.remove_pending_request(future)
-    return future.result()
+        except LinkError as error:
+            raise type(error)(f'{error}\n{node.last_words()}'.rstrip()) from error
 
 
-def _late(place: str, task: str) -> LinkTimeout:
-    return LinkTimeout(f'The node {place}, which {task}, does not answer in time.')
+def _verb(transition: int) -> str:
+    return _VERBS.get(transition, f'make the transition {transition}')
 
 
-@contextmanager
-def _client(node: Any, kind: Any, service: str) -> Iterator[Any]:
-    client = node.create_client(kind, service)
-    try:
-        yield client
-    finally:
-        node.destroy_client(client)
+def _late(node: Node, task: str) -> LinkTimeout:
+    return LinkTimeout(f'The node {node.place}, which {task}, does not answer in time.')

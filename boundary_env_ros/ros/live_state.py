@@ -70,15 +70,6 @@ class LiveState:
 
         return take
 
-    @property
-    def under_way(self) -> frozenset[str]:
-        """Return the episodes that are being reset, or run."""
-        return frozenset(
-            episode.id.episode_id
-            for episode in self._episodes.values()
-            if episode.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
-        )
-
     def _on_recorder(self, message: Any) -> None:
         self._recorder = message
 
@@ -87,22 +78,21 @@ class LiveState:
         now = time.monotonic()
         return tuple((topic, now - at) for topic, at in self._heard.items())
 
-    def lines(self, *, counts: bool = True) -> Iterator[str]:
-        """Yield a line of each part, with what changes all the time if ``counts``."""
+    def lines(self) -> Iterator[str]:
+        """Yield a line of each part."""
         several = len(self._contract.agents) > 1
         for agent in self._contract.agents:
             of = f' of {agent}' if several else ''
             gate, episode = self._gates.get(agent), self._episodes.get(agent)
             yield f'{f"gate{of}":<10} {"(not heard yet)" if gate is None else _of_gate(gate)}'
             if episode is not None and episode.state is not EpisodeState.IDLE:
-                step = f'; step {episode.id.step}' if counts else ''
-                yield f'{f"episode{of}":<10} {_of_episode(episode)}{step}'
+                step = episode.id.step
+                yield f'{f"episode{of}":<10} {_of_episode(episode)}; step {step}'
         if self._recorder is not None:
             recorder = self._recorder
             lost = f', {recorder.lost} messages LOST' if recorder.lost else ''
-            steps = f'; {recorder.transitions} transitions' if counts else ''
             state = 'recording' if recorder.recording else 'NOT RECORDING'
-            yield f'recorder   {state}{lost}{steps}'
+            yield f'recorder   {state}{lost}; {recorder.transitions} transitions'
 
 
 def _of_gate(gate: GateStatus) -> str:
@@ -139,11 +129,6 @@ class View:
     def __init__(self, *, live: bool) -> None:
         self.live = live
         self._shown: list[str] = []
-
-    def say(self, text: str) -> None:
-        """Print a text that stays."""
-        self._clear()
-        print(text, flush=True)
 
     def draw(self, lines: Iterable[str]) -> None:
         """Draw lines in place of those before, as many as the terminal shows."""

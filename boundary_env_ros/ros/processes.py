@@ -9,7 +9,7 @@ this.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
 import os
@@ -21,20 +21,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from types import FrameType
 from typing import Any
 
 import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.errors import LinkError
-from boundary_env_ros.ros.bring_up import change, state_of, WayUp
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.contract_node import PARENT
-from boundary_env_ros.ros.isolated_node import IsolatedNode
-
-# Between two looks at a process, s.
-_LOOK = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,9 +195,19 @@ class NodeProcess:
             )
 
     @property
+    def place(self) -> str:
+        """Name of the node within the namespace of the boundary."""
+        return self.spec.place
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code of the process; None while it runs."""
+        return self.process.poll()
+
+    @property
     def alive(self) -> bool:
         """Return whether the process runs."""
-        return self.process.poll() is None
+        return self.exit_code is None
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to the process."""
@@ -236,74 +240,6 @@ def _text(value: str | float | bool) -> str:
         return str(value).lower()
     # YAML reads a bare word of digits as a number, and an empty one as nothing.
     return f'"{value}"' if isinstance(value, str) else repr(value)
-
-
-class BringUp:
-    """
-    Brings nodes up that run as processes; see :class:`boundary_env_ros.ros.bring_up.WayUp`.
-
-    Parameters
-    ----------
-    domain_id, namespace
-        Where the nodes are.
-
-    """
-
-    def __init__(self, *, domain_id: int, namespace: str = '') -> None:
-        self._own = IsolatedNode('bring_up', domain_id=domain_id, namespace=namespace)
-
-    def close(self) -> None:
-        """Let go of the context."""
-        self._own.close()
-
-    def run(self, processes: Sequence[NodeProcess], timeout: float) -> None:
-        """
-        Configure nodes, all at once, and then activate one after the other.
-
-        Raises
-        ------
-        LinkError
-            If one refuses or dies; the message holds the end of its output.
-        LinkTimeout
-            If one does not answer in time.
-
-        """
-        way = WayUp(self._own.node, [each.spec.place for each in processes], timeout)
-        self._drive({each: way.of(each.spec.place) for each in processes})
-
-    def change(self, process: NodeProcess, transition: int, deadline: float) -> None:
-        """Ask one node for one transition of its lifecycle, until a monotonic time, s."""
-        left = deadline - time.monotonic()
-        self._drive({process: change(self._own.node, process.spec.place, transition, left)})
-
-    def state(self, process: NodeProcess, timeout: float = 5.0) -> int:
-        """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
-        answer = state_of(self._own.node, process.spec.place, timeout)
-        number: int = self._drive({process: answer}).id
-        return number
-
-    def _drive(self, ways: dict[NodeProcess, Generator[None, None, Any]]) -> Any:
-        """Let answers in until all is done; return what came last."""
-        result = None
-        with ExitStack() as made:
-            for way in ways.values():
-                made.callback(way.close)
-            while ways:
-                for process, way in tuple(ways.items()):
-                    try:
-                        if not process.alive:
-                            raise LinkError(
-                                f'The process of the node {process.spec.place} ended (expected it '
-                                f'to come up, got exit code {process.process.returncode}).'
-                            )
-                        next(way)
-                    except StopIteration as end:
-                        result = end.value
-                        del ways[process]
-                    except LinkError as error:
-                        raise type(error)(f'{error}\n{process.last_words()}') from error
-                self._own.executor.spin_once(timeout_sec=_LOOK)
-        return result
 
 
 @contextmanager

@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-import math
 from pathlib import Path
-import threading
 import time
 from typing import Any
 
 from rclpy.duration import Duration
 from rclpy.node import Node
-from std_srvs.srv import Trigger
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -38,7 +35,6 @@ from boundary_env_ros.storage.rosbag2 import Bag, offers_of_bag, open_bag
 NAME = 'replay'
 
 _CLOCK, _CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
-_TRANSITION = 'boundary_env_ros/msg/Transition'
 _GATE_STATUS = 'boundary_env_ros/msg/GateStatus'
 # Every node writes these.
 _OF_EVERY_NODE = ('/rosout', '/parameter_events')
@@ -54,12 +50,10 @@ _LATCHED_TYPES = frozenset(
 _DISCOVERY, _DISCOVERY_OF_COMMANDS = 1.0, 3.0
 # Between two looks for publishers that came later, s.
 _LOOK_AROUND = 0.5
-# Longest time between two messages on /clock, s: while it plays, and while it is paused.
-_TELL_TIME, _TELL_TIME_PAUSED = 0.025, 0.5
+# Longest time between two messages on /clock, s.
+_TELL_TIME = 0.025
 # For the last messages to arrive, s a topic.
 _LAST = 1.0
-# For a step to be published, s: the next transition may be far.
-_STEP = 60.0
 
 
 def replay(
@@ -70,7 +64,6 @@ def replay(
     commands: bool = False,
     rate: float = 1.0,
     start: float = 0.0,
-    paused: bool = False,
     contract: str | None = None,
     domain_id: int | None = None,
     say: Callable[[str], None] = print,
@@ -91,8 +84,6 @@ def replay(
         Seconds of the record in one second.
     start
         Seconds of the record that are left out.
-    paused
-        Whether it waits for ``/replay/resume`` before the first message.
     contract
         File or name of the contract that says what commands the robot; default: the record's own.
     domain_id
@@ -122,11 +113,12 @@ def replay(
     own = IsolatedNode(NAME, domain_id=domain_id, unique=False)
     try:
         with own, one_interrupt():
+            player = _Player(own.node, chosen, (begin, end), rate, show)
             moving = any(topic.commands for topic in chosen)
+            # Listeners find the publishers meanwhile, too.
             time.sleep(_DISCOVERY_OF_COMMANDS if moving else _DISCOVERY)
-            _check_neighbours(own.node, chosen, own=0)
+            _check_neighbours(own.node, chosen)
             say(_format(path, terms, chosen, left_out, (end - begin) / NANOSECONDS))
-            player = _Player(own, chosen, (begin, end), rate, paused, show)
             player.play(bag.messages(lambda c: any(c.topic == t.name for t in chosen)))
     except KeyboardInterrupt:
         pass
@@ -277,10 +269,10 @@ def _not_installed(channel: Channel) -> str:
     return ''
 
 
-def _check_neighbours(node: Node, topics: tuple[_Topic, ...], own: int) -> None:
-    """Refuse other publishers of the same topics; ``own``: how many of each are the replay's."""
+def _check_neighbours(node: Node, topics: tuple[_Topic, ...]) -> None:
+    """Refuse other publishers of the same topics."""
     for name in (_CLOCK, *(topic.name for topic in topics)):
-        others = _others(node, name, own)
+        others = _others(node, name)
         if others:
             raise LinkError(
                 f'Another node publishes {name}: {", ".join(others)}. Its subscribers could not '
@@ -289,9 +281,8 @@ def _check_neighbours(node: Node, topics: tuple[_Topic, ...], own: int) -> None:
             )
     if not any(topic.commands for topic in topics):
         return
-    replayed = {topic.name for topic in topics}
     for name, types in node.get_topic_names_and_types():
-        gates = _others(node, name, own if name in replayed else 0)
+        gates = _others(node, name)
         if _GATE_STATUS in types and gates:
             raise LinkError(
                 f'A safety gate runs where commands are replayed: {", ".join(gates)}. Its robot '
@@ -300,15 +291,15 @@ def _check_neighbours(node: Node, topics: tuple[_Topic, ...], own: int) -> None:
             )
 
 
-def _others(node: Node, topic: str, own: int) -> tuple[str, ...]:
-    """Return the nodes that publish a topic, but for so many publishers of this node."""
-    found = [
+def _others(node: Node, topic: str) -> tuple[str, ...]:
+    """Return the nodes that publish a topic, but for one publisher of this node."""
+    found = sorted(
         f'{info.node_namespace.rstrip("/")}/{info.node_name}'
         for info in node.get_publishers_info_by_topic(topic)
-    ]
-    for _ in range(min(own, found.count(node.get_fully_qualified_name()))):
+    )
+    if node.get_fully_qualified_name() in found:
         found.remove(node.get_fully_qualified_name())
-    return tuple(sorted(found))
+    return tuple(found)
 
 
 def _format(
@@ -330,20 +321,18 @@ def _format(
 
 class _Player:
     """
-    Publishes messages at their recorded times, and ``/clock``; pauses, resumes and steps.
+    Publishes messages at their recorded times, and ``/clock``.
 
     Parameters
     ----------
-    own
-        The node, which spins in a thread of its own from now on.
+    node
+        Publishes.
     topics
         What is published.
     span
         First and last time, nanoseconds of the record.
     rate
         Seconds of the record in one second.
-    paused
-        Whether it begins paused.
     show
         Prints where it is.
 
@@ -351,15 +340,13 @@ class _Player:
 
     def __init__(
         self,
-        own: IsolatedNode,
+        node: Node,
         topics: tuple[_Topic, ...],
         span: tuple[int, int],
         rate: float,
-        paused: bool,
         show: Callable[[str], None],
     ) -> None:
-        node = self._node = own.node
-        self._topics = topics
+        self._node, self._topics = node, topics
         self._publishers = {
             topic.name: node.create_publisher(
                 message_class(topic.type),
@@ -375,22 +362,13 @@ class _Player:
         self._clock = node.create_publisher(message_class(_CLOCK_TYPE), _CLOCK, names.RECORD)
         self._begin, self._end = span
         self._rate, self._show = rate, show
-        # Without transitions a step is one message.
-        self._step_type = _TRANSITION if _TRANSITION in {topic.type for topic in topics} else ''
-        # Services set these, in their thread.
-        self._changed = threading.Condition()
-        self._paused, self._stepping = paused, False
-        self._position, self._since = self._begin, time.monotonic()
-        self._published, self._time, self._told = 0, 0, -math.inf
-        self._looked = time.monotonic()
-        node.create_service(Trigger, '~/pause', lambda _, answer: self._pause(True, answer))
-        node.create_service(Trigger, '~/resume', lambda _, answer: self._pause(False, answer))
-        node.create_service(Trigger, '~/step', lambda _, answer: self._step(answer))
-        own.spin_in_thread(NAME)
+        self._since = self._looked = 0.0
+        self._published = self._time = 0
 
     def play(self, messages: Iterator[tuple[Channel, int, int, bytes]]) -> None:
         """Publish messages, in their order, until the last one or the end."""
         early = {t.name: deque[bytes](maxlen=_LATCHED * t.latched) for t in self._topics}
+        self._since = self._looked = time.monotonic()
         for channel, received, _, data in messages:
             if received < self._begin:
                 early[channel.topic].append(data)
@@ -402,10 +380,6 @@ class _Player:
             self._wait(received)
             self._tell_time(received)
             self._publish(channel.topic, data)
-            with self._changed:
-                if self._stepping and self._step_type in ('', channel.type):
-                    self._stepping, self._position = False, received
-                    self._changed.notify_all()
         for publisher in (*self._publishers.values(), self._clock):
             publisher.wait_for_all_acked(Duration(seconds=_LAST))
         self._show(self._state())
@@ -416,58 +390,32 @@ class _Player:
 
     def _wait(self, until: int) -> None:
         """Wait until a time of the record is reached."""
-        with self._changed:
-            while True:
-                here = self._here()
-                if self._stepping or (not self._paused and here >= until):
-                    return
-                self._tell_time(min(here, until))
-                self._look_around()
-                left = math.inf if self._paused else (until - here) / self._rate / NANOSECONDS
-                self._changed.wait(min(left, _TELL_TIME))
+        while (here := self._here()) < until:
+            self._tell_time(here)
+            self._look_around()
+            time.sleep(min((until - here) / self._rate / NANOSECONDS, _TELL_TIME))
 
     def _here(self) -> int:
         """Return the time of the record that is reached."""
-        if self._paused:
-            return self._position
         passed = (time.monotonic() - self._since) * self._rate
-        return min(self._position + to_nanoseconds(passed), self._end)
+        return min(self._begin + to_nanoseconds(passed), self._end)
 
     def _tell_time(self, nanoseconds: int) -> None:
-        now = time.monotonic()
-        if nanoseconds <= self._time and now - self._told < _TELL_TIME_PAUSED:
+        if nanoseconds <= self._time:
             return
-        self._time, self._told = max(nanoseconds, self._time), now
+        self._time = nanoseconds
         message: Any = message_class(_CLOCK_TYPE)()
-        message.clock.sec, message.clock.nanosec = divmod(self._time, NANOSECONDS)
+        message.clock.sec, message.clock.nanosec = divmod(nanoseconds, NANOSECONDS)
         self._clock.publish(message)
 
     def _look_around(self) -> None:
         if time.monotonic() - self._looked > _LOOK_AROUND:
             self._looked = time.monotonic()
             self._show(self._state())
-            _check_neighbours(self._node, self._topics, own=1)
-
-    def _pause(self, paused: bool, answer: Any) -> Any:
-        with self._changed:
-            self._position, self._since = self._here(), time.monotonic()
-            self._paused = paused
-            self._changed.notify_all()
-            answer.success, answer.message = True, self._state()
-        return answer
-
-    def _step(self, answer: Any) -> Any:
-        self._pause(True, answer)
-        with self._changed:
-            self._stepping = True
-            self._changed.notify_all()
-            answer.success = self._changed.wait_for(lambda: not self._stepping, _STEP)
-            answer.message = self._state()
-        return answer
+            _check_neighbours(self._node, self._topics)
 
     def _state(self) -> str:
         return (
             f'{(self._here() - self._begin) / NANOSECONDS:.2f} of '
-            f'{(self._end - self._begin) / NANOSECONDS:.2f} s'
-            f'{", paused" if self._paused else ""}, {self._published} messages'
+            f'{(self._end - self._begin) / NANOSECONDS:.2f} s, {self._published} messages'
         )

@@ -4,18 +4,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 import os
 from pathlib import Path
-import signal
-import sys
+import shlex
 import time
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.ros.isolated_node import IsolatedNode
-from boundary_env_ros.ros.live_state import LiveState, View
 from boundary_env_ros.ros.processes import (
     boundary_nodes,
     next_commands,
@@ -29,13 +26,9 @@ from boundary_env_ros.storage.task_check import fitting_task
 from boundary_env_ros.terminal import one_line
 
 #: Between two looks at nodes and logs, s.
-_LOOK = 0.2
+_LOOK = 0.1
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0
-#: For the environment to end an episode, s.
-_ENDING = 5.0
-#: What a node logs that concerns the person at the terminal.
-_GRAVE = ('[WARN]', '[ERROR]', '[FATAL]')
 
 
 def up(
@@ -122,71 +115,58 @@ def _watch(
     namespace: str,
     domain: int,
 ) -> int:
-    """Show the state of the nodes until one of them ends; return the exit code."""
-    place = f", namespace='{namespace}'" if namespace else ''
+    """Print what the nodes log until one of them ends; return the exit code."""
+    options = [f'domain_id={domain}', *([f'namespace={namespace}'] if namespace else [])]
+    where = ' '.join(f'--world-option {option}' for option in options)
     print(
-        'All nodes are active. Step them from another terminal: '
-        f"BoundaryEnv({source!r}, world='ros', domain_id={domain}{place})"
+        'All nodes are active. Step them from another terminal:\n'
+        f'  boundary-env run --policy no-op --contract {shlex.quote(source)} {where}\n'
+        f"or in Python: BoundaryEnv({source!r}, world='ros', domain_id={domain}"
+        + (f', namespace={namespace!r})' if namespace else ')')
     )
     print('Ctrl-C stops the robot and the nodes.', flush=True)
-    show = View(live=sys.stdout.isatty())
-    with IsolatedNode('up', domain_id=domain, namespace=namespace, listens_only=True) as own:
-        states = LiveState(own.node, contract)
-        logs = {name: _Log(process) for name, process in processes.items()}
-        lost: set[str] = set()
-        end, patience = float('inf'), declaring_time(contract)
-
-        def look() -> None:
-            until = time.monotonic() + _LOOK
-            while (left := until - time.monotonic()) > 0.0:
-                own.executor.spin_once(timeout_sec=left)
-            for name, log in logs.items():
-                for line in log.grave():
-                    show.say(f'{name}: {line}')
-            show.draw(states.lines(counts=show.live))
-
-        try:
-            while time.monotonic() < end:
-                look()
-                for name, process in processes.items():
-                    if process.alive or name in lost:
-                        continue
-                    lost.add(name)
-                    end = min(end, time.monotonic() + patience)
-                    show.say(
-                        f'The node {name} ended (exit code {process.process.returncode}); the '
-                        f'others declare what they lost, and end in {patience:g} s.\n'
-                        f'{process.last_words()}'
-                    )
-        except KeyboardInterrupt:
-            # Before anything else, so that the caller of step learns at once, and why.
-            under_way = states.under_way
-            if under_way:
-                show.say(
-                    '\nInterrupted: the episode is ended (operator_stop), and its client told.'
+    logs = [_Log(process) for process in processes.values()]
+    lost: set[str] = set()
+    end, patience = float('inf'), declaring_time(contract)
+    try:
+        while time.monotonic() < end:
+            time.sleep(_LOOK)
+            for log in logs:
+                log.print_new()
+            for name, process in processes.items():
+                if process.alive or name in lost:
+                    continue
+                lost.add(name)
+                end = min(end, time.monotonic() + patience)
+                print(
+                    f'The node {name} ended (exit code {process.exit_code}); the others declare '
+                    f'what they lost, and end in {patience:g} s.',
+                    flush=True,
                 )
-                processes['environment'].send(signal.SIGINT)
-            told_by = time.monotonic() + _ENDING
-            while states.under_way & under_way and time.monotonic() < told_by:
-                look()
-            raise
+    except KeyboardInterrupt:
+        # Before anything else: it ends an episode that runs, so that the caller of step learns at
+        # once, and why.
+        processes['environment'].stop()
+        for log in logs:
+            log.print_new()
+        raise
     return 1
 
 
 class _Log:
-    """What a node logs that is grave, as it comes."""
+    """What a node logs from now on."""
 
     def __init__(self, process: NodeProcess) -> None:
-        self._path, self._read = process.log, 0
+        assert process.log is not None  # as `recorded` starts it
+        self._path = process.log
+        self._read = self._path.stat().st_size
 
-    def grave(self) -> Sequence[str]:
-        """Return the whole lines of that kind that are new."""
-        if self._path is None or not self._path.exists():
-            return ()
+    def print_new(self) -> None:
+        """Print the whole lines that are new."""
         with self._path.open('rb') as file:
             file.seek(self._read)
             text = file.read()
         whole = text[: text.rfind(b'\n') + 1]
         self._read += len(whole)
-        lines = whole.decode(errors='replace').splitlines()
-        return [one_line(line) for line in lines if line.startswith(_GRAVE)]
+        for line in whole.decode(errors='replace').splitlines():
+            print(one_line(line), flush=True)

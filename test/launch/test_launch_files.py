@@ -149,7 +149,7 @@ def test_up_with_probe_tells_the_gate_alone_to_measure_the_drivers() -> None:
 def test_server_and_bridge_of_gazebo_are_launched_in_a_partition_of_their_own() -> None:
     text = (REPOSITORY / 'launch/gazebo_launch.py').read_text(encoding='utf-8')
     parted = text.index('SetEnvironmentVariable(*item) for item in partition(os.environ).items()')
-    assert text.index('DeclareLaunchArgument(') < parted < text.index('*part_of_the_world(')
+    assert text.index('DeclareLaunchArgument(') < parted < text.index('Boundary(')
 
 
 def test_launch_stays_among_the_launch_files() -> None:

@@ -37,7 +37,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError, PeerLost
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.processes import BringUp
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.storage.reader import open_records
 from support import policy_process

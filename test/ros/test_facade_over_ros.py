@@ -34,7 +34,8 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.processes import BringUp, isolated_environment
+from boundary_env_ros.ros.bring_up import BringUp
+from boundary_env_ros.ros.processes import isolated_environment
 from support.ros_world import PATIENT, seek_goal, SOON, World, write_contract
 
 if TYPE_CHECKING:

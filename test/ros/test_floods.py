@@ -27,9 +27,9 @@ from std_msgs.msg import Bool
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Reason, StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import to_msg
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.processes import BringUp
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:

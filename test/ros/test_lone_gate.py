@@ -26,9 +26,10 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, StepId
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
-from boundary_env_ros.ros.processes import BringUp, NodeProcess, NodeSpec, running
+from boundary_env_ros.ros.processes import NodeProcess, NodeSpec, running
 from boundary_env_ros.storage.contract_file import load
 from support.ros_world import Probe, reserved_domain, SOON, write_contract
 

@@ -30,9 +30,10 @@ from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import ClearEmergencyStop, EmergencyStop
 from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
-from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from support.ros_world import PATIENT, World, write_contract
 
 if TYPE_CHECKING:

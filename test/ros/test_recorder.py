@@ -39,9 +39,10 @@ from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, RecordError
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.reader import open_records

@@ -20,7 +20,6 @@ from geometry_msgs.msg import TwistStamped
 from rclpy.qos import QoSProfile
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import Bool
-from std_srvs.srv import Trigger
 
 from boundary_env_ros.errors import BoundaryError, LinkError, RecordError
 from boundary_env_ros.ros import names
@@ -97,35 +96,19 @@ class Stage:
 
     @contextmanager
     def replaying(self, **arguments: Any) -> Iterator[Future[int]]:
-        """Replay in a thread, paused at first; at the end it plays what is left at once."""
+        """Replay in a thread, to the end."""
         self._listen()
-        given = {'paused': True, **arguments}
         with ThreadPoolExecutor(1) as pool:
             future = pool.submit(
                 replay,
                 self.bag,
                 domain_id=self.domain_id,
-                **given,
+                **arguments,
             )
-            try:
-                self.until(
-                    lambda: future.done() or self.probe.node.count_publishers('/clock'), 'a clock'
-                )
-                if not future.done():
-                    # All that listens is there before the first message.
-                    self.until(lambda: self.clock, 'the time')
-                yield future
-            finally:
-                if not future.done():
-                    self.call('resume')
-                    future.exception(60.0)
-
-    def call(self, name: str) -> str:
-        """Call a service of the replay, and return what it says."""
-        service = f'/replay/{name}'
-        answer = self.probe.call(Trigger, service, Trigger.Request(), once=True)
-        assert answer.success
-        return str(answer.message)
+            self.until(
+                lambda: future.done() or self.probe.node.count_publishers('/clock'), 'a clock'
+            )
+            yield future
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         """Wait for a condition."""
@@ -154,7 +137,6 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 def test_every_message_comes_once_in_order_with_its_time_on_the_clock(stage: Stage) -> None:
     with stage.replaying(commands=True, rate=20.0) as future:
-        stage.call('resume')
         assert future.result(60.0) == 0
     topics = {sent.topic for sent in stage.tape}
     stage.until(lambda: len(stage.heard) >= len(stage.tape), 'the last message')
@@ -166,32 +148,18 @@ def test_every_message_comes_once_in_order_with_its_time_on_the_clock(stage: Sta
     assert times <= set(stage.clock)
 
 
-def test_it_stands_still_steps_and_goes_on(stage: Stage) -> None:
-    transitions = stage.recorded(TRANSITION)
-    with stage.replaying(rate=50.0) as future:
-        assert ', paused, 0 messages' in stage.call('pause')
-        for number in (1, 2):
-            stage.call('step')
-            stage.until(lambda n=number: len(stage.data(TRANSITION)) == n, 'one more transition')
-            assert stage.data(TRANSITION) == transitions[:number]
-        stage.call('resume')
-        assert future.result(60.0) == 0
-    stage.until(lambda: len(stage.data(TRANSITION)) >= len(transitions), 'the last transition')
-    assert stage.data(TRANSITION) == transitions
-
-
 def test_a_part_is_replayed_with_what_was_latched_before(stage: Stage) -> None:
     latched: list[Any] = []
     node = stage.probe.node
     topics = ['/scan', '/boundary/episode_status']
     with stage.replaying(topics=topics, start=3.0, rate=10.0) as future:
         subscription = node.create_subscription(
-            msg.EpisodeStatus, '/boundary/episode_status', latched.append, names.LATCHED
+            msg.EpisodeStatus, '/boundary/episode_status', latched.append, names.LATCHED, raw=True
         )
-        stage.until(lambda: latched, 'what is latched')
-        assert stage.clock[-1] <= stage.begin + 3 * NS
-        stage.call('resume')
         assert future.result(60.0) == 0
+    stage.until(lambda: latched, 'what is latched')
+    before = stage.recorded('/boundary/episode_status', 0.0, 3.0)
+    assert latched[0] in before
     rest = stage.recorded('/scan', 3.0)
     stage.until(lambda: len(stage.data('/scan')) >= len(rest), 'the scans')
     assert stage.data('/scan') == rest
@@ -206,7 +174,6 @@ def test_what_moves_a_robot_is_not_published_unless_it_is_asked_for(stage: Stage
     with pytest.raises(RecordError, match=r'/cmd_vel: it can move a robot; --commands'):
         replay(stage.bag, topics=[COMMAND])
     with stage.replaying(rate=50.0) as future:
-        stage.call('resume')
         assert future.result(30.0) == 0
     stage.until(lambda: stage.data('/odom'), 'the odometry')
     assert stage.data(COMMAND) == []
@@ -249,7 +216,7 @@ def publishing(stage: Stage, kind: Any, topic: str) -> Iterator[None]:
 
 def test_it_ends_when_another_clock_comes(stage: Stage) -> None:
     with (
-        stage.replaying() as future,
+        stage.replaying(rate=0.1) as future,
         publishing(stage, Clock, '/clock'),
         pytest.raises(LinkError, match='Another node publishes /clock'),
     ):

@@ -24,8 +24,8 @@ from boundary_env_ros.core.environment.observation import FieldStatus, Observati
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import set_time
-from boundary_env_ros.ros.processes import BringUp
 from support.ros_world import PATIENT, Probe, World
 
 if TYPE_CHECKING:

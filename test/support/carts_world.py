@@ -19,10 +19,10 @@ from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv, BoundaryParallelEnv
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import (
-    BringUp,
     gates,
     isolated_environment,
     NodeProcess,

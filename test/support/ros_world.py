@@ -36,11 +36,11 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import from_msg, message_class
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.processes import (
-    BringUp,
     isolated_environment,
     NodeProcess,
     NodeSpec,

@@ -24,8 +24,9 @@ from std_srvs.srv import Trigger
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.processes import BringUp, isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from support.ros_world import Heard, Probe, World
 from tools.faults.faulty_robot import APPLIED, FAULT
 from tools.faults.two_hosts import HERE, REPOSITORY, TwoHosts

@@ -102,7 +102,7 @@ def as_json(contract: Contract, results: Sequence[EpisodeResult]) -> dict[str, A
                 for field in dataclasses.fields(result)
                 if field.name != 'transitions'  # that is what the record is for
             }
-            | {'success': result.success}
+            | {'success': result.success if contract.task.name else None}
             for result in results
         ],
     }

@@ -71,8 +71,8 @@ _LAST_WORD = 0.5
 #: States in which the gate lets nothing through yet, or any more.
 _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
 
-#: A reset that takes longer says what it waits for, s, and again after so many.
-_QUICK, _AGAIN = 4.0, 5.0
+#: A reset that takes longer says what it waits for, s.
+_QUICK = 4.0
 
 #: Seconds between two requests to arm.
 _ARM_AGAIN = 0.02
@@ -134,7 +134,8 @@ class AgentClient:
         self._lease_id = ''
         self._sequence = 0
         self._last: StepResult | None = None
-        self._deadline = self._since = self._tell_again = 0.0
+        self._deadline = self._since = self._tell_at = 0.0
+        self._told = ''
 
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
@@ -234,7 +235,7 @@ class AgentClient:
         if client not in ('', self.client):
             # The episode of the client before is not this one's to abandon, if it is refused.
             self.client, self._episode_id = client, ''
-        self._tell_again = time.monotonic() + _QUICK
+        self._tell_at, self._told = time.monotonic() + _QUICK, ''
         deadline = time.monotonic() + self._startup_timeout
         self._wait_for_peers(deadline)
         request = srv.BeginEpisode.Request(
@@ -650,10 +651,9 @@ class AgentClient:
             self._spin(min(left, _SLICE))
 
     def _tell(self, missing: str) -> None:
-        """Log what a reset waits for, if it takes long."""
-        now = time.monotonic()
-        if now > self._tell_again:
-            self._tell_again = now + _AGAIN
+        """Log what a reset waits for, if it takes long, and again when that changes."""
+        if missing != self._told and time.monotonic() > self._tell_at:
+            self._told = missing
             place = f'{self._node.get_namespace()}, ROS_DOMAIN_ID {self._own.domain_id}'
             self._node.get_logger().warning(f'reset() waits for {missing} ({place})')
 

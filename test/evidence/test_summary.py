@@ -247,6 +247,13 @@ def test_episode_without_an_ending_is_in_no_rate(transitions: list[Transition]) 
     assert 'in no rate of success: no ending in the record' in str(summarise(transitions[:5]))
 
 
+def test_without_a_task_no_success_is_told(record: list[Piece], contract: Contract) -> None:
+    free = replace(contract, task=replace(contract.task, name=''))
+    for group in summarise(record, free).groups:
+        assert (group.success.of, group.success_of_terminated.of) == (0, 0)
+        assert 'no task: no success is defined' in {one.why for one in group.excluded}
+
+
 def test_ending_that_was_only_announced_counts(
     record: list[Piece], transitions: list[Transition]
 ) -> None:

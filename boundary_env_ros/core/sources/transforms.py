@@ -23,6 +23,9 @@ from boundary_env_ros.errors import RecordError
 #: Nanoseconds for which tf2 keeps transforms.
 KEEP = 10 * NANOSECONDS
 
+# Known frames that an error lists.
+_FRAMES_TOLD = 5
+
 # By how much the square of the length of a quaternion may be off.
 _NORM_TOLERANCE = 1e-2
 
@@ -155,8 +158,11 @@ class TransformBuffer:
             known = {link.parent for link in self._static.values()} | set(self._static)
             known |= set(self._moving) | {each[-1].parent for each in self._moving.values()}
             unknown = [frame for frame in (target, source) if frame not in known]
+            few = ', '.join(sorted(known)[:_FRAMES_TOLD])
+            more = ', ...' if len(known) > _FRAMES_TOLD else ''
             raise RecordError(
-                f'Unknown frame (expected one that /tf or /tf_static names, got {unknown[0]!r}).'
+                f'Unknown frame (expected one that /tf or /tf_static names: {few or "none yet"}'
+                f'{more}, got {unknown[0]!r}).'
                 if unknown
                 else why
                 or why_down

@@ -70,7 +70,7 @@ KINDS: Mapping[str, AnomalyKind] = {
     'overrun': AnomalyKind(40, 'the tick came before an action'),
     'held': AnomalyKind(38, 'the gate repeated the last command'),
     'stale': AnomalyKind(35, 'a field of the observation was too old'),
-    'bad_ending': AnomalyKind(30, 'the episode ended in anything but success'),
+    'bad_ending': AnomalyKind(30, 'the episode did not end as it should'),
     'changed': AnomalyKind(28, 'the admitted action lies far from the requested one'),
     'not_followed': AnomalyKind(24, 'the robot did something far from the command'),
     'over_budget': AnomalyKind(18, 'a stage took longer than its budget'),
@@ -147,10 +147,12 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
         yield Anomaly('overrun', f'no action in time, held by the {now.held_by or "?"}')
     if now.ending in _MACHINERY:
         yield Anomaly('machinery_lost', _ended(now, contract))
+    elif now.ending == endings.TIME_LIMIT:
+        # The mildest of them; without a task it is how an episode ends.
+        if contract is None or contract.task.name:
+            yield Anomaly('bad_ending', _ended(now, contract), extent=0.5)
     elif now.ending and (now.truncated or now.ending != endings.SUCCESS):
-        # A time limit is the mildest of them.
-        extent = 0.5 if now.ending == endings.TIME_LIMIT else 1.0
-        yield Anomaly('bad_ending', _ended(now, contract), extent=extent)
+        yield Anomaly('bad_ending', _ended(now, contract), extent=1.0)
     if contract is not None and now.kind is Kind.STEP:
         yield from _differences(now, contract)
 

@@ -42,6 +42,7 @@ ENDED = 65_536
 
 #: Why an episode is in no rate of success.
 NO_ENDING, NOT_JUDGED = 'no ending in the record', 'the task could not judge it'
+NO_TASK = 'no task: no success is defined'
 
 #: Verdict of a step without a decision.
 NONE = 'NONE'
@@ -187,6 +188,9 @@ class Summariser:
             rate.count += episode.counts[name]
             rate.of += episode.steps
         why = '' if episode.judged else NOT_JUDGED
+        if self._contract is not None and not self._contract.task.name:
+            why = NO_TASK
+        judged = not why
         if not episode.ending:
             why = NO_ENDING
         if why:
@@ -198,7 +202,7 @@ class Summariser:
         client.endings[episode.ending] += 1
         client.truncated += episode.truncated
         success = None
-        if episode.judged:
+        if judged:
             success = episode.is_success
             client.success.add(success)
             if not episode.truncated:

@@ -124,7 +124,7 @@ def test_nothing_is_kept_for_ever_and_a_clock_that_was_set_back_begins_anew() ->
 @pytest.mark.parametrize(
     ('frames', 'stamp', 'says'),
     [
-        (('map', 'nowhere'), None, "Unknown frame .*got 'nowhere'"),
+        (('map', 'nowhere'), None, "names: cart, island, map, other_cart, got 'nowhere'"),
         (('map', 'other_cart'), None, r"not connected .*'map' and 'island'"),
         (('map', 'cart'), 99, r'expected one from 100 to 300 ns, got 99 ns'),
         (('map', 'cart'), 301, r'expected one from 100 to 300 ns, got 301 ns'),

@@ -11,10 +11,9 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from boundary_env_ros.errors import LinkError
-from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation
+from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation, WORLD
 from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.plugin_methods import WORLD
 from boundary_env_ros.facade.rendering import as_text, picture_of, source_of
 from boundary_env_ros.facade.spaces import action_request_of, action_space, observation_space
 from boundary_env_ros.facade.steps import StepResult

@@ -175,23 +175,10 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
 
     Parameters
     ----------
-    contract
-        File of a contract, or the name of a shipped one.
-    world
-        The world: ``'ros'``, ``'embedded'`` or the name of another installed one.
-    pacing
-        ``'realtime'`` or ``'lockstep'`` instead of what the contract says; every other process
-        must be started with the same. In one process there is lockstep only, and it is the
-        default.
+    contract, world, pacing, full_info, first_step, world_arguments
+        See :class:`boundary_env_ros.facade.env.BoundaryEnv`.
     render_mode
         ``'rgb_array'`` shows the first image field of every agent, side by side.
-    full_info
-        Whether every info also has what was measured of each field and of the action.
-    first_step
-        New folder in which the first step of one of them is kept as soon as it exists, with the
-        contract; default: ``runs/CONTRACT-DATE-TIME``, once for a contract in a process.
-    world_arguments
-        Passed on to the world, for example ``domain_id`` or ``namespace`` of that over ROS.
 
     Raises
     ------

@@ -50,7 +50,7 @@ from boundary_env_ros.errors import (
     ResetNeeded,
     ResultCode,
 )
-from boundary_env_ros.facade.plugin_methods import WORLD
+from boundary_env_ros.facade.contract_env import WORLD
 from boundary_env_ros.facade.rendering import as_text, VIEW, view
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names

@@ -18,8 +18,8 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
-from boundary_env_ros.ros.live_state import View
 from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.watch import View
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.terminal import printing
 from support.own_command import DEADLINE, OwnCommand

@@ -5,31 +5,12 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 import math
 from typing import Generic, TypeVar
 
 from boundary_env_ros.errors import InvalidState
 
 Command = TypeVar('Command')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Arrival(Generic[Command]):
-    """
-    A command that came in.
-
-    Attributes
-    ----------
-    command
-        What was asked for.
-    arrived_ns
-        When the driver got it, ns, in the clock of the caller.
-
-    """
-
-    command: Command
-    arrived_ns: int
 
 
 class DelayedCommands(Generic[Command]):
@@ -52,7 +33,7 @@ class DelayedCommands(Generic[Command]):
 
     def restart(self, at_ns: int) -> None:
         """Forget every command; nothing was heard up to at_ns."""
-        self._queue: deque[Arrival[Command]] = deque()
+        self._queue: deque[tuple[Command, int]] = deque()  # with its arrival, ns
         self._last_queued_ns = at_ns
         self._last_heard_ns = at_ns
 
@@ -69,23 +50,23 @@ class DelayedCommands(Generic[Command]):
                 'ns). It was not applied.'
             )
         self._last_queued_ns = arrived_ns
-        self._queue.append(Arrival(command=command, arrived_ns=arrived_ns))
+        self._queue.append((command, arrived_ns))
 
-    def due(self, now_ns: int) -> tuple[Arrival[Command], ...]:
+    def due(self, now_ns: int) -> tuple[Command, ...]:
         """Return every command that takes effect up to now_ns and has not yet, in order."""
-        for arrival in self._queue:
-            if arrival.arrived_ns <= now_ns:
-                self._last_heard_ns = arrival.arrived_ns
+        for _, arrived_ns in self._queue:
+            if arrived_ns <= now_ns:
+                self._last_heard_ns = arrived_ns
         effective = []
-        while self._queue and self._queue[0].arrived_ns + self._delay_ns <= now_ns:
-            effective.append(self._queue.popleft())
+        while self._queue and self._queue[0][1] + self._delay_ns <= now_ns:
+            effective.append(self._queue.popleft()[0])
         return tuple(effective)
 
     def unchanged_until(self, now_ns: int) -> float:
         """Return up to when nothing new takes effect and none is missed, ns, seen from now."""
         changes = [self._last_heard_ns + self._timeout_ns]
         if self._queue:
-            changes.append(self._queue[0].arrived_ns + self._delay_ns)
+            changes.append(self._queue[0][1] + self._delay_ns)
         return min((change for change in changes if change > now_ns), default=math.inf)
 
     def is_silent(self, now_ns: int) -> bool:

@@ -14,7 +14,7 @@ import math
 
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.delayed_commands import Arrival, DelayedCommands
+from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +104,12 @@ class MotorDriver:
         return begin_ns if self._changing else self._commands.unchanged_until(begin_ns)
 
     def _update(self, now_ns: int) -> None:
-        for arrival in self._commands.due(now_ns):
-            self._apply(arrival, now_ns)
+        for linear, angular in self._commands.due(now_ns):
+            self._apply(linear, angular, now_ns)
         if self.braking_since_ns is None and self._commands.is_silent(now_ns):
             self.braking_since_ns = now_ns
 
-    def _apply(self, arrival: Arrival[tuple[float, float]], now_ns: int) -> None:
-        linear, angular = arrival.command
+    def _apply(self, linear: float, angular: float, now_ns: int) -> None:
         rim = abs(linear) + abs(angular) * self._half_separation
         limit = self._config.max_wheel_speed * self._radius
         scale = min(1.0, limit / rim) if rim > 0.0 else 1.0

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 import heapq
 import math
 from typing import Generic, Protocol, TypeVar
@@ -29,58 +28,45 @@ class Instantaneous(Protocol):
 State = TypeVar('State', bound=Instantaneous)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Channel(Generic[State]):
-    """
-    A sensor with its name and its declared way to the listener.
-
-    Attributes
-    ----------
-    name
-        Of the sensor, as its readings carry it.
-    config
-        Rate, delay and dropout.
-    sensor
-        What measures.
-
-    """
-
-    name: str
-    config: SensorConfig
-    sensor: Sensor[State]
-
-
 class SensorPipeline(Generic[State]):
     """
     Captures, holds readings back for their delay, and hands them out in order of publication.
 
     Capture k of a sensor is due k / rate after the reset and happens at the first end of a
-    physics step from then on; its stamp is that instant. Every channel draws from a generator of
+    physics step from then on; its stamp is that instant. Every sensor draws from a generator of
     its own, made of the seed and its place: switching one sensor off leaves the noise of all
     others as it was.
 
     Parameters
     ----------
-    channels
-        The sensors, in the order in which readings of one instant are handed out.
+    configs
+        Rate, delay and dropout of each sensor by its name, in the order in which readings of one
+        instant are handed out.
+    sensors
+        What measures, by the same names.
     step_ns
         Of the physics, ns.
     first_stream
-        Place of the first channel among all that draw from one seed.
+        Place of the first sensor among all that draw from one seed.
 
     """
 
     def __init__(
-        self, channels: Sequence[Channel[State]], step_ns: int, *, first_stream: int = 0
+        self,
+        configs: Mapping[str, SensorConfig],
+        sensors: Mapping[str, Sensor[State]],
+        step_ns: int,
+        *,
+        first_stream: int = 0,
     ) -> None:
         fastest = 1e9 / step_ns
-        for channel in channels:
-            if channel.config.rate > fastest:
+        for name, config in configs.items():
+            if config.rate > fastest:
                 raise ValueError(
-                    f'{channel.name}: expected a rate of at most {fastest:g} Hz (the physics '
-                    f'step), got {channel.config.rate:g} Hz.'
+                    f'{name}: expected a rate of at most {fastest:g} Hz (the physics step), got '
+                    f'{config.rate:g} Hz.'
                 )
-        self._channels = tuple(channels)
+        self._channels = tuple((name, each, sensors[name]) for name, each in configs.items())
         self._first_stream = first_stream
 
     def restart(self, state: State, seed: int) -> None:
@@ -89,15 +75,15 @@ class SensorPipeline(Generic[State]):
         self._captures = [0] * len(self._channels)
         self._dropouts = []
         self._waiting: list[tuple[int, int, int, Reading]] = []
-        for rank, channel in enumerate(self._channels):
+        for rank, (_, _, sensor) in enumerate(self._channels):
             stream = self._first_stream + rank
             noise, dropout = np.random.SeedSequence(seed, spawn_key=(stream,)).spawn(2)
             self._dropouts.append(np.random.Generator(np.random.PCG64(dropout)))
-            channel.sensor.restart(state, np.random.Generator(np.random.PCG64(noise)))
+            sensor.restart(state, np.random.Generator(np.random.PCG64(noise)))
         self._due_ns = {
             rank: self._start_ns
-            for rank, channel in enumerate(self._channels)
-            if channel.config.rate > 0.0
+            for rank, (_, config, _) in enumerate(self._channels)
+            if config.rate > 0.0
         }
         self._next_ns: float = min(self._due_ns.values(), default=math.inf)
 
@@ -125,12 +111,12 @@ class SensorPipeline(Generic[State]):
         return tuple(readings)
 
     def _capture(self, rank: int, state: State) -> None:
-        channel, sequence = self._channels[rank], self._captures[rank]
-        payload = channel.sensor.capture(state)
-        lost = self._dropouts[rank].random() < channel.config.dropout
-        published_ns = state.at_ns + round(channel.config.delay * 1e9)
+        (name, config, sensor), sequence = self._channels[rank], self._captures[rank]
+        payload = sensor.capture(state)
+        lost = self._dropouts[rank].random() < config.dropout
+        published_ns = state.at_ns + round(config.delay * 1e9)
         reading = Reading(
-            sensor=channel.name,
+            sensor=name,
             captured_ns=state.at_ns,
             published_ns=published_ns,
             sequence=sequence,
@@ -138,4 +124,4 @@ class SensorPipeline(Generic[State]):
         )
         heapq.heappush(self._waiting, (published_ns, rank, sequence, reading))
         self._captures[rank] = sequence + 1
-        self._due_ns[rank] = self._start_ns + round((sequence + 1) * 1e9 / channel.config.rate)
+        self._due_ns[rank] = self._start_ns + round((sequence + 1) * 1e9 / config.rate)

@@ -10,7 +10,6 @@ next call, so how the time is cut into calls changes nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from heapq import merge
 from typing import Generic, TypeVar
 
@@ -19,24 +18,6 @@ from boundary_env_ros.simulation.readings import Reading
 from boundary_env_ros.simulation.sensor_pipeline import Instantaneous, SensorPipeline
 
 State = TypeVar('State', bound=Instantaneous)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body(Generic[State]):
-    """
-    One robot of a simulation, as its sensors know it.
-
-    Attributes
-    ----------
-    pipeline
-        Its sensors.
-    state
-        Returns its true state, given when that is, ns.
-
-    """
-
-    pipeline: SensorPipeline[State]
-    state: Callable[[int], State]
 
 
 class Stepping(Generic[State]):
@@ -52,7 +33,8 @@ class Stepping(Generic[State]):
         first begins, ns, and the most that there may be, it returns how many it ran, at least
         one. It may raise SimulationFailed.
     bodies
-        The robots that are simulated.
+        The robots that are simulated: the sensors of each, and what returns its true state, given
+        when that is, ns.
     start_ns
         Present time, ns, in a clock of the caller's choice; it never runs backwards.
 
@@ -63,7 +45,7 @@ class Stepping(Generic[State]):
         *,
         step_ns: int,
         step: Callable[[int, int], int],
-        bodies: Sequence[Body[State]],
+        bodies: Sequence[tuple[SensorPipeline[State], Callable[[int], State]]],
         start_ns: int,
     ) -> None:
         self._step_ns = step_ns
@@ -97,10 +79,10 @@ class Stepping(Generic[State]):
         self.check_restart(seed, at_ns)
         self._failure = None
         self._now_ns = self._physics_ns = at_ns
-        for body in self._bodies:
-            state = body.state(at_ns)
-            body.pipeline.restart(state, seed)
-            body.pipeline.capture(state)
+        for pipeline, true_state in self._bodies:
+            state = true_state(at_ns)
+            pipeline.restart(state, seed)
+            pipeline.capture(state)
 
     def advance(self, until_ns: int) -> tuple[tuple[int, Reading], ...]:
         """
@@ -130,7 +112,7 @@ class Stepping(Generic[State]):
             raise SimulationFailed(self._failure)
         while (steps := (until_ns - self._physics_ns) // self._step_ns) > 0:
             # A sensor captures at the first end of a step from when it is due.
-            due_ns = min(body.pipeline.next_ns for body in self._bodies)
+            due_ns = min(pipeline.next_ns for pipeline, _ in self._bodies)
             if due_ns < until_ns:
                 until_due = -(-(int(due_ns) - self._physics_ns) // self._step_ns)
                 steps = min(steps, max(1, until_due))
@@ -139,12 +121,12 @@ class Stepping(Generic[State]):
             except SimulationFailed as error:
                 self._failure = str(error)
                 raise
-            for body in self._bodies:
-                if body.pipeline.is_due(self._physics_ns):
-                    body.pipeline.capture(body.state(self._physics_ns))
+            for pipeline, true_state in self._bodies:
+                if pipeline.is_due(self._physics_ns):
+                    pipeline.capture(true_state(self._physics_ns))
         self._now_ns = until_ns
         published = (
-            [(number, reading) for reading in body.pipeline.publish(until_ns)]
-            for number, body in enumerate(self._bodies)
+            [(number, reading) for reading in pipeline.publish(until_ns)]
+            for number, (pipeline, _) in enumerate(self._bodies)
         )
         return tuple(merge(*published, key=lambda item: item[1].published_ns))

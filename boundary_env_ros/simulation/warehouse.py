@@ -35,8 +35,8 @@ from boundary_env_ros.simulation.motion_sensors import (
 from boundary_env_ros.simulation.motor_driver import MotorDriver
 from boundary_env_ros.simulation.physics import CartGeometry, WarehousePhysics
 from boundary_env_ros.simulation.readings import Float64Array, Reading, TruthReading
-from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
-from boundary_env_ros.simulation.stepping import Body, Stepping
+from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
+from boundary_env_ros.simulation.stepping import Stepping
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +104,7 @@ class Warehouse:
             step_ns=self._physics.step_ns,
             step=self._step,
             bodies=[
-                Body(pipeline=self._pipeline(cart), state=partial(self._physics.state, cart=cart))
+                (self._pipeline(cart), partial(self._physics.state, cart=cart))
                 for cart in range(carts)
             ],
             start_ns=start_ns,
@@ -114,10 +114,8 @@ class Warehouse:
     def _pipeline(self, cart: int) -> SensorPipeline[BodyState]:
         sensors = _sensors(self.config, self._physics, cart)
         return SensorPipeline(
-            [
-                Channel(name=name, config=declared, sensor=sensors[name])
-                for name, declared in self.config.sensors.items()
-            ],
+            self.config.sensors,
+            sensors,
             self._physics.step_ns,
             first_stream=cart * len(sensors),
         )

@@ -32,8 +32,8 @@ from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, Doo
 from boundary_env_ros.simulation.light_sensors import Camera
 from boundary_env_ros.simulation.motion_sensors import Contact, Sensor
 from boundary_env_ros.simulation.readings import Reading
-from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
-from boundary_env_ros.simulation.stepping import Body, Stepping
+from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
+from boundary_env_ros.simulation.stepping import Stepping
 
 
 class DoorArm:
@@ -78,18 +78,13 @@ class DoorArm:
             timeout=config.gripper_timeout,
             on_silence=OnSilence.SET,
         )
-        sensors = _sensors(config, self._physics)
         pipeline = SensorPipeline(
-            [
-                Channel(name=name, config=declared, sensor=sensors[name])
-                for name, declared in config.sensors.items()
-            ],
-            self._physics.step_ns,
+            config.sensors, _sensors(config, self._physics), self._physics.step_ns
         )
         self._time: Stepping[ArmState] = Stepping(
             step_ns=self._physics.step_ns,
             step=self._step,
-            bodies=[Body(pipeline=pipeline, state=self._physics.state)],
+            bodies=[(pipeline, self._physics.state)],
             start_ns=start_ns,
         )
         self.reset(self.home, seed=0, at_ns=start_ns)

@@ -16,7 +16,7 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import InvalidAction
-from boundary_env_ros.simulation.delayed_commands import Arrival, DelayedCommands
+from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 
 
 class OnSilence(Enum):
@@ -133,8 +133,8 @@ class PositionDriver:
             Returns where the joints are, rad or m.
 
         """
-        for arrival in self._commands.due(begin_ns):
-            self._apply(arrival, begin_ns)
+        for command in self._commands.due(begin_ns):
+            self._apply(command, begin_ns)
         if self.holding_since_ns is None and self._commands.is_silent(begin_ns):
             self._hold(begin_ns, measure())
         seconds = step_ns * 1e-9
@@ -144,8 +144,8 @@ class PositionDriver:
             self._set[joint] += max(-most, min(most, target - self._set[joint]))
         return tuple(self._set)
 
-    def _apply(self, arrival: Arrival[Vector], now_ns: int) -> None:
-        self._target = self._inside(arrival.command)
+    def _apply(self, command: Vector, now_ns: int) -> None:
+        self._target = self._inside(command)
         self._speed = tuple(
             min(self._max_speed, abs(target - position) / self._duration)
             if self._duration
@@ -154,7 +154,7 @@ class PositionDriver:
         )
         self.applied = AppliedTargets(
             targets=self._target,
-            limited=self._target != arrival.command,
+            limited=self._target != command,
             effective_ns=now_ns,
         )
         self.holding_since_ns = None

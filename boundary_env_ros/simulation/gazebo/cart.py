@@ -31,7 +31,7 @@ from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 from boundary_env_ros.simulation.messages import WIRE
 from boundary_env_ros.simulation.motion_sensors import Contact, PoseDetections
 from boundary_env_ros.simulation.robot import Emission, emission, report_of
-from boundary_env_ros.simulation.sensor_pipeline import Channel, SensorPipeline
+from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
 
 #: What no sensor of Gazebo says; it is made here.
 MADE = ('pose_detections', 'contact')
@@ -148,14 +148,11 @@ class GazeboCart:
         self._driver: DelayedCommands[Vector] = DelayedCommands(delay=0.0, timeout=timeout)
         self._driven: Vector = (0.0, 0.0)
         self._pipeline: SensorPipeline[BodyState] = SensorPipeline(
-            [
-                Channel(
-                    name='pose_detections',
-                    config=config.pose_detections,
-                    sensor=PoseDetections(config.pose_detections),
-                ),
-                Channel(name='contact', config=config.contact, sensor=Contact(config.contact)),
-            ],
+            {name: config.sensors[name] for name in MADE},
+            {
+                'pose_detections': PoseDetections(config.pose_detections),
+                'contact': Contact(config.contact),
+            },
             _STEP_NS,
         )
         self._begun = False
@@ -174,8 +171,8 @@ class GazeboCart:
         ``now`` is of the same clock as the arrivals. After the timeout it is told to stand.
         """
         wanted = self._driven
-        for arrival in self._driver.due(now):
-            wanted = arrival.command
+        for command in self._driver.due(now):
+            wanted = command
         if self._driver.is_silent(now):
             wanted = (0.0, 0.0)
         if wanted == self._driven:

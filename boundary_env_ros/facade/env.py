@@ -15,9 +15,10 @@ from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation
 from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import as_text, picture_of, source_of
-from boundary_env_ros.facade.spaces import action_request_of, action_space, observation_space
+from boundary_env_ros.facade.spaces import action_request_of
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.world import agent_of
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
 
 class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):

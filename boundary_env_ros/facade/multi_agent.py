@@ -25,9 +25,10 @@ from boundary_env_ros.errors import BoundaryError, LinkError, MissingDependency
 from boundary_env_ros.facade.contract_env import Array, ContractEnv
 from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.spaces import action_space, action_vector, observation_space
+from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.world import due, load_for, World
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
 try:
     from pettingzoo import AECEnv, ParallelEnv

@@ -18,9 +18,10 @@ from boundary_env_ros.facade.inference import Answer, Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
-from boundary_env_ros.facade.spaces import observation_space, observation_values
+from boundary_env_ros.facade.spaces import observation_values
 from boundary_env_ros.facade.steps import Image, StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, World
+from boundary_env_ros.storage.contract_spaces import observation_space
 
 #: Inferences whose times tell how far ahead the next one has to begin.
 _RECENT = 10

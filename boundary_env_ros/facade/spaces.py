@@ -19,21 +19,7 @@ from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.errors import InvalidAction
 from boundary_env_ros.facade.steps import StepRequest
-from boundary_env_ros.storage.contract_spaces import (
-    action_space,
-    field_space,
-    NUMBERS,
-    observation_space,
-)
-
-__all__ = [
-    'action_request_of',
-    'action_space',
-    'action_vector',
-    'field_space',
-    'observation_space',
-    'observation_values',
-]
+from boundary_env_ros.storage.contract_spaces import NUMBERS
 
 Array = npt.NDArray[Any]
 

@@ -25,8 +25,8 @@ from boundary_env_ros.facade.policies import (
 from boundary_env_ros.facade.policies.replay import ReplayPolicy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
-from boundary_env_ros.facade.spaces import action_space, observation_space
 from boundary_env_ros.storage.contract_file import load, LoadedContract
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.storage.jsonl import read_jsonl, TransitionJsonl
 from support.shipped import changed
 

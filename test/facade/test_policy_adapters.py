@@ -21,7 +21,7 @@ import pytest
 from boundary_env_ros.errors import BoundaryError, MissingDependency, PolicyFailed
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies import make_policy
-from boundary_env_ros.facade.spaces import action_space, observation_space
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from support.shipped import changed
 
 CART = changed('warehouse_cart')

@@ -24,13 +24,8 @@ from boundary_env_ros.core.environment.observation import (
 )
 from boundary_env_ros.core.sources.images import decode, within_bounds
 from boundary_env_ros.errors import InvalidAction, LinkError
-from boundary_env_ros.facade.spaces import (
-    action_space,
-    action_vector,
-    field_space,
-    observation_space,
-    observation_values,
-)
+from boundary_env_ros.facade.spaces import action_vector, observation_values
+from boundary_env_ros.storage.contract_spaces import action_space, field_space, observation_space
 from support.contract_strategies import chunks, contracts, samples
 from support.core_messages import image as image_message
 from support.core_world import rich, shipped, Timepiece

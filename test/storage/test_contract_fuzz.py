@@ -25,10 +25,10 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.describe import as_data, describe
 from boundary_env_ros.evidence.difference import difference
-from boundary_env_ros.facade.spaces import action_space, observation_space
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
 from boundary_env_ros.storage.contract_file import loads
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.storage.yaml_text import YamlText
 from support.contract_corpus import data_of, full, GOOD, SCHEMA, SHIPPED
 from support.contract_strategies import contract_data

@@ -21,13 +21,9 @@ from boundary_env_ros.core.environment.observation import freeze
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
-from boundary_env_ros.facade.spaces import (
-    action_space,
-    action_vector,
-    observation_space,
-    observation_values,
-)
+from boundary_env_ros.facade.spaces import action_vector, observation_values
 from boundary_env_ros.storage.contract_file import loads
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.testing import ContractTests
 from boundary_env_ros.testing.subject import generator_of

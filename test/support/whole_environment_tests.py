@@ -18,7 +18,8 @@ from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import InvalidAction, ResetNeeded
-from boundary_env_ros.facade.spaces import action_space, action_vector, observation_space
+from boundary_env_ros.facade.spaces import action_vector
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.testing import EnvironmentTests
 from boundary_env_ros.testing.environment_tests import run
 from boundary_env_ros.testing.episode_checks import (

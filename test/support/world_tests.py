@@ -15,14 +15,10 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.facade.spaces import (
-    action_space,
-    action_vector,
-    observation_space,
-    observation_values,
-)
+from boundary_env_ros.facade.spaces import action_vector, observation_values
 from boundary_env_ros.facade.steps import StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, World
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.testing.episode_checks import check_member
 from boundary_env_ros.testing.subject import UnderContract
 from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told

@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.policy import Array
-from boundary_env_ros.facade.spaces import action_space
+from boundary_env_ros.storage.contract_spaces import action_space
 
 
 class GoToGoalPolicy:

@@ -14,8 +14,8 @@ import numpy as np
 
 from boundary_env_ros.errors import BoundaryError, MissingDependency
 from boundary_env_ros.facade.policies.policy import Array
-from boundary_env_ros.facade.spaces import action_space, observation_space
 from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
 
 class StableBaselinesPolicy:

@@ -6,21 +6,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-import math
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
-from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
+from boundary_env_ros.simulation.cart_reset import achieved, target_of
 from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS
 from boundary_env_ros.simulation.messages import cart_transforms, WIRE
-from boundary_env_ros.simulation.readings import TruthReading
 from boundary_env_ros.simulation.robot import Emission, emission
-from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
+from boundary_env_ros.simulation.warehouse import Warehouse
 
 _DEFAULT = CartConfig()
 
@@ -79,12 +77,13 @@ class CartRobot:
         options: Mapping[str, float] | None = None,
         config: CartConfig = _DEFAULT,
     ) -> None:
-        self._agents = contract.agents
-        if len(self._agents) > MOST_CARTS:
+        agents = contract.agents
+        if len(agents) > MOST_CARTS:
             raise BoundaryError(
                 f'Too many agents (expected at most {MOST_CARTS} agents in the hall, got '
-                f'{len(self._agents)}).'
+                f'{len(agents)}).'
             )
+        self._prefixes = [f'{agent}.' if len(agents) > 1 else '' for agent in agents]
         group = contract.action[0]
         if len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(
@@ -94,11 +93,11 @@ class CartRobot:
             )
         try:
             config = _without_unread(_configured(config, options or {}, contract), contract)
-            self._hall = Warehouse(config, start, carts=len(self._agents))
+            self._hall = Warehouse(config, start, carts=len(agents))
         except ValueError as error:
             raise BoundaryError(str(error)) from error
         self._command_of = {
-            contract.topic_of(agent, group.topic): cart for cart, agent in enumerate(self._agents)
+            contract.topic_of(agent, group.topic): cart for cart, agent in enumerate(agents)
         }
         self._wire = tuple(
             {
@@ -106,7 +105,7 @@ class CartRobot:
                 for name, (topic, kind) in WIRE.items()
                 if topic in sensor_topics(contract)
             }
-            for agent in self._agents
+            for agent in agents
         )
         self.topics: Mapping[str, str] = {
             topic: kind for wire in self._wire for topic, kind in wire.values()
@@ -116,51 +115,19 @@ class CartRobot:
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """Put every cart at its start, and mark every goal."""
-        values = by_name(request.target)
-        targets = []
-        for agent in self._agents:
-            start, goal = (values.get(self._named(agent, what), ()) for what in ('start', 'goal'))
-            if len(start) != 3 or len(goal) != 2:
-                return WorldReset(
-                    error=f'Wrong reset target (expected {self._named(agent, "start")} (x, y, '
-                    f'yaw) and {self._named(agent, "goal")} (x, y), got '
-                    f'{ {name: list(v) for name, v in values.items()} }).'
-                )
-            x, y, yaw = start
-            targets.append(ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal[0], goal_y=goal[1]))
         try:
-            achieved = self._hall.reset(targets, request.seed, at)
+            targets = [target_of(request, prefix) for prefix in self._prefixes]
+            truths = self._hall.reset(targets, request.seed, at)
         except ResetFailed as error:
             return WorldReset(error=str(error))
         return WorldReset(
             achieved=tuple(
                 named
-                for agent, target, truth in zip(self._agents, targets, achieved, strict=True)
-                for named in self._achieved(agent, target, truth)
+                for each in zip(targets, truths, self._prefixes, strict=True)
+                for named in achieved(*each)
             ),
             completed=at,
             confirmed_by='simulated_robot',
-        )
-
-    def _named(self, agent: str, what: str) -> str:
-        return what if len(self._agents) == 1 else f'{agent}.{what}'
-
-    def _achieved(
-        self, agent: str, target: ResetTarget, truth: TruthReading
-    ) -> tuple[NamedValues, NamedValues]:
-        # The heading by as many turns as the target's: it is compared with that.
-        turns = round((target.yaw - truth.yaw) / (2.0 * math.pi))
-        return (
-            NamedValues(
-                name=self._named(agent, 'start'),
-                values=(truth.x, truth.y, truth.yaw + turns * 2.0 * math.pi),
-                unit=('m', 'm', 'rad'),
-            ),
-            NamedValues(
-                name=self._named(agent, 'goal'),
-                values=(target.goal_x, target.goal_y),
-                unit=('m', 'm'),
-            ),
         )
 
     def command(self, topic: str, values: Vector, arrived: int) -> None:

@@ -15,12 +15,12 @@ Differential-drive carts that share a warehouse hall, driven step by step.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 import math
 
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.light_sensors import Camera, Scan
 from boundary_env_ros.simulation.motion_sensors import (
@@ -37,29 +37,6 @@ from boundary_env_ros.simulation.physics import CartGeometry, WarehousePhysics
 from boundary_env_ros.simulation.readings import Float64Array, Reading, TruthReading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
 from boundary_env_ros.simulation.stepping import Stepping
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ResetTarget:
-    """
-    Where an episode shall begin and lead to, in the hall's frame.
-
-    Attributes
-    ----------
-    x, y
-        Start of base_link, m.
-    yaw
-        Heading at the start, rad.
-    goal_x, goal_y
-        Middle of the goal's mark, m.
-
-    """
-
-    x: float
-    y: float
-    yaw: float
-    goal_x: float
-    goal_y: float
 
 
 class Warehouse:

@@ -16,14 +16,15 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.cart_reset import target_of
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.gazebo.cart import GazeboCart, Heard, placing, state_of
+from boundary_env_ros.simulation.gazebo.cart import GazeboCart, Heard, state_of
 from boundary_env_ros.storage.contract_file import load
 
 CONTRACT = load('warehouse_cart').contract
 TIMEOUT = round(CONTRACT.action[0].driver_timeout * NANOSECONDS)
 MILLI = 1_000_000
-PLACE = placing(
+PLACE = target_of(
     ResetWorld(
         seed=1,
         target=(
@@ -100,12 +101,12 @@ def test_only_one_cart_with_two_wheels_is_driven() -> None:
 
 def test_a_reset_without_a_start_is_refused() -> None:
     with pytest.raises(ResetFailed, match=r'start \(x, y, yaw\) and goal'):
-        placing(ResetWorld(seed=1, target=()))
+        target_of(ResetWorld(seed=1, target=()))
 
 
 def test_a_reset_tells_where_the_cart_really_is() -> None:
     cart = GazeboCart(CONTRACT)
-    place = replace(PLACE, start=(1.0, -2.0, 0.5 + 2.0 * math.pi))
+    place = replace(PLACE, yaw=0.5 + 2.0 * math.pi)
     answer = cart.begin(state(7), place, seed=1)
     start, goal = answer.achieved
     assert start.values == pytest.approx((1.0, -2.0, 0.5 + 2.0 * math.pi))

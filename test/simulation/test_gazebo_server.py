@@ -15,11 +15,12 @@ import pytest
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import SimulationFailed
 from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.gazebo.cart import Placing, state_of
+from boundary_env_ros.simulation.cart_reset import ResetTarget
+from boundary_env_ros.simulation.gazebo.cart import state_of
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
 
 STEP = 0.002
-PLACE = Placing(start=(1.0, -2.0, 0.5), goal=(3.0, 0.0))
+PLACE = ResetTarget(x=1.0, y=-2.0, yaw=0.5, goal_x=3.0, goal_y=0.0)
 Answer = TypeVar('Answer')
 
 
@@ -244,7 +245,7 @@ class Recorded(Gazebo):
 def test_a_recorded_reset_ends_when_the_cart_is_in_its_place_and_the_false_twist_is_over() -> None:
     gazebo = Recorded()
     gazebo.iterations = 4240 // 2
-    place = Placing(start=(-3.8209, -2.9557, -0.4081), goal=(3.0, 0.0))
+    place = ResetTarget(x=-3.8209, y=-2.9557, yaw=-0.4081, goal_x=3.0, goal_y=0.0)
     state = run(world(gazebo).put(place, 'cart', 'goal'))
     assert gazebo.asked[0] == 'step 300'
     assert state.at_ns == 4_880_000_000

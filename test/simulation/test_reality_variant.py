@@ -13,6 +13,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
+from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
 from boundary_env_ros.simulation.config import (
     CartConfig,
@@ -22,7 +23,6 @@ from boundary_env_ros.simulation.config import (
 )
 from boundary_env_ros.simulation.readings import PoseReading, ScanReading
 from boundary_env_ros.simulation.robot import make_robot
-from boundary_env_ros.simulation.warehouse import ResetTarget
 from boundary_env_ros.storage.contract_file import load
 from support.warehouse_cart import WarehouseCart
 

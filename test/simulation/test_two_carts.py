@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CameraConfig, CartConfig, ContactConfig, ScanConfig
 from boundary_env_ros.simulation.hall_model import hall_model, MOST_CARTS
-from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
+from boundary_env_ros.simulation.warehouse import Warehouse
 
 MS = 1_000_000
 GOAL = {'goal_x': 3.0, 'goal_y': 0.5}

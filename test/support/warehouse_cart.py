@@ -14,11 +14,12 @@ A cart that has the warehouse for itself, driven step by step.
 
 from __future__ import annotations
 
+from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.motor_driver import AppliedCommand
 from boundary_env_ros.simulation.physics import CartGeometry
 from boundary_env_ros.simulation.readings import Reading, TruthReading
-from boundary_env_ros.simulation.warehouse import ResetTarget, Warehouse
+from boundary_env_ros.simulation.warehouse import Warehouse
 
 
 class WarehouseCart:

@@ -32,12 +32,12 @@ from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.cart_reset import target_of
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.cart import (
     GazeboCart,
     Heard,
     MADE,
-    placing,
     state_of,
 )
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
@@ -434,13 +434,13 @@ class GazeboBridge(ContractNode):
             target=tuple(from_msg(NamedValues, values) for values in request.target),
         )
         try:
-            place = placing(asked)
-            state = await self._world.put(place, self.value('entity'), self.value('goal'))
+            target = target_of(asked)
+            state = await self._world.put(target, self.value('entity'), self.value('goal'))
         except BoundaryError as error:
             response.result.code = msg.Result.RESET_FAILED
             response.result.message = str(error)
             return response
-        answer = self.cart.begin(state, place, asked.seed)
+        answer = self.cart.begin(state, target, asked.seed)
         response.achieved = [to_msg(values) for values in answer.achieved]
         set_time(response.completed, answer.completed)
         return response

@@ -12,7 +12,6 @@ argument.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 import math
 
 import numpy as np
@@ -20,12 +19,12 @@ import numpy as np
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
-from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
+from boundary_env_ros.core.environment.reset import WorldReset
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, ResetFailed
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.cart_reset import achieved, ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
 from boundary_env_ros.simulation.messages import WIRE
@@ -37,44 +36,6 @@ from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
 MADE = ('pose_detections', 'contact')
 
 _STEP_NS = 2_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
-    """
-    Where a reset puts the cart and the mark of its goal.
-
-    Attributes
-    ----------
-    start
-        x, y, yaw of base_link in the hall, m and rad.
-    goal
-        x, y, m.
-
-    """
-
-    start: Vector
-    goal: Vector
-
-
-def placing(request: ResetWorld) -> Placing:
-    """
-    Return what a reset asks for.
-
-    Raises
-    ------
-    ResetFailed
-        If it names no start and no goal.
-
-    """
-    values = by_name(request.target)
-    start, goal = values.get('start', ()), values.get('goal', ())
-    if len(start) != 3 or len(goal) != 2:
-        raise ResetFailed(
-            'Wrong reset target (expected start (x, y, yaw) and goal (x, y), '
-            f'got { {name: list(v) for name, v in values.items()} }).'
-        )
-    return Placing(start=start, goal=goal)
 
 
 def state_of(
@@ -188,22 +149,12 @@ class GazeboCart:
 
     # Detector and bumper -------------------------------------------------------------------------
 
-    def begin(self, state: BodyState, place: Placing, seed: int) -> WorldReset:
+    def begin(self, state: BodyState, target: ResetTarget, seed: int) -> WorldReset:
         """Begin again after a reset that has led to a state, and return what was achieved."""
         self._pipeline.restart(state, seed)
         self._begun = True
-        truth = state.truth()
-        # The heading by as many turns as the target's: it is compared with that.
-        turns = round((place.start[2] - truth.yaw) / (2.0 * math.pi))
         return WorldReset(
-            achieved=(
-                NamedValues(
-                    name='start',
-                    values=(truth.x, truth.y, truth.yaw + turns * 2.0 * math.pi),
-                    unit=('m', 'm', 'rad'),
-                ),
-                NamedValues(name='goal', values=place.goal, unit=('m', 'm')),
-            ),
+            achieved=achieved(target, state.truth()),
             completed=state.at_ns,
             confirmed_by='gazebo_bridge',
         )

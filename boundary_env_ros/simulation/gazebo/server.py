@@ -21,7 +21,7 @@ import numpy as np
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import SimulationFailed
 from boundary_env_ros.simulation.body_state import BodyState
-from boundary_env_ros.simulation.gazebo.cart import Placing
+from boundary_env_ros.simulation.cart_reset import ResetTarget
 
 # For so long the drive brakes before the cart is put elsewhere: it comes to rest from 0.9 m/s, s.
 _BRAKING = 0.6
@@ -137,13 +137,13 @@ class GazeboWorld:
                 )
             await self._server.moment()
 
-    async def put(self, place: Placing, entity: str, goal: str) -> BodyState:
+    async def put(self, target: ResetTarget, entity: str, goal: str) -> BodyState:
         """
         Put cart and goal in their places, at rest, and return where the cart really is.
 
         Parameters
         ----------
-        place
+        target
             Where they belong.
         entity
             Name of the cart.
@@ -158,17 +158,17 @@ class GazeboWorld:
         """
         self._server.stand()
         before = await self._pass(_BRAKING)
-        (x, y, yaw), (goal_x, goal_y) = place.start, place.goal
+        x, y, yaw = target.x, target.y, target.yaw
         await self._server.place(entity, x, y, _HEIGHT, yaw)
         if goal:
-            await self._server.place(goal, goal_x, goal_y, 0.0, 0.0)
+            await self._server.place(goal, target.goal_x, target.goal_y, 0.0, 0.0)
         wrong = 'nothing new of it on ground_truth; look at the bridge'
         for _ in range(_LOOKS):
             await self._pass(_LOOK)
             state = self._server.truth
             if state is None or state.at_ns <= before:
                 continue
-            wrong = _wrong(state, place)
+            wrong = _wrong(state, target)
             if not wrong:
                 return state
         raise SimulationFailed(
@@ -182,14 +182,13 @@ class GazeboWorld:
         return until
 
 
-def _wrong(state: BodyState, place: Placing) -> str:
+def _wrong(state: BodyState, target: ResetTarget) -> str:
     """Return where the cart is instead of at rest in its place; empty if it is there."""
-    x, y, yaw = place.start
     truth = state.truth()
     speed = float(np.linalg.norm(state.velocity))
     there = (
-        math.hypot(truth.x - x, truth.y - y) < _AWAY
-        and abs(math.remainder(truth.yaw - yaw, 2.0 * math.pi)) < _TURNED
+        math.hypot(truth.x - target.x, truth.y - target.y) < _AWAY
+        and abs(math.remainder(truth.yaw - target.yaw, 2.0 * math.pi)) < _TURNED
         and speed < _SPEED
         and float(np.linalg.norm(state.angular_velocity)) < _SPIN
     )

@@ -87,7 +87,6 @@ class ArmConfig(RobotConfig):
     """
 
     TIMEOUTS: ClassVar[tuple[str, ...]] = ('arm_timeout', 'gripper_timeout')
-    TRUTH: ClassVar[str] = 'hinge'
 
     actuator_delay: float = 0.02
     arm_timeout: float = 0.25

@@ -15,15 +15,6 @@ from support.pages import first_code, section, text_of
 PAGE = text_of('doc/replay.md')
 
 
-def test_page_has_the_services_that_are_served() -> None:
-    table = re.search(r'^\| Service .*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
-    assert table is not None
-    listed = first_code(table[0])
-    source = text_of('boundary_env_ros/ros/replaying.py')
-    served = re.findall(r"'~/(\w+)'", source)
-    assert set(listed) == {f'replay/{name}' for name in served}
-
-
 def test_page_has_the_arguments_of_the_link_and_what_it_tells() -> None:
     table = re.search(r'^\| World `replay`.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
     assert table is not None

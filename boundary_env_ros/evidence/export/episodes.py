@@ -25,7 +25,7 @@ from boundary_env_ros.core.gate.decision import Trigger
 from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import Stamp
-from boundary_env_ros.core.transition import Kind, ResetRecord, Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.episodes import Episodes, Key
@@ -86,11 +86,6 @@ class Head:
 
     first: Transition
     labelled: str = ''
-
-    @property
-    def reset(self) -> ResetRecord | None:
-        """Return what the reset reached; None if it is not in the record."""
-        return self.first.reset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,13 +79,8 @@ def _time(instant: ClockReading | Stamp | None) -> int:
 #: Instants of a step, and what happened then.
 _TIMES: Mapping[str, str] = {
     'captured': 'the sensor captured what the action answers (the field of the reaction time)',
-    'observed': 'the observation was frozen',
-    'delivered': 'the policy had it',
-    'requested': 'the policy sent its action',
-    'received': 'the gate had it',
     'commanded': 'the gate sent the command',
     'actuated': 'first evidence that the robot executed it',
-    'measured': 'the measured action was captured',
     'closed': 'the step was closed',
 }
 #: Stages of the action, and what each is.
@@ -214,7 +209,7 @@ class Layout:
         """Return the columns of a step."""
         now = step.transition
         times = {name: getattr(now, name, None) for name in _TIMES}
-        times |= {'actuated': step.actuated, 'measured': now.measured_at}
+        times['actuated'] = step.actuated
         actions = {f'action_{stage}': getattr(now, f'{stage}_action') for stage in _ACTIONS}
         fills = {column.name: column.fill for column in self.of_step}
         return {
@@ -289,10 +284,7 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
     'imported': (TEXT, 'bag that it was made from afterwards; empty if it was recorded'),
     'seed': ('uint64', 'seed of its reset; not known if it was imported'),
     'contract': (TEXT, 'name of the contract'),
-    'contract_version': (TEXT, 'version of the contract'),
     'contract_digest': (TEXT, 'digest of the contract'),
-    'software_version': (TEXT, 'version of the environment'),
-    'reset_options': (TEXT, 'options of its reset, JSON'),
     'label': (TEXT, 'what people made of it: success, failure, unclear; empty: no label'),
 }
 
@@ -309,9 +301,6 @@ def about(head: Head) -> dict[str, str | int | bool]:
         'imported': imported_from(first),
         'seed': first.seed,
         'contract': first.contract,
-        'contract_version': first.contract_version,
         'contract_digest': first.id.digest,
-        'software_version': first.software_version,
-        'reset_options': '' if head.reset is None else head.reset.options,
         'label': head.labelled,
     }

@@ -599,6 +599,8 @@ class Oracle:
         known = self.last is not None and not self.teleoperated(now)
         before, _ = self.before(now, Trigger.TIMER)
         why = self.stops(Trigger.TIMER, now, before, self.in_force(now))
+        # At rest a stop is not said at every tick, and holds all the same.
+        self.stopped = self.stopped or bool(why)
         nowhere = self.stays and before is None
         if why and self.moving and not nowhere:
             raise Violation(f'the timer does not stop: {why}')

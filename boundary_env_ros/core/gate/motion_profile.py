@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 import math
+from typing import NamedTuple, TypeAlias
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import BoundaryError, MissingDependency
@@ -100,10 +101,9 @@ class MotionLimits:
             _POOL.append(_Proposer())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MotionState:
+class MotionStep(NamedTuple):
     """
-    Where an emitted sequence is.
+    Where an emitted sequence is in one dimension.
 
     Attributes
     ----------
@@ -115,15 +115,13 @@ class MotionState:
 
     """
 
-    position: Vector
-    velocity: Vector
-    acceleration: Vector
+    position: float
+    velocity: float = 0.0
+    acceleration: float = 0.0
 
 
-def at_rest(position: Vector) -> MotionState:
-    """Return the state of a sequence that begins here: without motion."""
-    still = (0.0,) * len(position)
-    return MotionState(position=position, velocity=still, acceleration=still)
+#: Where a sequence is: a step for each dimension.
+MotionState: TypeAlias = tuple[MotionStep, ...]
 
 
 def advance(
@@ -137,7 +135,7 @@ def advance(
     limits
         What is kept.
     state
-        :func:`at_rest` anywhere, or what this function returned under the same limits. From
+        At rest anywhere, or what this function returned under the same limits. From
         outside the bounds it only comes back. Any other state is braked as fast as the limits
         allow; if that is not fast enough for the bounds, the bounds are kept and the limits are
         not.
@@ -156,21 +154,9 @@ def advance(
     """
     if time_step <= 0.0:
         return state
-    steps = [
-        _advance(*numbers, time_step)
-        for numbers in zip(
-            map(_Dimension.around, limits.dimensions, state.position),
-            state.position,
-            state.velocity,
-            state.acceleration,
-            goal,
-            strict=True,
-        )
-    ]
-    return MotionState(
-        position=tuple(step[0] for step in steps),
-        velocity=tuple(step[1] for step in steps),
-        acceleration=tuple(step[2] for step in steps),
+    return tuple(
+        MotionStep(*_advance(dimension.around(step.position), *step, end, time_step))
+        for dimension, step, end in zip(limits.dimensions, state, goal, strict=True)
     )
 
 
@@ -181,10 +167,8 @@ def settle(limits: MotionLimits, state: MotionState) -> Vector:
     As a goal it leads there without a detour, and stays the same while it is followed.
     """
     return tuple(
-        _braked(dimension.around(x), x, v, a, PROPOSED, math.inf)[0]
-        for dimension, x, v, a in zip(
-            limits.dimensions, state.position, state.velocity, state.acceleration, strict=True
-        )
+        _braked(dimension.around(step.position), *step, PROPOSED, math.inf)[0]
+        for dimension, step in zip(limits.dimensions, state, strict=True)
     )
 
 

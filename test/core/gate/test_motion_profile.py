@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 import math
 import random
 import sys
@@ -29,9 +29,9 @@ import pytest
 from boundary_env_ros.core.gate import motion_profile
 from boundary_env_ros.core.gate.motion_profile import (
     advance,
-    at_rest,
     MotionLimits,
     MotionState,
+    MotionStep,
     settle,
 )
 from boundary_env_ros.errors import BoundaryError, MissingDependency
@@ -70,6 +70,11 @@ def limits(*dimensions: One) -> MotionLimits:
     )
 
 
+def at_rest(position: tuple[float, ...]) -> MotionState:
+    """Return the state of a sequence that begins here: without motion."""
+    return tuple(map(MotionStep, position))
+
+
 def emit(one: One, start: float, steps: Iterable[tuple[float, float]]) -> list[MotionState]:
     """Return the states of a sequence from rest; a step is a goal and a time."""
     kept = limits(one)
@@ -106,7 +111,7 @@ def excess(one: One, steps: Sequence[float], values: Sequence[float]) -> list[fl
 
 
 def assert_kept(one: One, steps: Sequence[float], states: Sequence[MotionState]) -> None:
-    values = [state.position[0] for state in states]
+    values = [state[0].position for state in states]
     assert one.low <= min(values)
     assert max(values) <= one.high
     assert max(excess(one, steps, values), default=0.0) <= 1.0
@@ -195,10 +200,10 @@ def test_every_limit_is_kept_over_a_hundred_thousand_steps() -> None:
     states = emit(one, 0.0, steps)
     assert_kept(one, [time_step for _, time_step in steps], states)
     # It went everywhere, and made use of what it may.
-    assert min(state.position[0] for state in states) == one.low
-    assert max(state.position[0] for state in states) == one.high
-    assert max(state.velocity[0] for state in states) > 0.99 * one.rate
-    assert max(state.acceleration[0] for state in states) > 0.99 * one.acceleration
+    assert min(state[0].position for state in states) == one.low
+    assert max(state[0].position for state in states) == one.high
+    assert max(state[0].velocity for state in states) > 0.99 * one.rate
+    assert max(state[0].acceleration for state in states) > 0.99 * one.acceleration
 
 
 @given(
@@ -256,13 +261,13 @@ def test_what_can_just_be_braked_before_a_bound_needs_no_clamping(
         else:
             far = middle
     monkeypatch.setattr(motion_profile, '_propose', lambda *_: [])
-    states = [MotionState(position=(near,), velocity=(v,), acceleration=(a,))]
+    states = [(MotionStep(near, v, a),)]
     times = [0.001] * 2000
     for time_step in times:
         states.append(advance(kept, states[-1], (-1.0,), time_step))
     assert_kept(one, times, states)
-    [end] = states[-1].position
-    assert max(abs(state.position[0]) for state in states) == pytest.approx(1.0, abs=1e-6)
+    [(end, _, _)] = states[-1]
+    assert max(abs(state[0].position) for state in states) == pytest.approx(1.0, abs=1e-6)
     assert states[-1] == at_rest((end,))
 
 
@@ -270,7 +275,7 @@ def test_a_proposal_that_ends_outside_on_its_way_back_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(motion_profile, '_propose', lambda *_: [(0.2, 2.0), (0.25, -2.0)])
-    assert emit(ACCELERATION, 0.9, [(1.0, 0.45)])[-1].velocity[0] < 0.0  # it would end there
+    assert emit(ACCELERATION, 0.9, [(1.0, 0.45)])[-1][0].velocity < 0.0  # it would end there
     assert emit(ACCELERATION, 0.99, [(1.0, 0.45)])[-1] == at_rest((0.99,))
 
 
@@ -283,8 +288,8 @@ def test_proposals_to_go_ever_faster_into_the_bound_keep_rate_and_bound(
     monkeypatch.setattr(motion_profile, '_propose', lambda *_: [(9.0, 0.2 * most)])
     states = emit(one, -2.9, [(one.high, 0.002)] * 4000)
     assert_kept(one, [0.002] * 4000, states)
-    assert max(state.velocity[0] for state in states) > 0.9 * one.rate
-    assert max(state.position[0] for state in states) > 0.9 * one.high
+    assert max(state[0].velocity for state in states) > 0.9 * one.rate
+    assert max(state[0].position for state in states) > 0.9 * one.high
 
 
 # Where it leads ----------------------------------------------------------------------------------
@@ -328,7 +333,7 @@ def test_a_constant_goal_is_reached_from_rest_in_the_shortest_time(
     count = math.ceil(shortest * (1.0 + 1e-5) / time_step) + 1
     states = emit(one, first, [(goal, time_step)] * (count + 3))
     assert all(state == at_rest((goal,)) for state in states[count:])
-    values = [state.position[0] for state in states]
+    values = [state[0].position for state in states]
     least, most = sorted((first, goal))
     close = 1e-9 * (most - least) + 2.0 * math.ulp(max(abs(one.low), abs(one.high)))
     assert values == pytest.approx(sorted(values, reverse=goal < first), abs=close), 'it turned'
@@ -336,10 +341,10 @@ def test_a_constant_goal_is_reached_from_rest_in_the_shortest_time(
     assert max(values) <= most + close
     # Nor can anything be faster.
     assert all(
-        state.position != (goal,)
+        state[0].position != goal
         for index, state in enumerate(states)
         if index * time_step < shortest * (1.0 - 1e-5) - 1e-3 * time_step
-        and abs(goal - state.position[0]) > 1e-9 * (one.high - one.low)
+        and abs(goal - state[0].position) > 1e-9 * (one.high - one.low)
     )
 
 
@@ -354,7 +359,7 @@ def test_between_two_goals_it_speeds_up_once_and_slows_down_once(seed: int) -> N
         jerk=10.0 ** chance.uniform(0.0, 2.0),
     )
     time_step = chance.uniform(0.01, 0.1)
-    way = [state.velocity[0] for state in emit(one, -19.0, [(19.0, time_step)] * 4000)]
+    way = [state[0].velocity for state in emit(one, -19.0, [(19.0, time_step)] * 4000)]
     top = way.index(max(way))
     slack = 1e-5 * one.rate
     assert way[:top] == pytest.approx(sorted(way[:top]), abs=slack)
@@ -400,7 +405,7 @@ def test_a_goal_within_reach_is_reached_exactly(
     near = 0.1 + 0.99999 * reach(one, time_step)
     far = 0.1 + 1.5 * reach(one, time_step)
     assert emit(one, 0.1, [(near, time_step)])[-1] == at_rest((near,))
-    assert 0.1 < emit(one, 0.1, [(far, time_step)])[-1].position[0] < far
+    assert 0.1 < emit(one, 0.1, [(far, time_step)])[-1][0].position < far
 
 
 @given(
@@ -413,10 +418,10 @@ def test_without_other_limits_it_is_the_plain_limit_on_the_rate(
 ) -> None:
     states = emit(replace(RATE, rate=rate), start, steps)
     for before, after, (goal, time_step) in zip(states, states[1:], steps, strict=False):
-        [x], most = before.position, rate * time_step
+        x, most = before[0].position, rate * time_step
         plain = min(max(x + min(max(goal - x, -most), most), -1.0), 1.0)
-        assert after.position[0] == (goal if abs(goal - x) <= most else plain)
-        assert after.position[0] == pytest.approx(plain, abs=1e-15)
+        assert after[0].position == (goal if abs(goal - x) <= most else plain)
+        assert after[0].position == pytest.approx(plain, abs=1e-15)
 
 
 def test_the_bounds_can_be_reached_and_stood_on() -> None:
@@ -438,8 +443,7 @@ def test_dimensions_do_not_know_each_other() -> None:
             advance(limits(one), before, (value,), 0.1)
             for one, before, value in zip(all_of_them, alone, goal, strict=True)
         ]
-        assert state.position == tuple(one.position[0] for one in alone)
-        assert state.velocity == tuple(one.velocity[0] for one in alone)
+        assert state == tuple(one for (one,) in alone)
 
 
 # Braking -----------------------------------------------------------------------------------------
@@ -469,7 +473,7 @@ def test_to_settle_is_to_brake_without_a_detour() -> None:
     state = at_rest((-1.0,))
     for _ in range(10):
         state = advance(kept, state, (1.0,), 0.1)
-    [v], [x], [rest] = state.velocity, state.position, settle(kept, state)
+    [(x, v, _)], [rest] = state, settle(kept, state)
     assert v == pytest.approx(JERK.rate, rel=1e-5)
     # From a steady rate: half of it for as long as it takes, rate / acceleration and a ramp.
     assert rest - x == pytest.approx(0.5 * v * (1.0 / 2.0 + 2.0 / 10.0), rel=1e-4)
@@ -485,10 +489,10 @@ def test_a_state_that_cannot_be_braked_in_time_stays_inside_and_comes_to_rest(
     one: One, v: float, a: float
 ) -> None:
     kept = limits(one)
-    state = MotionState(position=(0.99,), velocity=(v,), acceleration=(a,))
+    state = (MotionStep(0.99, v, a),)
     for _ in range(500):
         state = advance(kept, state, (0.5,), 0.1 if v < 10.0 else 1e7)
-        assert -1.0 <= state.position[0] <= 1.0
+        assert -1.0 <= state[0].position <= 1.0
     assert state == at_rest((0.5,))
 
 
@@ -522,14 +526,14 @@ def test_no_finite_number_makes_it_fail_or_go_out_of_the_bounds(
     x, v, a = start
     for state in (
         at_rest((min(max(x, low), high),)),
-        MotionState(position=(x,), velocity=(v,), acceleration=(a,)),
+        (MotionStep(x, v, a),),
     ):
         for goal, time_step in steps:
-            before = state.position[0]
+            before = state[0].position
             state = advance(kept, state, (goal,), time_step)
-            after = state.position[0]
+            after = state[0].position
             assert min(low, before) <= after <= max(high, before)
-            assert all(map(math.isfinite, (*state.velocity, *state.acceleration)))
+            assert all(map(math.isfinite, chain(*state)))
             assert min(low, after) <= settle(kept, state)[0] <= max(high, after)
 
 
@@ -548,7 +552,7 @@ def test_from_beyond_the_bounds_it_only_comes_back_within_the_limits(
     states = emit(one, beyond, steps)
     assert_kept(replace(one, high=max(beyond, one.high)), times, states)
     for before, after in pairwise(states):
-        assert after.position[0] <= max(one.high, before.position[0])
+        assert after[0].position <= max(one.high, before[0].position)
 
 
 @pytest.mark.parametrize('distance', [5e-324, 1e-300, 1e-20, 1e-12])
@@ -568,13 +572,13 @@ def test_a_limit_of_zero_is_a_limit(one: One, name: str) -> None:
 def test_a_goal_very_far_away_is_made_for(one: One) -> None:
     far = replace(one, low=-1e15, high=1e15)
     [*_, last] = emit(far, 0.0, [(1e15, 0.1)] * 100)
-    assert last.velocity[0] == pytest.approx(1.0, rel=1e-5)
-    assert last.position[0] == pytest.approx(9.5, rel=0.05)
+    assert last[0].velocity == pytest.approx(1.0, rel=1e-5)
+    assert last[0].position == pytest.approx(9.5, rel=0.05)
 
 
 def test_no_step_is_so_long_that_a_goal_beyond_the_rate_is_reached() -> None:
     one = One(low=-1e4, high=1e4, rate=1.0, acceleration=1e9, jerk=INF)
-    assert 0.0 < emit(one, 0.0, [(4000.0, 1000.0)])[-1].position[0] <= 1000.0
+    assert 0.0 < emit(one, 0.0, [(4000.0, 1000.0)])[-1][0].position <= 1000.0
 
 
 @pytest.mark.parametrize('acceleration', [1e9, 1e100, 1.7e308])
@@ -584,14 +588,14 @@ def test_limits_that_were_written_for_none_do_not_slow_it_down(
 ) -> None:
     one = replace(JERK, acceleration=acceleration, jerk=jerk)
     [*_, last] = emit(one, 0.0, [(1.0, 0.1)] * 5)
-    assert last.position[0] == pytest.approx(0.5, rel=1e-4)
+    assert last[0].position == pytest.approx(0.5, rel=1e-4)
 
 
 # Pure --------------------------------------------------------------------------------------------
 
 
 def test_no_time_changes_nothing() -> None:
-    state = MotionState(position=(0.1,), velocity=(0.5,), acceleration=(-1.0,))
+    state = (MotionStep(0.1, 0.5, -1.0),)
     assert advance(limits(JERK), state, (1.0,), 0.0) is state
 
 

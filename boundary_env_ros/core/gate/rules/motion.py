@@ -9,7 +9,13 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
-from boundary_env_ros.core.gate.motion_profile import advance, MotionLimits, MotionState, settle
+from boundary_env_ros.core.gate.motion_profile import (
+    advance,
+    MotionLimits,
+    MotionState,
+    MotionStep,
+    settle,
+)
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
@@ -139,19 +145,20 @@ def _follow_profile(
     # To where it may go, not only as far as its rate reaches now: it would brake for that.
     end = advance(profile, start, tuple(shaped.values[i] for i in dimensions), step)
     for place, i in enumerate(dimensions):
-        if end.position[place] != shaped.values[i]:
-            _explain(limits, shaped, i, _at(start, place), _at(end, place), step)
+        if end[place].position != shaped.values[i]:
+            _explain(limits, shaped, i, start[place], end[place], step)
     rate = rate_between(previous, tuple(shaped.values), step)
     still = (0.0,) * len(previous)
-    return _put(rate, dimensions, end.velocity), _put(still, dimensions, end.acceleration)
+    _, velocity, acceleration = zip(*end, strict=True)
+    return _put(rate, dimensions, velocity), _put(still, dimensions, acceleration)
 
 
 def _explain(
     limits: Limits,
     shaped: LimitedCommand,
     dimension: int,
-    start: tuple[float, float, float],
-    end: tuple[float, float, float],
+    start: MotionStep,
+    end: MotionStep,
     time_step: float,
 ) -> None:
     """Take from a dimension what its profile leaves out, by the limit that is in the way."""
@@ -227,19 +234,9 @@ def _limit_rate(
 def _state(limits: Limits, situation: RuleInput, previous: Vector) -> MotionState:
     """Return where the profiles are; what is not known of their motion is none."""
     still = (0.0,) * len(previous)
-    position, velocity, acceleration = (
-        tuple(vector[i] for i in limits.profiled)
-        for vector in (
-            previous,
-            situation.previous_rate or still,
-            situation.previous_acceleration or still,
-        )
-    )
-    return MotionState(position=position, velocity=velocity, acceleration=acceleration)
-
-
-def _at(state: MotionState, place: int) -> tuple[float, float, float]:
-    return state.position[place], state.velocity[place], state.acceleration[place]
+    rate = situation.previous_rate or still
+    acceleration = situation.previous_acceleration or still
+    return tuple(MotionStep(previous[i], rate[i], acceleration[i]) for i in limits.profiled)
 
 
 def _put(vector: Vector, dimensions: Sequence[int], values: Vector) -> Vector:

@@ -140,7 +140,6 @@ def _bounds(key: Reader, interface: Sequence[Interface]) -> tuple[Vector, Vector
         return low, high
     for bound in ('low', 'high'):
         if key.has(bound):
-            key.skip(bound)
             key.problem((bound,), 'either low and high or max_velocity', said('both'))
     speed = number_form(Key(unit='m/s or rad/s', above=0.0))
     fastest: Vector = key.many('max_velocity', speed, count=count)

@@ -58,7 +58,6 @@ class Reader:
         self._lines = lines or {}
         self.problems = [] if problems is None else problems
         self._asked: list[str] = []
-        self._optional: list[str] = []
         self._silent = False
         self._inner: dict[str, Reader] = {}
         if isinstance(data, Mapping):
@@ -103,15 +102,9 @@ class Reader:
             self.problem(*fault)
 
     def has(self, key: str) -> bool:
-        """Return whether a key is there and not null; if it is, the caller is to ask for it."""
-        self._optional.append(key)
-        if key in self._data and self._data[key] is None:
-            self._asked.append(key)  # a key without a value is as good as none
-        return self._data.get(key) is not None
-
-    def skip(self, key: str) -> None:
-        """Count a key as asked for, whatever it holds."""
+        """Return whether a key is there and not null; it is known here, whether read or not."""
         self._asked.append(key)
+        return self._data.get(key) is not None
 
     def names(self) -> tuple[str, ...]:
         """Return all keys, for mappings whose keys the user chooses."""
@@ -412,8 +405,7 @@ class Reader:
         """Report every key that was not read."""
         for reader in self._inner.values():
             reader.finish()
-        left = [key for key in self._optional if key not in self._data]
-        known = sorted({*self._asked, *left})
+        known = sorted(set(self._asked))
         for key in self._data:
             if key not in self._asked:
                 hint = nearest(key, [k for k in known if k not in self._data])

@@ -43,7 +43,6 @@ def parse_reset(key: Reader, sizes: Mapping[str, int]) -> ResetProcedure:
             key.problem(('procedure',), 'at least one step', said('none'))
         if key.has('service'):
             key.problem(('service',), 'either `service` or `procedure`', said('both'))
-            key.skip('service')
     elif not key.has('service'):
         hint = 'Without a service that resets the world, write a `procedure`, a list of steps.'
         key.problem(('service',), 'a `service`, or a `procedure`', said('nothing'), hint)

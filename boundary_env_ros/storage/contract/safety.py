@@ -119,7 +119,6 @@ def _obstacles(safety: Reader, dimension: Form) -> tuple[Obstacle, ...]:
         return tuple(_obstacle(rule, name, dimension) for name, rule in rules)
     if safety.has('obstacles'):
         safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
-        safety.skip('obstacles')
     return (_obstacle(safety.section('obstacle'), '', dimension),)
 
 
@@ -135,7 +134,7 @@ def _obstacle(key: Reader, name: str, dimension: Form) -> Obstacle:
 def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
     if not type_name:  # reported, and what else was meant is unknown
         for name in ('direction', *parts_of(Sector), *parts_of(Corridor)):
-            key.skip(name)
+            key.has(name)
         return Sector(half_angle=math.nan)
     if type_name == RANGE:
         side: Side = key.value(Obstacle, 'direction')
@@ -206,7 +205,6 @@ def _turn(key: Reader, form: Form, *, body: bool) -> int | None:
         found: int | None = key.one('turn', replace(form, unfit=None))
         return found
     key.problem(('turn',), 'no `turn` with `moves: axes`', said('one'))
-    key.skip('turn')
     return None
 
 
@@ -245,7 +243,7 @@ def _polygon(section: Reader, name: str) -> Polygon:
 
 def _braking(key: Reader, count: int, *, turns: bool) -> Vector:
     if not count:
-        key.skip('braking')  # how many is unknown
+        key.has('braking')  # how many is unknown
         return ()
     braking: Vector = key.value(Workspace, 'braking', count=count + turns)
     return braking

@@ -108,9 +108,6 @@ def parse_source(
         else:
             hint = 'Of two nodes that publish the same value the gate cannot tell which is right.'
             key.problem(('publishers',), 'nothing, but with `joints`', publishers, hint)
-    for other in given[1:]:
-        # Asked for, so that it is not reported once more as unknown.
-        key.skip(other)
     if values.count > MOST_VALUES:
         key.problem((form,), f'at most {MOST_VALUES} values', values.count)
         # Nothing is to be made of so many.
@@ -168,7 +165,7 @@ def _joints(key: Reader, type_name: str, commanded: Joints | None) -> Values:
     if type_name in ARRAYS:
         # A sequence of numbers, one for each joint in this order.
         for other in filter(key.has, ('length', 'shape')):
-            _either(key, 'joints', other)
+            key.problem((other,), f'either `joints` or `{other}`', said('both'))
         array = Array(path=ARRAYS[type_name], length=max(1, len(names)), names=names)
         return Values(source=array, shape=(array.length,))
     if type_name not in (JOINTS, ''):
@@ -198,7 +195,7 @@ def _array(key: Reader, type_name: str) -> Values:
     if key.has('length'):
         shape: tuple[int, ...] = (key.value(Array, 'length'),)
         if key.has('shape'):
-            _either(key, 'length', 'shape')
+            key.problem(('shape',), 'either `length` or `shape`', said('both'))
     elif not key.has('shape'):
         joints = ', `joints`' if type_name in ARRAYS else ''
         key.problem(('length',), f'`length`{joints} or `shape`: how many values', said('nothing'))
@@ -210,12 +207,6 @@ def _array(key: Reader, type_name: str) -> Values:
             key.problem(('shape',), 'at least one side', said('none'))
             shape = (1,)
     return Values(source=Array(path=path, length=math.prod(shape)), shape=shape)
-
-
-def _either(key: Reader, one: str, other: str) -> None:
-    """Report that two keys say the same thing, of which one is enough."""
-    key.problem((other,), f'either `{one}` or `{other}`', said('both'))
-    key.skip(other)
 
 
 _PARSERS = {

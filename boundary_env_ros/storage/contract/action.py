@@ -97,8 +97,6 @@ def _group(key: Reader, name: str, period: float) -> ActionSpec:
         pairs = zip(spec.feedback.threshold, spec.rate, strict=False)
         threshold = tuple(min(usual, period * rate / 4.0) for usual, rate in pairs)
         spec = replace(spec, feedback=replace(spec.feedback, threshold=threshold))
-    feedback.finish()
-    key.finish()
     key.report(group_faults(spec))
     return spec
 
@@ -241,9 +239,7 @@ def _acknowledgement(
     section = key.section('acknowledgement')
     type_name = section.value(Acknowledgement, 'type')
     source = _of_command(section, type_name, command, interface)
-    made = section.make(Acknowledgement, type=type_name, source=source)
-    section.finish()
-    return made
+    return section.make(Acknowledgement, type=type_name, source=source)
 
 
 def _of_command(

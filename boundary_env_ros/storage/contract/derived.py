@@ -45,8 +45,6 @@ def parse_derived(
                 _complain(name, derived, waiting, wanted)
                 known[name] = placeholder(name)
             break
-    for key in waiting.values():
-        key.finish()
     return {name: known[name] for name in waiting}
 
 
@@ -77,7 +75,6 @@ def _derived(key: Reader, names: Collection[str]) -> Derived:
     if of and len(of) != rule.inputs:
         section.problem(('of',), f'{rule.inputs} fields for {function}', said(f'{len(of)}'))
     parameters = {rule.parameter: section.value(Derived, rule.parameter)} if rule.parameter else {}
-    section.finish()
     return Derived(function=function, of=of, parameters=parameters)
 
 

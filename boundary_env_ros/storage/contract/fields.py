@@ -100,7 +100,6 @@ def _field(key: Reader, name: str, *, of_task: bool) -> FieldSpec:
         else:
             spec = _numbers(key, parse_source(key, type_name), name=name, type=type_name)
     key.report(field_faults(spec))
-    key.finish()
     return spec
 
 
@@ -159,9 +158,7 @@ def schema_problems(schema: Mapping[str, object]) -> Iterator[Fault]:
 def _confidence(section: Reader) -> Confidence:
     of_field: dict[str, Any] = {'variance': '', 'tolerance': 0.0}
     given = of_field if section.has('field') else {'field': ''}
-    result = section.make(Confidence, **given)
-    section.finish()
-    return result
+    return section.make(Confidence, **given)
 
 
 def _image(key: Reader, name: str, type_name: str) -> FieldSpec:

@@ -136,7 +136,6 @@ def _documents(section: Reader) -> tuple[DocumentGroup, ...]:
 def _document_group(key: Reader, name: str) -> DocumentGroup:
     group = key.make(DocumentGroup, name=name)
     key.report(schema_problems(group.schema))
-    key.finish()
     return group
 
 
@@ -177,14 +176,11 @@ def _episode(key: Reader, sizes: Mapping[str, int]) -> EpisodeRules:
     reset = parse_reset(
         key.section('reset', expected='a mapping with a `service`, or a `procedure`'), sizes
     )
-    rules = key.make(EpisodeRules, endings=every, on_stop=on_stop, reset=reset)
-    key.finish()
-    return rules
+    return key.make(EpisodeRules, endings=every, on_stop=on_stop, reset=reset)
 
 
 def _task(key: Reader, tasks: Mapping[str, tuple[str, str]] | None) -> TaskSpec:
     task = key.make(TaskSpec)
-    key.finish()
     name = task.name
     if tasks is None or not name:
         return task

@@ -60,6 +60,7 @@ class Reader:
         self._asked: list[str] = []
         self._silent = False
         self._inner: dict[str, Reader] = {}
+        self._below: list[Reader] = []
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -132,12 +133,17 @@ class Reader:
         value = self._take(key, expected or _SECTION, REQUIRED if required else None)
         if value is None:
             value = _MISSING if required else {}
-        return Reader(
-            value,
-            path=(*self.path, key),
+        return self._reader(value, key)
+
+    def _reader(self, data: object, *path: str | int) -> Reader:
+        found = Reader(
+            data,
+            path=(*self.path, *path),
             lines=self._lines,
             problems=[] if self._silent else self.problems,
         )
+        self._below.append(found)
+        return found
 
     # What the values of a contract say about their keys --------------------------------------
 
@@ -206,9 +212,7 @@ class Reader:
             return self.plain(name)
         if isinstance(kind, type) and is_dataclass(kind):
             section = self.section(name)
-            value = section.make(kind)
-            section.finish()
-            return value
+            return section.make(kind)
         if kind == tuple[tuple[str, Vector], ...]:
             section, each = self.section(name), number_form(part.key)
             return tuple((one, section.many(one, each, **shape)) for one in section.named())
@@ -351,15 +355,7 @@ class Reader:
             if value is not None:
                 self.problem((key,), expected, value)
             return ()
-        return tuple(
-            Reader(
-                item,
-                path=(*self.path, key, index),
-                lines=self._lines,
-                problems=self.problems,
-            )
-            for index, item in enumerate(value)
-        )
+        return tuple(self._reader(item, key, index) for index, item in enumerate(value))
 
     def length(self, *keys: str) -> int:
         """Return the length of the first list under some keys; 1 if there is none."""
@@ -402,8 +398,8 @@ class Reader:
         return value
 
     def finish(self) -> None:
-        """Report every key that was not read."""
-        for reader in self._inner.values():
+        """Report every key that was not read, here and below."""
+        for reader in self._below:
             reader.finish()
         known = sorted(set(self._asked))
         for key in self._data:

@@ -61,15 +61,13 @@ def parse_reset(key: Reader, sizes: Mapping[str, int]) -> ResetProcedure:
         if not isinstance(step, PublishStep) and step.deadline > deadline:
             path = ('procedure', index, 'deadline') if key.has('procedure') else ('deadline',)
             key.problem(path, f'not more than that of the reset ({deadline:g} s)', step.deadline)
-    procedure = key.make(
+    return key.make(
         ResetProcedure,
         steps=steps,
         deadline=deadline,
         tolerance=tolerance,
         wrap=_wrap(key, tolerance),
     )
-    key.finish()
-    return procedure
 
 
 def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[int, ...]]:
@@ -84,18 +82,12 @@ def _wrap(key: Reader, tolerance: Mapping[str, Vector]) -> Mapping[str, tuple[in
     }
 
 
-def _step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep:
-    step = _one_step(key, within, sizes)
-    key.finish()
-    return step
-
-
 _STEPS: Mapping[str, type[ResetStep]] = {
     next(iter(parts_of(step).values())).path: step for step in get_args(ResetStep)
 }
 
 
-def _one_step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep:
+def _step(key: Reader, within: float, sizes: Mapping[str, int]) -> ResetStep:
     kinds = [kind for kind in _STEPS if key.has(kind)]
     if len(kinds) != 1:
         there = ' and '.join(kinds or key.names()) or 'nothing'

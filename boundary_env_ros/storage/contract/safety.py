@@ -83,7 +83,6 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
     rule = safety.overruns
     if rule is not None and rule.exceeded > rule.of:
         key.problem(('overruns', 'exceeded'), f'at most `of` ({rule.of})', rule.exceeded)
-    key.finish()
     return safety
 
 
@@ -104,9 +103,7 @@ def _operator(safety: Reader, size: int) -> Operator | None:
     if values.count != size:
         expected = f'{size} values, one for each dimension of the command'
         key.problem(('fields',), expected, said(f'{values.count}'))
-    operator = key.make(Operator, count=size, type=type_name, source=values.source)
-    key.finish()
-    return operator
+    return key.make(Operator, count=size, type=type_name, source=values.source)
 
 
 # Obstacles ---------------------------------------------------------------------------------------
@@ -127,7 +124,6 @@ def _obstacle(key: Reader, name: str, dimension: Form) -> Obstacle:
     index, zone = key.one('dimension', dimension), _zone(key, type_name)
     rule = key.make(Obstacle, name=name, type=type_name, dimension=index, zone=zone)
     key.report(obstacle_faults(rule))
-    key.finish()
     return rule
 
 
@@ -184,7 +180,6 @@ def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
         braking=_braking(key, len(dimensions), turns=body and key.has('turn')),
     )
     key.report(place_faults(workspace, values.count))
-    key.finish()
     return workspace
 
 

@@ -73,21 +73,15 @@ def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
 
 
 def _presence(contract: Contract, told: Collection[Path]) -> Iterator[Fault]:
-    names = [field.name for field in contract.observation]
+    names, reaction = [field.name for field in contract.observation], contract.reaction_of
     # A field that could not be read has neither topic nor anything else; by default it is the
     # first with a topic, and one whose topic could not be read may be meant.
-    unread = not contract.reaction_of and any(
-        path[:1] == ('observation',) and path[2:] == ('topic',) for path in told
-    )
-    unread = unread or any(
-        not (f.topic or f.task or f.derived or f.source) for f in contract.observation
-    )
-    if names and not unread and contract.reaction_of not in names:
-        reaction = contract.reaction_of or said('nothing')
-        yield (
-            ('latency_budget', 'of'), f'a field of the observation: {", ".join(names)}', reaction,
-            nearest(contract.reaction_of, names),
-        )  # fmt: skip
+    bad = [path[2:] for path in told if path[:1] == ('observation',)]
+    unread = any(not (f.topic or f.task or f.derived or f.source) for f in contract.observation)
+    if names and not unread and (reaction or ('topic',) not in bad) and reaction not in names:
+        expected = f'a field of the observation: {", ".join(names)}'
+        actual = reaction or said('nothing')
+        yield ('latency_budget', 'of'), expected, actual, nearest(reaction, names)
 
 
 def _agents(contract: Contract) -> Iterator[Fault]:
@@ -95,26 +89,16 @@ def _agents(contract: Contract) -> Iterator[Fault]:
     if not turns:
         return
     if len(turns) < 2 or sorted(turns) != sorted(agents):
-        yield (
-            ('agent_order',),
-            f'every one of several agents once ({", ".join(agents)})',
-            list(turns),
-        )
+        expected = f'every one of several agents once ({", ".join(agents)})'
+        yield ('agent_order',), expected, list(turns)
     if contract.horizon > 1:
         hint = 'The steps after a turn are those of the others.'
         yield ('chunk', 'horizon'), '1, with `agent_order`', contract.horizon, hint
-    a_round = len(turns) * contract.period
-    if contract.safety.hold_timeout <= a_round:
-        path, hint = (
-            ('safety', 'hold_timeout'),
-            'Otherwise an agent is late whenever the others act.',
-        )
-        yield (
-            path,
-            f'more than a round of turns ({a_round:g} s)',
-            contract.safety.hold_timeout,
-            hint,
-        )
+    a_round, hold = len(turns) * contract.period, contract.safety.hold_timeout
+    if hold <= a_round:
+        expected = f'more than a round of turns ({a_round:g} s)'
+        hint = 'Otherwise an agent is late whenever the others act.'
+        yield ('safety', 'hold_timeout'), expected, hold, hint
 
 
 def _limits(contract: Contract) -> Iterator[Fault]:

@@ -46,21 +46,14 @@ def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Faul
     period, limits = contract.period, f'with `{_profile_key(group)}`'
     duration = getattr(group.source, 'duration', math.inf)
     if duration < period:
-        hint = (
-            'The profile is that of a driver that takes as long to a point as the gate to the '
-            'next.'
-        )
+        hint = 'The profile is of a driver that takes as long to a point as the gate to the next.'
         yield (*path, 'duration'), f'at least period ({period:g} s), {limits}', duration, hint
     most, again = period - contract.safety.gate_period, contract.safety.republish_period
     if again is None or not again <= most:
         expected = f'at most period - gate_period ({most:g} s), {limits} (action.{group.name})'
         hint = 'Between two actions the gate then goes on along the profile.'
-        yield (
-            ('safety', 'republish_period'),
-            expected,
-            said('nothing') if again is None else again,
-            hint,
-        )
+        actual = said('nothing') if again is None else again
+        yield ('safety', 'republish_period'), expected, actual, hint
 
 
 def _profile_key(group: ActionSpec) -> str:
@@ -75,16 +68,10 @@ def _deactivation(group: ActionSpec, path: Path) -> Iterator[Fault]:
 
     A gate that is deactivated or ended follows the profile for so long, and is silent then.
     """
-    longest = max(
-        (
-            max(high - safe, safe - low) / stop
-            for low, high, safe, stop in zip(
-                group.low, group.high, group.safe, group.stop, strict=True
-            )
-            if not math.isnan(safe)
-        ),
-        default=0.0,
-    )
+    bounds = zip(group.low, group.high, group.safe, group.stop, strict=True)
+    moving = (one for one in bounds if not math.isnan(one[2]))
+    times = (max(high - safe, safe - low) / stop for low, high, safe, stop in moving)
+    longest = max(times, default=0.0)
     if group.driver_timeout is None and longest > STOPS_WITHIN:
         expected = (
             f'seconds, with a stop that takes up to {longest:g} s (from the bounds to `safe`)'
@@ -240,12 +227,10 @@ def _units(contract: Contract, place: Workspace, path: Path) -> Iterator[Fault]:
         actual, interface = contract.command_unit[dimension], contract.interfaces[dimension]
         moved = contract.command_dimensions[dimension]
         if actual != f'{unit}/s':
-            expected = (
-                f'a dimension of the command in {unit}/s, the speed of what is measured in {unit}'
-            )
+            speed = f'{unit}/s, the speed of what is measured in {unit}'
             hint = 'A command of positions is kept inside by its bounds.' if actual == unit else ''
             at = (*path, _key(place, dimension))
-            yield at, expected, said(f'{moved}, in {actual}'), hint
+            yield at, f'a dimension of the command in {speed}', said(f'{moved}, in {actual}'), hint
             return
         if interface is not Interface.VELOCITY:
             actual = said(f'{moved}, which is {interface.value}')

@@ -46,7 +46,10 @@ def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Faul
     period, limits = contract.period, f'with `{_profile_key(group)}`'
     duration = getattr(group.source, 'duration', math.inf)
     if duration < period:
-        hint = 'The profile is of a driver that takes as long to a point as the gate to the next.'
+        hint = (
+            'The profile is that of a driver that takes as long to a point as the gate to the '
+            'next.'
+        )
         yield (*path, 'duration'), f'at least period ({period:g} s), {limits}', duration, hint
     most, again = period - contract.safety.gate_period, contract.safety.republish_period
     if again is None or not again <= most:

@@ -37,6 +37,11 @@ from support.damage import (
 )
 
 CASES: tuple[Case, ...] = (
+    Case(
+        'a stop that is called a probe',
+        'allowed-to-move',
+        at(is_stopped, **{'decisions[0].trigger': Trigger.PROBE}),
+    ),
     # Whose record it is.
     Case('no client version', 'versions-present', at(is_admitted, client_version='')),
     Case('no software version', 'versions-present', at(is_admitted, software_version='')),

@@ -29,9 +29,9 @@ from boundary_env_ros.storage.records import Entry, Message
 from boundary_env_ros.storage.recovery import recover
 from support.bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
 from support.bag_forging import Forge, measured, with_command
-from support.bag_maker import make_tape, MS, near, Tape, write_bag, write_to
+from support.bag_maker import make_tape, near, Tape, write_bag, write_to
 from support.lockstep_maker import LockstepBench
-from support.record_maker import Bench, Sent, STOP
+from support.record_maker import Bench, MS, Sent, STOP
 
 RECORDER = '/boundary/recorder_status'
 

@@ -20,8 +20,8 @@ from boundary_env_ros.evidence.audit.audit import audit_path, AuditReport
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.audit.raw_messages import observations
 from boundary_env_ros.storage.contract_file import LoadedContract
-from support.bag_maker import make_tape, MS, of, raw, record_of, Sent, Tape, write_bag
-from support.record_maker import Bench, chosen_start, seek_goal
+from support.bag_maker import make_tape, of, raw, record_of, Sent, Tape, write_bag
+from support.record_maker import Bench, chosen_start, MS, seek_goal
 from support.record_sensors import Fields
 
 

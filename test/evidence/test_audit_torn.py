@@ -18,8 +18,8 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.raw_messages import auditor as raw_auditor
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
-from support.bag_maker import make_tape, MS, raw, Sent, Tape, write_bag, write_to
-from support.record_maker import Bench
+from support.bag_maker import make_tape, raw, Sent, Tape, write_bag, write_to
+from support.record_maker import Bench, MS
 
 Auditing = Callable[[Tape], AuditReport]
 

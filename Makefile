@@ -199,8 +199,11 @@ bench: $(BUILT)
 	@test -d bench || { echo 'The folder bench/ is missing.'; exit 1; }
 	@$(RUN) -m bench $(ARGS)
 
+# Of the folder with Gazebo's Python bindings only those are taken, beside the environment's packages.
+GAZEBO_PYTHON := /usr/lib/python3/dist-packages
 gazebo: $(BUILT)
-	@$(RUN) -m bench.gazebo $(ARGS)
+	@mkdir -p build/gazebo-python && ln -sfn $(abspath $(GAZEBO_PYTHON))/gz build/gazebo-python/gz
+	@PYTHONPATH=$(CURDIR)/build/gazebo-python $(RUN) -m bench.gazebo $(ARGS)
 
 env: $(BUILT)
 

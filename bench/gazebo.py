@@ -4,7 +4,8 @@
 Drive the cart in an installed Gazebo, audit the records, and compare them with MuJoCo's.
 
 The same policy, seeds and contract in both, in lockstep; then some episodes in Gazebo in realtime.
-It takes ``ros2 launch`` and ros_gz. Where they are missing it says so, and exits with 2.
+It takes Gazebo's server (the command ``gz``) and its Python bindings, and nothing of ros_gz. Where
+they are not installed it says what is missing, and exits with 2.
 
     make gazebo ARGS='--episodes 12 --out build/gazebo'
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, ExitStack
 from dataclasses import replace
 import math
 import os
@@ -28,40 +29,87 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.timebase import to_nanoseconds
+from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
-from boundary_env_ros.ros.processes import isolated_environment
+from boundary_env_ros.ros.processes import isolated_environment, NodeSpec, recorded
 from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
+from boundary_env_ros.simulation.gazebo.partition import partition
+from boundary_env_ros.simulation.gazebo.transport import Transport
 from boundary_env_ros.simulation.warehouse import Warehouse
 from boundary_env_ros.storage.contract_file import load
 
 _CONTRACT = 'warehouse_cart'
 
 
+def _server() -> list[str]:
+    """Return the command that starts Gazebo's server, paused."""
+    Transport()
+    command = shutil.which('gz')
+    if command is None:
+        raise MissingDependency(
+            'Gazebo is needed (expected the command gz on PATH, got none). Install it: '
+            'https://gazebosim.org/docs.'
+        )
+    world = str(share_file('config/gazebo/warehouse.sdf'))
+    return [command, 'sim', '-s', '--headless-rendering', world]
+
+
 @contextmanager
-def _gazebo(run: Path, pacing: str, contract: str | Path) -> Iterator[int]:
-    """Launch Gazebo and a boundary around its cart; yield the ROS domain of that."""
-    domain, log = free_domain(), run.with_name(f'{run.name}.log')
-    command = ['ros2', 'launch', 'boundary_env_ros', 'gazebo_launch.py']
-    command += [f'contract:={contract}', f'pacing:={pacing}', f'run:={run.absolute()}']
-    os.environ.update(isolated_environment(domain))
+def _process(command: Sequence[str], log: Path, environment: dict[str, str]) -> Iterator[None]:
     with log.open('wb') as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, start_new_session=True)
+        process = subprocess.Popen(
+            command,
+            stdout=output,
+            stderr=output,
+            env={**os.environ, **environment},
+            start_new_session=True,
+        )
     try:
-        yield domain
+        yield
     finally:
         if process.poll() is not None:
-            print(f'The launch ended before its time with {process.returncode}; see {log}')
+            print(f'{command[0]} ended before its time with {process.returncode}; see {log}')
         else:
             os.killpg(process.pid, signal.SIGINT)
-            process.wait(30.0)
+            try:
+                process.wait(5.0)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+@contextmanager
+def _gazebo(run: Path, pacing: str) -> Iterator[int]:
+    """Run Gazebo and a boundary around its cart; yield the ROS domain of that."""
+    logs, domain = run.with_name(f'{run.name}-logs'), free_domain()
+    logs.mkdir(parents=True)
+    apart = partition({})
+    os.environ.update(apart)
+    topics = [sys.executable, '-m', 'boundary_env_ros.ros.gazebo_topics']
+    common: dict[str, str | float | bool] = {'contract': _CONTRACT, 'pacing': pacing}
+    if pacing == 'realtime':
+        common['contract'] = str(_on_simulated_time(logs))
+    nodes = {
+        'recorder': {**common, 'run': str(run)},
+        'gazebo_bridge': {**common, 'transport': 'gz'},
+        'safety_gate': common,
+        'environment': common,
+    }
+    specs = [NodeSpec(name=name, parameters=parameters) for name, parameters in nodes.items()]
+    with ExitStack() as stack:
+        stack.enter_context(_process(_server(), logs / 'gazebo.log', apart))
+        isolated = {**apart, **isolated_environment(domain)}
+        stack.enter_context(_process(topics, logs / 'topics.log', isolated))
+        stack.enter_context(recorded(specs, run, domain_id=domain, timeout=60.0))
+        yield domain
 
 
 def _on_simulated_time(folder: Path) -> Path:
     text = share_file(f'config/{_CONTRACT}.yaml').read_text(encoding='utf-8')
-    file = (folder / f'{_CONTRACT}.yaml').absolute()
+    file = folder / f'{_CONTRACT}.yaml'
     file.write_text(text.replace('\nclock: ros', '\nclock: sim', 1), encoding='utf-8')
     return file
 
@@ -124,13 +172,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument('--seed', type=int, default=1, help='of the first episode')
     parser.add_argument('--out', type=Path, default=Path(time.strftime('runs/gazebo-%H%M%S')))
     options = parser.parse_args(arguments)
-    missing = [name for name in ('ros2', 'gz') if shutil.which(name) is None]
-    if missing:
-        print(
-            'ros2 launch and Gazebo are needed (expected the commands ros2 and gz on PATH, got no '
-            f'{" and no ".join(missing)}). Install ros-$ROS_DISTRO-ros-gz.',
-            file=sys.stderr,
-        )
+    try:
+        _server()
+    except MissingDependency as error:
+        print(error, file=sys.stderr)
         return 2
     out: Path = options.out
     out.mkdir(parents=True)
@@ -139,13 +184,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     both = (*drive, '--pacing', 'lockstep', '--episodes', options.episodes)
     codes = [_command(*both, '--world', 'embedded', '--run', mujoco)]
     for run, pacing in zip(gazebo, ('lockstep', 'realtime'), strict=True):
-        contract = _CONTRACT if pacing == 'lockstep' else _on_simulated_time(out)
-        with _gazebo(run, pacing, contract) as domain:
+        with _gazebo(run, pacing) as domain:
             how = both if pacing == 'lockstep' else (*drive, '--episodes', 3)
-            where = [
-                *('--world-option', f'domain_id={domain}'),
-                *('--world-option', 'startup_timeout=120'),
-            ]
+            contract = _CONTRACT if pacing == 'lockstep' else _on_simulated_time(out)
+            where = ('--world-option', f'domain_id={domain}')
             codes.append(_command(*how, '--contract', contract, *where))
     codes += [int(_command('audit', run) == 1) for run in (mujoco, *gazebo)]
     _command('compare', mujoco, gazebo[0])

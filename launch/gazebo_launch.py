@@ -4,8 +4,9 @@
 
 import os
 
-from launch.actions import DeclareLaunchArgument, SetEnvironmentVariable
-from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
+from launch.actions import DeclareLaunchArgument, ExecuteProcess, SetEnvironmentVariable
+from launch.conditions import IfCondition
+from launch.substitutions import EqualsSubstitution, LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
@@ -17,20 +18,45 @@ from launch import LaunchDescription
 def generate_launch_description() -> LaunchDescription:
     """Return what ``ros2 launch boundary_env_ros gazebo_launch.py pacing:=lockstep`` starts."""
     shared = FindPackageShare('boundary_env_ros')
-    server = Node(
-        package='ros_gz_sim',
-        executable='gzserver',
-        output='screen',
-        parameters=[{'world_sdf_file': LaunchConfiguration('world')}],
+    world, file = LaunchConfiguration('world'), LaunchConfiguration('bridge')
+    ros_gz, gz = (
+        IfCondition(EqualsSubstitution(LaunchConfiguration('transport'), transport))
+        for transport in ('ros_gz', 'gz')
     )
-    bridge = Node(
-        package='ros_gz_bridge',
-        executable='bridge_node',
-        name='bridge',
-        namespace=LaunchConfiguration('namespace'),
-        output='screen',
-        parameters=[{'config_file': LaunchConfiguration('bridge'), 'use_sim_time': True}],
-    )
+    common = {'namespace': LaunchConfiguration('namespace'), 'output': 'screen'}
+    by_ros_gz = {
+        'gzserver': Node(
+            package='ros_gz_sim',
+            executable='gzserver',
+            output='screen',
+            parameters=[{'world_sdf_file': world}],
+            condition=ros_gz,
+        ),
+        'ros_gz_bridge': Node(
+            package='ros_gz_bridge',
+            executable='bridge_node',
+            name='bridge',
+            parameters=[{'config_file': file, 'use_sim_time': True}],
+            condition=ros_gz,
+            **common,
+        ),
+    }
+    without = {
+        'Gazebo': ExecuteProcess(
+            # Without a command gz, env says so and ends, and the launch ends with it.
+            cmd=['env', 'gz', 'sim', '-s', '--headless-rendering', world],
+            name='gz',
+            output='screen',
+            condition=gz,
+        ),
+        'gazebo_topics': Node(
+            package='boundary_env_ros',
+            executable='gazebo_topics',
+            parameters=[{'config_file': file}],
+            condition=gz,
+            **common,
+        ),
+    }
     return LaunchDescription(
         [
             *boundary_arguments(),
@@ -44,7 +70,13 @@ def generate_launch_description() -> LaunchDescription:
                 default_value=PathJoinSubstitution([shared, 'config', 'gazebo', 'bridge.yaml']),
                 description='What is carried to ROS and back, a YAML file of ros_gz_bridge.',
             ),
+            DeclareLaunchArgument(
+                'transport',
+                default_value='ros_gz',
+                choices=['ros_gz', 'gz'],
+                description="How Gazebo is reached: by ros_gz, or by Gazebo's Python bindings.",
+            ),
             *(SetEnvironmentVariable(*item) for item in partition(os.environ).items()),
-            Boundary('gazebo_bridge', {'Gazebo': server, 'the bridge of Gazebo': bridge}),
+            Boundary('gazebo_bridge', {**by_ros_gz, **without}),
         ]
     )

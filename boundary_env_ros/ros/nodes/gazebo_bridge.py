@@ -16,6 +16,7 @@ from geometry_msgs.msg import Point, Pose, Quaternion, Twist
 from nav_msgs.msg import Odometry
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.task import Future
+from std_msgs.msg import Bool
 
 from boundary_env_ros.core.contract.model import Pacing, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
@@ -41,6 +42,7 @@ from boundary_env_ros.simulation.gazebo.cart import (
     state_of,
 )
 from boundary_env_ros.simulation.gazebo.server import GazeboWorld
+from boundary_env_ros.simulation.gazebo.transport import WorldServices
 from boundary_env_ros.simulation.messages import WIRE
 
 # How often the driver looks at its clock, and what was made is sent, s.
@@ -65,8 +67,16 @@ class GazeboBridge(ContractNode):
         self.declare('goal', 'goal', 'Name of the mark of the goal; empty: there is none.')
         self.declare('step', 0.002, 'Seconds of one step of the simulator.')
         self.declare('patience', 5.0, 'Seconds, steady, for an answer of the simulator.')
+        self.declare(
+            'transport',
+            'ros_gz',
+            "How the simulator is reached: ros_gz (by ros_gz_bridge), or gz (by Gazebo's Python "
+            'bindings, beside the node gazebo_topics).',
+        )
         self._active = False
         self._cart: GazeboCart | None = None
+        # Where ros_gz does not carry what is asked and told.
+        self._direct: WorldServices | None = None
         # What was asked of the simulator: until when it is waited for, and of whom.
         self._asked: list[tuple[float, Future, Any]] = []
         self._moments: list[Future] = []
@@ -113,14 +123,7 @@ class GazeboBridge(ContractNode):
             for name in MADE
         }
         self._stop = ReleasedStop(self)
-        self._types = _gazebo_interfaces()
-        world = f'/world/{self.value("world")}'
-        self._placer = self._client(self._types.set_entity_pose, f'{world}/set_pose')
-        self._control = self._client(self._types.control_world, f'{world}/control')
-        self._drive = self.add_publisher(Twist, _COMMAND, names.COMMAND)
-        self.add_subscription(
-            self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP
-        )
+        self._reach()
         self._world = GazeboWorld(
             self,
             step=self.value('step'),
@@ -140,6 +143,26 @@ class GazeboBridge(ContractNode):
             self.add_subscription(
                 msg.SimStepRequest, names.SIM_STEP_REQUEST, self._on_advance, names.RECORD
             )
+
+    def _reach(self) -> None:
+        """Make what asks the simulator, tells its drive, and hears of contacts."""
+        transport = self.value('transport')
+        if transport == 'gz':
+            self._direct = WorldServices(self.value('world'), self.value('patience'))
+            self.add_subscription(Bool, _CONTACTS, self._on_touch, names.SENSOR_LOCKSTEP)
+            return
+        if transport != 'ros_gz':
+            raise BoundaryError(
+                f'Unknown transport in the parameter (expected ros_gz or gz, got {transport!r}).'
+            )
+        self._types = _gazebo_interfaces()
+        world = f'/world/{self.value("world")}'
+        self._placer = self._client(self._types.set_entity_pose, f'{world}/set_pose')
+        self._control = self._client(self._types.control_world, f'{world}/control')
+        self._drive = self.add_publisher(Twist, _COMMAND, names.COMMAND)
+        self.add_subscription(
+            self._types.contacts, _CONTACTS, self._on_contacts, names.SENSOR_LOCKSTEP
+        )
 
     def _check_step(self) -> None:
         step, period = self.value('step'), self.contract.period
@@ -176,6 +199,7 @@ class GazeboBridge(ContractNode):
         """Let go of the cart."""
         self._cart = None
         self.truth = None
+        self._direct = None
 
     @property
     def cart(self) -> GazeboCart:
@@ -253,12 +277,18 @@ class GazeboBridge(ContractNode):
         await self._ask_to('step', pause=True, multi_step=steps)
 
     async def _ask_to(self, what: str, **control: Any) -> None:
+        if self._direct is not None:
+            self._direct.control(what, **control)
+            return
         request = self._types.control_world.Request()
         request.world_control = type(request.world_control)(**control)
         await self._ask(self._control, request, what)
 
     async def place(self, entity: str, x: float, y: float, z: float, yaw: float) -> None:
         """Ask for an entity to be put in a place, m and rad."""
+        if self._direct is not None:
+            self._direct.place(entity, x, y, z, yaw)
+            return
         request = self._types.set_entity_pose.Request()
         request.entity.name, request.entity.type = entity, request.entity.MODEL
         request.pose = Pose(
@@ -305,6 +335,9 @@ class GazeboBridge(ContractNode):
         self._tell(self.cart.stand(self._driver_time()))
 
     def _tell(self, values: Vector) -> None:
+        if self._direct is not None:
+            self._direct.drive(*values)
+            return
         message = Twist()
         message.linear.x, message.angular.z = values
         self._drive.publish(message)
@@ -345,6 +378,9 @@ class GazeboBridge(ContractNode):
     def _on_contacts(self, message: Any) -> None:
         if message.contacts:
             self._touches += 1
+
+    def _on_touch(self, message: Any) -> None:
+        self._touches += message.data
 
     def _send_made(self, until: int) -> tuple[Any, ...]:
         emissions = self.cart.emissions(until)

@@ -128,7 +128,7 @@ class ContractEnv:
         if self._world is None:
             self._world = make_world(self._world_name, self._loaded, **self._world_arguments)
             self._listen()
-        # A recorded world has its episodes already, and no use for a seed that nobody asked for.
+        # A recorded world has its episodes already, and no use for a drawn seed.
         if seed is None and not getattr(self._world, 'recorded', False):
             seed = draw()
         self._idle = 'the last reset failed'

@@ -145,7 +145,7 @@ class EmbeddedWorld:
 
     @property
     def running(self) -> tuple[str, ...]:
-        """The agents whose episode runs, and who have to act in the next step."""
+        """The agents whose episode runs, and which have to act in the next step."""
         return tuple(
             agent
             for agent, boundary in self._boundaries.items()

@@ -102,8 +102,8 @@ def step_info(
         The action, three times.
     intervention
         Whether a person had the robot in this step: None, or a mapping with ``by`` (the topic of
-        his commands), ``commands`` (how many went out) and ``dimensions`` (names of those of
-        the command in which he asked for anything else than the policy).
+        those commands), ``commands`` (how many went out) and ``dimensions`` (names of those of
+        the command in which the person asked for anything else than the policy).
     clipped
         For each dimension, whether what was admitted differs from what was requested.
     clipped_observation

@@ -5,7 +5,7 @@ The wrappers around an environment, for its record.
 
 A result can depend on them: on how actions are rescaled, observations normalised, frames stacked.
 They need not be reported: a wrapper calls the ``reset`` and ``step`` of its environment out of
-a ``reset`` or ``step`` of his own, so they stand on the stack of every call.
+a ``reset`` or ``step`` of its own, so they stand on the stack of every call.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def wrappers_around(
     while frame is not None:
         code = frame.f_code
         if code.co_name in ('reset', 'step') and code.co_argcount:
-            who = frame.f_locals.get(code.co_varnames[0])
-            if isinstance(who, kinds) and who is not env and all(who is not w for w in found):
-                found.append(who)
+            caller = frame.f_locals.get(code.co_varnames[0])
+            known = any(caller is wrapper for wrapper in (env, *found))
+            if isinstance(caller, kinds) and not known:
+                found.append(caller)
         elif code.co_name == _WORKER:
             return None
         frame = frame.f_back

@@ -567,7 +567,7 @@ class AgentClient:
         if self._contract.pacing is Pacing.LOCKSTEP:
             patience += self._contract.lockstep_deadline
         until = time.monotonic() + seconds
-        # Who is silent is judged by what has come, not by what was let in.
+        # Silence is judged by what has come, not by what was let in.
         self._own.drain()
         while not self._has_transition():
             now = time.monotonic()

@@ -64,7 +64,7 @@ class AgentEnvironment:
     active
         Whether the node may act.
     draw
-        Returns a seed for who names none.
+        Returns a seed where none is named.
 
     """
 

@@ -142,7 +142,7 @@ class AgentServices:
         )
 
     def deactivate(self) -> None:
-        """End a running episode as ``abandoned``, and let who waits have their answer."""
+        """End a running episode as ``abandoned``, and answer the clients that wait."""
         world, self._world = self._world, None
         if world is None:
             return
@@ -446,7 +446,7 @@ class AgentServices:
         return srv.Close.Response()
 
     def _refuse_inactive(self, agent: str) -> None:
-        """Refuse while the node is not active, and who means another agent."""
+        """Refuse while the node is not active, and what is meant for another agent."""
         _ = self.world
         refuse_another_agent(agent, self.agent)
 

@@ -4,7 +4,7 @@
 Asking a service, and asking again where no answer comes.
 
 The middleware loses questions and answers, and says nothing of it. It believes for up to 20 s that
-a node which was killed still serves: what is asked then is lost. And who serves drops an
+a node which was killed still serves: what is asked then is lost. And a server drops an
 answer if it has not found the client within 0.1 s that asked: a client that is new is ready before
 it is known on the other side (``rmw_fastrtps``, ``__rmw_send_response``).
 """

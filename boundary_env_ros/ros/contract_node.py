@@ -52,10 +52,10 @@ Success = TransitionCallbackReturn.SUCCESS
 Failure = TransitionCallbackReturn.FAILURE
 
 
-#: Variable with the process id of a parent without whom a node must not go on.
+#: Variable with the process id of a parent without which a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
 
-# For all that a node says last, s; who was killed does not acknowledge it.
+# For all that a node says last, s; a reader that was killed does not acknowledge it.
 _LAST_WORD = 0.5
 
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
@@ -232,7 +232,7 @@ class ContractNode(LifecycleNode):
             name, default, ParameterDescriptor(description=description, read_only=read_only)
         )
         if self.get_parameter_or(name).type_ is Parameter.Type.NOT_SET:
-            # With one that has no value rclpy answers nothing to who asks for several.
+            # With one that has no value rclpy does not answer a request for several.
             self.set_parameters([Parameter(name, default, [])])
 
     def value(self, name: str) -> Any:

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A node with a ROS context of its own, for who is no node himself."""
+"""A node with a ROS context of its own, for a program that is no node itself."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A person at a terminal: asked to confirm resets, and what he makes of each episode."""
+"""A person at a terminal: asked to confirm resets, and what they make of each episode."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class ResetClient:
         )
 
     def _called(self, service: str, response: Any) -> None:
-        # std_srvs, and most that follow it, say `success`; who says nothing has succeeded.
+        # std_srvs, and most that follow it, say `success`; a response without it has succeeded.
         success = getattr(response, 'success', True)
         message = getattr(response, 'message', '')
         self._on_called(service, '' if success else (message or 'it failed'))

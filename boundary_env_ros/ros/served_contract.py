@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The contract of a boundary that runs already, for who has no file of it."""
+"""The contract of a boundary that runs already, for a client that has no file of it."""
 
 from __future__ import annotations
 

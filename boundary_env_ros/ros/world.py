@@ -156,7 +156,7 @@ class RosWorld:
         """
         Begin an episode of every agent; see :meth:`boundary_env_ros.facade.world.World.reset`.
 
-        ``client`` is who it is begun for from now on, where this one serves several.
+        ``client`` names the client that it is begun for, where this world serves several.
         """
         self._check_open()
         clients = self._clients.values()

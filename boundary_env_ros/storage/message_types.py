@@ -75,7 +75,7 @@ class Mismatch:
         return text[0].upper() + text[1:]
 
     def at(self, *path: str | int) -> Problem:
-        """Return it as the problem of a place in a contract; who knows the lines adds the line."""
+        """Return it as the problem of a place in a contract; the caller adds the line."""
         return Problem(
             path=path, line=None, expected=self.expected, actual=self.actual, hint=self.hint
         )

@@ -61,7 +61,7 @@ def agreed(labels: Iterable[EpisodeLabel]) -> Label | None:
     Returns
     -------
     Label | None
-        The verdict of all who are decided, ``UNCLEAR`` if they are of two minds or nobody is
+        The verdict of all labels that are decided, ``UNCLEAR`` if they differ or none is
         decided, None if there is no label.
 
     """

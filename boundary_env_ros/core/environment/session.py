@@ -1,10 +1,10 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Whose conversation is going on: one client at a time holds the episode, the others are told who.
+The client that holds the episode: one at a time, and the others are told which.
 
 A session is an episode and the name of the client that began it. It has no clock and no thread;
-whoever serves several clients at once asks it under a lock.
+a server of several clients asks it under a lock.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def _earlier(one: ClockReading | None, other: ClockReading | None) -> bool:
 
 
 def _ending(ending: str) -> BoundaryError:
-    """Return what is said to who steps an ended episode: what failed, if something did."""
+    """Return the error of a step in an ended episode: what failed, if something did."""
     message = f'The episode has ended ({ending}). Call reset first.'
     if ending == endings.SIMULATION_FAILED:
         return SimulationFailed(message)

@@ -107,8 +107,8 @@ class SharedWorld:
         """
         Look at the deadlines of one agent.
 
-        To be called for each, a few times a period, and its effects carried before the next: who
-        has not decided in time is to be found before those that wait for it.
+        To be called for each, a few times a period, and its effects carried before the next: an
+        agent that has not decided in time is to be found before those that wait for it.
         """
         environment = self._environments[agent]
         if agent in self._advances:

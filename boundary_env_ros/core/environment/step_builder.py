@@ -33,8 +33,8 @@ TURN = 'turn'
 #: Who declares the endings that stops of the gate stand for.
 SAFETY_GATE = 'safety_gate'
 
-#: Why a request is refused that is not a new action of the holder of the lease, but somebody
-#: else's or an old one.
+#: Why a request is refused that is not a new action of the holder of the lease, but of
+#: another client or an old one.
 _UNHEARD = frozenset(
     {
         Reason.WRONG_DIGEST,

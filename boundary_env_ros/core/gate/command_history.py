@@ -153,7 +153,7 @@ class CommandHistory:
             # To stop begins nothing again: what is still commanded has to be braked.
             known = known_of(limits, measurements, self._since_sent(now))
             return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
-        # Only for those who ask for something: to hold, or to stop, is about what was commanded,
+        # Only for requests: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
         may_depart = any(group.max_tracking_error for group in self.contract.action)
         if may_depart and not self._lockstep and not by_timer:

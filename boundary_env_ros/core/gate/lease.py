@@ -49,7 +49,7 @@ class LeaseState:
         Raises
         ------
         RequestRejected
-            If he does not.
+            If it does not.
 
         """
         if digest != self.digest:

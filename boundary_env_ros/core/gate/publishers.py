@@ -27,7 +27,7 @@ class Silence:
     """
     When a topic fell silent last, on the steady clock, ns, and who published on it then.
 
-    ``gone`` are those who were there when it fell silent ``before`` that, whom another replaced.
+    ``gone`` are those that were there when it fell silent ``before`` that, and were replaced.
     """
 
     since: int = 0

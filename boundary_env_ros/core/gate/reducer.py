@@ -4,7 +4,7 @@
 The safety gate of one agent, as a function: state and event in, state and decisions out.
 
 It reads no clock and keeps nothing: a run is its events, and to feed them again is to run it
-again. Whom the gate hears is kept by :mod:`boundary_env_ros.core.gate.lease`, what it heard of
+again. The lease is kept by :mod:`boundary_env_ros.core.gate.lease`, what it heard of
 its sensors by :mod:`boundary_env_ros.core.gate.sensor_buffer`, what it sent by
 :mod:`boundary_env_ros.core.gate.command_history`; what may be sent say the
 :mod:`boundary_env_ros.core.gate.rules`. Here the events come together.
@@ -509,7 +509,7 @@ class Reducer:
     # The operator --------------------------------------------------------------------------------
 
     def _operate(self, state: State, at: Event) -> Step:
-        """Decide on a command of the operator, if his switch is held; take over, and give back."""
+        """Decide on a command of the operator, if the switch is held; take over, and give back."""
         held = state.readings.switch_held(at.now)
         state = state.in_hand(held)
         if not held or not state.lease_state.running or self._lockstep:
@@ -548,7 +548,7 @@ class Reducer:
                 state = replace(state, pending=None)
                 return self._reject(state, request, received, never, at)
         if state.teleoperated and not state.readings.switch_held(now):
-            state = state.in_hand(False)  # his hand is silent: he has let go
+            state = state.in_hand(False)  # the hand is silent: it has let go
         situation = self._situation(state, Trigger.TIMER, at)
         if state.lease_state.over or state.lease_state.braking is not None:
             return self._wind_down(state, situation, at)

@@ -363,7 +363,7 @@ class Replay:
             state = replace(state, readings=readings)
         silent = bool(hand.values) and hand.values[-1] >= HELD and not held
         if silent and any(result.reason is Reason.OPERATOR for result in then.rules):
-            held = True  # the timer, which would have noticed his silence, had not run yet
+            held = True  # the timer, which would have noticed the silence, had not run yet
         return state.in_hand(held)
 
     def _event(self, then: GateDecision) -> Event | None:
@@ -477,7 +477,7 @@ def _heard_through(decision: GateDecision) -> int | None:
 
 
 def _hand_held(decision: GateDecision, contract: Contract) -> bool | None:
-    """Return whether the operator held his switch; None if the decision does not say."""
+    """Return whether the operator held the switch; None if the decision does not say."""
     operator = contract.safety.operator
     hand = next((m for m in decision.measurements if m.name == OPERATOR), None)
     if operator is None or hand is None:

@@ -104,7 +104,7 @@ class SensorReadings:
     # The operator --------------------------------------------------------------------------------
 
     def switch_held(self, now: ClockReading) -> bool:
-        """Return whether an operator holds his switch, as far as is known lately enough."""
+        """Return whether an operator holds the switch, as far as is known lately enough."""
         operator = self.contract.safety.operator
         if operator is None:
             return False

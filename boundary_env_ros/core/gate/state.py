@@ -143,7 +143,7 @@ class State:
         return replace(state, lease_state=replace(state.lease_state, lease=None))
 
     def in_hand(self, held: bool) -> State:
-        """Return it with an operator who has the robot, or has it no more."""
+        """Return it with an operator that has the robot, or has it no more."""
         if held is self.teleoperated:
             return self
         return replace(self, teleoperated=held, chunk=None, commands=self.commands.handed_over())

@@ -80,7 +80,7 @@ class Head:
         Its reset, or its first step if the reset is not in the record.
     labelled
         What the people say who have labelled it: ``success``, ``failure``, ``unclear``; empty if
-        nobody has.
+        it has no label.
 
     """
 

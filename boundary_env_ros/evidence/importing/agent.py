@@ -75,7 +75,7 @@ class ImportedAgent:
     bag
         Name of the bag.
     client
-        Name of who drove, for the record.
+        Name of the policy or person that drove, for the record.
     reset
         What is known of how the episodes began, by the names of the task.
 

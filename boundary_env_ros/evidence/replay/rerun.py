@@ -281,7 +281,7 @@ class Rerun:
         return agent.now
 
     def _compare_again(self, agent: _Agent, then: GateDecision, key: Key) -> None:
-        """Compare what somebody else says of a decision, unless it was another one already."""
+        """Compare another account of a decision, unless it was another one already."""
         again, differs = agent.done[key]
         if not differs:
             agent.done[key] = again, self._compare(agent, then, again)

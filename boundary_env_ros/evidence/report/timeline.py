@@ -266,7 +266,7 @@ class Timeline:
         names = [label.chart for label in self._labels.command]
         by_hand = decision.trigger is Trigger.OPERATOR
         for result in decision.rules:
-            # That an operator's command is one is no news; an event says when he took over.
+            # That an operator's command is one is no news; an event tells the takeover.
             if result.reason is Reason.REPUBLISHED or (
                 by_hand and result.outcome is Verdict.ADMITTED
             ):

@@ -181,7 +181,7 @@ class Group:
         Steps in which a command of an operator went out, and how many times one took over.
     labelled, success_by_labels
         Ended episodes that people have labelled, and the proportion of successes among those on
-        which all who are decided agree.
+        which all labels that are decided agree.
     disagreements
         Where they say otherwise than the environment, or than each other.
     stops

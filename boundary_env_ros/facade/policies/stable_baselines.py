@@ -35,7 +35,7 @@ class StableBaselinesPolicy:
         The class that it was trained by, for example ``SAC``.
     normalize
         File of the statistics that ``VecNormalize.save()`` left. It is a pickle: like the model
-        itself it can run code, so take both only from whom you trust.
+        itself it can run code, so take both only from a source that you trust.
     rescale
         Whether it was trained behind ``RescaleAction``, and its actions are to be brought back to
         the bounds of the contract.

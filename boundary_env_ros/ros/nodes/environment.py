@@ -136,7 +136,7 @@ class EnvironmentNode(ContractNode):
             self._procedure.carry(what)
 
     def _draw_seed(self) -> int:
-        """Return a seed for who names none: that of an agent that waits for it, if one does."""
+        """Return a seed where none is named: that of an agent that waits for it, if one does."""
         seed = None if self._world is None else self._world.seed
         return int(np.random.default_rng().integers(2**63)) if seed is None else seed
 

@@ -49,7 +49,7 @@ class PolicyServer(ContractNode):
             agent.activate()
 
     def deactivate(self) -> None:
-        """End running episodes as ``abandoned``, and let who waits have their answer."""
+        """End running episodes as ``abandoned``, and answer the clients that wait."""
         for agent in self._agents:
             agent.deactivate()
 

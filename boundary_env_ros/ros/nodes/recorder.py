@@ -231,7 +231,7 @@ class Recorder(ContractNode):
 
     @property
     def writer(self) -> RecordingThread:
-        """Who writes the files of the run."""
+        """The writer of the files of the run."""
         if self._writer is None:
             raise BoundaryError('The recorder is not configured. Configure it first.')
         return self._writer

@@ -391,7 +391,7 @@ class SafetyGate(ContractNode):
 
         def on_message(data: bytes) -> None:
             if item.name == OPERATOR and not self._active:
-                return  # what he asks for could not be sent, and must not count as sent
+                return  # what the operator asks for could not be sent, and must not count as sent
             if self._world_moves and newest_counts:
                 self._unread[item.name] = partial(later, data)
             else:

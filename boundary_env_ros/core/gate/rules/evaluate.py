@@ -33,7 +33,7 @@ def rule(limits: Limits, situation: RuleInput, wanted: Vector | None) -> RuleOut
         The rest of what matters.
     wanted
         For a request, or a later action of a chunk, the action, well formed; for the operator,
-        the command that he gives; for the timer, the command that is in force, or None.
+        the command that they give; for the timer, the command that is in force, or None.
 
     """
     if situation.trigger is Trigger.TIMER:

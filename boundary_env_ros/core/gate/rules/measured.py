@@ -80,9 +80,9 @@ def beside(
     """
     Return where the limits begin again where only some drivers were left alone.
 
-    The others still follow the last command. Who asks for something begins at what the robot does
-    where its driver has braked. To stop begins there at the safe speed, which the driver brakes
-    to. So does who asks where a speed is not known; a place that is not known goes on from the
+    The others still follow the last command. A request begins at what the robot does
+    where its driver has braked. A stop begins there at the safe speed, which the driver brakes
+    to. So does a request where a speed is not known; a place that is not known goes on from the
     last command: no other is sent, and what is still commanded can be braked.
 
     Parameters

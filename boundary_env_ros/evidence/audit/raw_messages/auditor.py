@@ -137,7 +137,7 @@ class RawAuditor:
             self._take(pairs.use, partial(self._commands.sent, pairs))
         for agent, wiring in self.history.wiring.items():
             for item in self.history.transforms.inputs:
-                # In the order in which they came, whoever asks for them later.
+                # In the order in which they came.
                 self._take(wiring.uses[f'environment {item.name}'], attrgetter('readings'))
             if STOP in wiring.uses:
                 self._take(wiring.uses[STOP], partial(self._decisions.pressed, agent))

@@ -181,7 +181,7 @@ class PublishedChecks:
         return history.lost_one('requests', log_time)
 
     def check_answered(self, request: ActionRequest, log_time: int) -> None:
-        """Ask for a decision on a request; who listens late has not heard all of them."""
+        """Ask for a decision on a request; a late recorder has not heard all of them."""
         first = self._first.get('decision')
         if first is None or log_time < first - _LATE:
             return

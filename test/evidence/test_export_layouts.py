@@ -47,6 +47,7 @@ from boundary_env_ros.evidence.export.minari import dataset_id
 from boundary_env_ros.facade import spaces
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
+from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.records import Entry
 from support.bag_maker import write_bag, write_records
@@ -354,7 +355,7 @@ def test_minari_reads_its_data_set(
     monkeypatch.setenv('MINARI_DATASETS_PATH', str(root.parent))
     dataset = minari.load_dataset(root.name)
     assert dataset.total_steps == len(list(run.steps))
-    assert dataset.observation_space == spaces.observation_space(run.contract)
+    assert dataset.observation_space == observation_space(run.contract)
     metadata = dataset.storage.get_episode_metadata(range(3))
     for episode, said, steps in zip(dataset, metadata, run.episodes, strict=True):
         assert said['seed'] == steps[0].seed
@@ -382,8 +383,8 @@ def test_minari_reads_its_data_set(
 @pytest.mark.parametrize('name', ['choices', 'every_sensor', 'smallest'])
 def test_actions_are_doubles_one_a_step(name: str) -> None:
     contract = loads((GOOD / f'{name}.yaml').read_text()).contract
-    done = spaces.action_space(contract, dtype=np.float64, horizon=1)
-    assert type(done) is type(spaces.action_space(contract))
+    done = action_space(contract, dtype=np.float64, horizon=1)
+    assert type(done) is type(action_space(contract))
     if contract.horizon == 1:
         done.seed(1)
         assert spaces.action_vector(contract, done.sample())

@@ -12,6 +12,7 @@ from pathlib import Path
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing, TaskSpec
 from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import Transition
@@ -205,7 +206,7 @@ class Run:
             # Nothing says it: it is taken to be the version that is installed.
             installed = installed_tasks().get(contract.task.name)
             contract = _with_task_from(contract, installed)
-            first = self.first_transition()
+            first = self._first()
             is_other = first is not None and digest_of(contract) != first.id.digest
             if installed is None or (self.is_lines and is_other):
                 return Terms(missing=_undecided(contract.task))
@@ -213,7 +214,7 @@ class Run:
 
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
-        first = self.first_transition()
+        first = self._first()
         if first is None or self.is_lines:
             return None
         try:
@@ -252,15 +253,26 @@ class Run:
 
     def _pacing(self) -> Pacing | None:
         """Return the pacing, which may have been chosen apart from the contract's file."""
-        first = self.first_transition()
+        first = self._first()
         return None if first is None else first.pacing
 
     def recorded(self, contract: Contract) -> Contract:
         """Return a contract under the pacing, and with the version of the task, of this run."""
         pacing = self._pacing()
         contract = contract if pacing is None else contract.paced(pacing)
-        first, then = self.first_transition(), _with_task_from(contract, self._task_from())
+        first, then = self._first(), _with_task_from(contract, self._task_from())
         return then if first is not None and digest_of(then) == first.id.digest else contract
+
+    def _first(self) -> Transition | EpisodeStatus | None:
+        """Return the first transition; without one, the first announced state of an episode."""
+        first: Transition | EpisodeStatus | None = None
+        for entry in self.entries():
+            record = entry.record if isinstance(entry, Entry) else None
+            if isinstance(record, Transition):
+                return record
+            if first is None and isinstance(record, EpisodeStatus):
+                first = record
+        return first
 
     def first_transition(self) -> Transition | None:
         """Return the first transition that can be read; None if there is none."""

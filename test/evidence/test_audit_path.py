@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
@@ -25,7 +25,7 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.storage import contract_file
-from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.episode_index import status_of
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.jsonl import TransitionJsonl
@@ -154,6 +154,21 @@ def test_bag_alone_carries_its_contract(honest: Path, tmp_path: Path) -> None:
     report = audit_path(Path(alone))
     assert report.counts == {}, f'\n{report}'
     assert report.contract == 'warehouse_cart 1.0.0'
+
+
+def test_world_that_did_not_start_is_held_against_the_pacing_that_was_asked_for(
+    run: RunFolder, record: list[Piece]
+) -> None:
+    lockstep = load('warehouse_cart', Pacing.LOCKSTEP)
+    status = next(piece for piece in record if isinstance(piece, EpisodeStatus))
+    of = replace(status.id, digest=lockstep.digest)
+    shutil.rmtree(run.bag)
+    write_bag(run.bag, [described(lockstep), replace(status, id=of, pacing=Pacing.LOCKSTEP)])
+    run.episodes.unlink()
+    report = audit_path(run.path)
+    assert set(report.counts) == {'record-closed'}, f'\n{report}'
+    assert report.outcome is Outcome.INCOMPLETE
+    assert report.digest == lockstep.digest
 
 
 def test_lines_alone_are_audited_without_contract(lines: Path, contract: Contract) -> None:

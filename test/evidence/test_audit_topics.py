@@ -25,6 +25,9 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.audit.raw_messages import message_history, published, window
+from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY
+from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
+from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.replay import rerun
@@ -387,6 +390,24 @@ def test_contract_of_a_node_is_loaded_under_its_pacing(loaded: LoadedContract) -
 
 
 # Memory ------------------------------------------------------------------------------------------
+
+
+def test_what_four_policies_asked_for_at_a_thousand_hertz_is_still_known_when_it_is_looked_at(
+    loaded: LoadedContract, tape: Tape
+) -> None:
+    decision = next(
+        sent.what for sent in tape if isinstance(sent.what, GateDecision) and sent.what.request
+    )
+    checks = PublishedChecks(MessageHistory(loaded.contract, {}, lambda *_: None))
+
+    def asked(agent: int, sequence: int) -> ActionRequest:
+        assert decision.request is not None
+        return replace(decision.request, lease_id=f'lease {agent}', sequence=sequence)
+
+    for sequence in range(1, DELAY // MS + 1):
+        for agent in range(4):
+            checks.request(asked(agent, sequence), sequence * MS)
+    assert checks.asked(replace(decision, request=asked(0, 1))) == MS
 
 
 def test_memory_stays_flat_as_the_bag_grows(

@@ -21,9 +21,10 @@ T = TypeVar('T')
 #: Nanoseconds after the first message of a topic in which a record may still speak of one before.
 _LATE = NANOSECONDS // 10
 
-#: Requests, observations and records that wait to be spoken of, and nanoseconds for which more
-#: requests than some do: a decision executes a chunk for as long as that has actions.
-_WAITING, _SOME, _LONG = 8192, 1024, 60 * NANOSECONDS
+#: Requests, observations and records that wait to be spoken of, as many as four agents at 1,000 Hz
+#: make until then; and nanoseconds for which more requests than some do: a decision executes a
+#: chunk for as long as that has actions.
+_WAITING, _SOME, _LONG = 65_536, 1024, 60 * NANOSECONDS
 
 
 class _Waiting(OrderedDict[tuple[object, ...], T]):

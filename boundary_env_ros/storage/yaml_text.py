@@ -190,9 +190,11 @@ class YamlText:
             return float(text.lower().replace('.inf', 'inf').replace('.nan', 'nan'))
         if kind == 'int':
             try:
-                return int(text, 0) if text[:2] in ('0o', '0x') else int(text)
+                number = int(text, 0) if text[:2] in ('0o', '0x') else int(text)
+                _ = str(number)
+                return number
             except ValueError:
-                # Python refuses to read so many digits.
+                # Python refuses to read or to write so many digits.
                 line = node.start_mark.line + 1
                 self._complain(path, line, 'a number', f'one of {len(text)} digits')
                 return None

@@ -56,6 +56,17 @@ class Node(Protocol):
         ...
 
 
+class _Ended(LinkError):
+    """The process of a node ended."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(
+            f'The process of the node {node.place} ended (expected it to come up, got exit code '
+            f'{node.exit_code}).'
+        )
+        self.node = node
+
+
 class BringUp:
     """
     Brings nodes up: all are configured before the first is activated.
@@ -72,6 +83,8 @@ class BringUp:
     def __init__(self, *, domain_id: int | None = None, namespace: str = '') -> None:
         self._own = IsolatedNode('bring_up', domain_id=domain_id, namespace=namespace)
         self._clients: dict[str, Any] = {}
+        # Whichever is waited for: one that hangs must not hide that another died.
+        self._together: Sequence[Node] = ()
 
     def close(self) -> None:
         """Let go of the context."""
@@ -96,14 +109,18 @@ class BringUp:
             If one does not answer in time.
 
         """
-        deadline = time.monotonic() + timeout
-        configured = [
-            (node, self._asked(node, Transition.TRANSITION_CONFIGURE, deadline)) for node in nodes
-        ]
-        for node, answer in configured:
-            self._changed(node, Transition.TRANSITION_CONFIGURE, answer, deadline)
-        for node in nodes:
-            self.change(node, Transition.TRANSITION_ACTIVATE, deadline)
+        deadline, self._together = time.monotonic() + timeout, nodes
+        try:
+            configured = [
+                (node, self._asked(node, Transition.TRANSITION_CONFIGURE, deadline))
+                for node in nodes
+            ]
+            for node, answer in configured:
+                self._changed(node, Transition.TRANSITION_CONFIGURE, answer, deadline)
+            for node in nodes:
+                self.change(node, Transition.TRANSITION_ACTIVATE, deadline)
+        finally:
+            self._together = ()
 
     def change(self, node: Node, transition: int, deadline: float) -> None:
         """Ask one node for one transition of its lifecycle, until a monotonic time, s."""
@@ -171,18 +188,18 @@ class BringUp:
         return self._clients[service]
 
     def _let_in(self, node: Node) -> None:
-        """Let answers in for a moment, unless the process of the node has ended."""
-        if node.exit_code is not None:
-            raise LinkError(
-                f'The process of the node {node.place} ended (expected it to come up, got exit '
-                f'code {node.exit_code}).'
-            )
+        """Let answers in for a moment, unless the process of the node, or of another, ended."""
+        for each in (node, *self._together):
+            if each.exit_code is not None:
+                raise _Ended(each)
         self._own.spin(_LOOK)
 
     @contextmanager
     def _with_last_words(self, node: Node) -> Iterator[None]:
         try:
             yield
+        except _Ended as error:
+            raise LinkError(f'{error}\n{error.node.last_words()}'.rstrip()) from error
         except LinkError as error:
             raise type(error)(f'{error}\n{node.last_words()}'.rstrip()) from error
 

@@ -126,11 +126,13 @@ class DecisionChecks:
         instant = decision.decided or decision.commanded
         now = history.on_tape(instant)
         if now is None or instant is None:
+            # What publishes nothing has no instant, and need not go by the newest message.
+            silent = was_silent(decision)
             for claim in claims:
-                history.excuse('unplaced', claim.use.name)
+                if not silent:
+                    history.excuse('unplaced', claim.use.name)
                 self._newest(claim, None, agent)
-            # What publishes nothing needs no check that a press was obeyed.
-            if not was_silent(decision):
+            if not silent:
                 history.spare('unplaced', STOP)
             return
         if decision.id.episode_id != agent.episode:

@@ -118,8 +118,13 @@ def _instants(one: OneStep) -> Iterator[str]:
         rows.append((name, f'{seconds}.{rest:09d}', ago, where))
     yield from _title(f'Instants, and how long after "{after}"')
     yield from table(rows, right=(1, 2), indent=2)
+    source, quantum = (
+        (late.source, late.quantum) if late else (now.actuated_source, now.actuated_quantum)
+    )
     if late is not None:
         yield '  The evidence of the execution came after the step had been closed.'
+    if actuated is not None and quantum is not None:
+        yield f'  Execution was seen on {source}, at most {1000 * quantum:.3g} ms late.'
     if now.tick_error is not None:
         when = 'before' if now.tick_error < 0 else 'after'
         yield f'  The tick came {1000 * abs(now.tick_error):.3g} ms {when} its due time.'

@@ -207,7 +207,7 @@ def _run(options: SimpleNamespace) -> int:
                 **as_json(loaded.contract, results),
             }
         )
-    else:
+    elif results or not failure:
         print(f'\n{table(loaded.contract, results)}')
     if failure:
         complain(failure)

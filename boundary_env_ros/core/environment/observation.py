@@ -309,6 +309,15 @@ def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
     return None if duration is None else duration.seconds
 
 
+def age_in_words(captured: Stamp | None, age: float) -> str:
+    """Return how old something is, or what is wrong with its stamp, in words."""
+    if captured is not None and captured.nanoseconds == 0:
+        return 'has no stamp'
+    if age < 0.0:
+        return f'is stamped {-age:.3g} s in the future'
+    return f'is {age:.3g} s old'
+
+
 def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     """Return the values within the bounds of the field, and whether that changed any of them."""
     if (
@@ -340,13 +349,26 @@ def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tupl
     return tuple(ending)
 
 
-def why_lost(spec: FieldSpec, field: ObservationField) -> str:
-    """Return one sentence on a field that :func:`lost` names."""
+def why_lost(spec: FieldSpec, field: ObservationField, unmeasured: str = '') -> str:
+    """
+    Return one sentence on a field that :func:`lost` names.
+
+    Parameters
+    ----------
+    spec, field
+        The field.
+    unmeasured
+        What came since, if it measured nothing; see :func:`.not_measured`.
+
+    """
     if field.status is FieldStatus.FRESH:
         why = 'left its bounds'
     elif field.age is None:
         why = 'has not come'
     else:
-        allowed = '' if spec.max_age is None else f', {spec.max_age:g} s is allowed'
-        why = f'is {field.age:.3g} s old{allowed}'
+        why = age_in_words(field.captured, field.age)
+        if spec.max_age is not None and why.startswith('is '):
+            why += f', {spec.max_age:g} s is allowed'
+    if unmeasured and field.status is not FieldStatus.FRESH:
+        why += f'; it is heard, but {unmeasured}'
     return f'{field.name} ({field.source}) {why}' if field.source else f'{field.name} {why}'

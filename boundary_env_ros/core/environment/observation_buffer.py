@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.contract.sources import Lookup, Vector
+from boundary_env_ros.core.contract.sources import Lookup, value_names, Vector
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     freeze,
@@ -23,7 +23,7 @@ from boundary_env_ros.core.environment.observation import (
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import infinite_values
-from boundary_env_ros.core.sources.usable import is_measured
+from boundary_env_ros.core.sources.usable import is_measured, not_measured
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import PrivilegedObservation
 
@@ -67,7 +67,9 @@ class ObservationBuffer:
         self.latest: dict[str, Sample] = {}
         self.unusable: dict[str, str] = {}
         self.captured: dict[int, Stamp | None] = {}
+        self._unmeasured: dict[str, str] = {}
         self._contract = contract
+        self._specs = {spec.name: spec for spec in contract.fields}
         self._judged_by = (*contract.observation, *contract.state)
         self._sources = {
             spec.name: _source(spec, topics) for spec in contract.fields if spec.derived is None
@@ -79,6 +81,7 @@ class ObservationBuffer:
     def forget(self) -> None:
         """Forget all that was seen: another episode begins."""
         self.latest.clear()
+        self._unmeasured.clear()
         self.captured.clear()
         self._frames.clear()
 
@@ -88,8 +91,12 @@ class ObservationBuffer:
 
         One that measured nothing is passed over, and the field ages.
         """
-        if not is_measured(sample.values, infinite=self._infinite[name]):
+        values, infinite = sample.values, self._infinite[name]
+        if not is_measured(values, infinite=infinite):
+            names = value_names(self._specs[name].source) if len(values) > 1 else ('its value',)
+            self._unmeasured[name] = not_measured(values, names, infinite=infinite)
             return False
+        self._unmeasured.pop(name, None)
         self.latest[name] = sample
         return True
 
@@ -123,8 +130,13 @@ class ObservationBuffer:
 
     def missing(self, name: str) -> str:
         """Return a field that has no value in words: its name, its source, and why."""
-        why = self.unusable.get(name) or ('' if name in self.latest else 'never heard')
-        return f'{name} ({self._sources.get(name, "derived")}{why and f": {why}"})'
+        why = self.unusable.get(name)
+        if name in self._unmeasured:
+            why = f'heard, but {self._unmeasured[name]}'
+        elif not why:
+            seen = name in self.latest
+            why = 'nothing stamped since the reset has come' if seen else 'never heard'
+        return f'{name} ({self._sources.get(name, "derived")}: {why})'
 
     def unfit(self, now: ClockReading) -> tuple[str, ...]:
         """Return the fields, in words, that would end an episode which began now."""
@@ -170,7 +182,11 @@ class ObservationBuffer:
         fields = (*view.observation.fields, *view.state)
         ending = lost(self._judged_by, fields)
         pairs = zip(self._judged_by, fields, strict=True)
-        return {spec.name: why_lost(spec, field) for spec, field in pairs if spec.name in ending}
+        return {
+            spec.name: why_lost(spec, field, self._unmeasured.get(spec.name, ''))
+            for spec, field in pairs
+            if spec.name in ending
+        }
 
     def quickest(self, view: View) -> float | None:
         """Return the shortest age at which a field that is too old ends an episode; None: none."""

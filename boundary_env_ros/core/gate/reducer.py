@@ -209,7 +209,8 @@ class Reducer:
         if unheard:
             raise RequestRejected(
                 f'Sensors that the gate needs are missing: {", ".join(unheard)}. '
-                'Start what publishes them, or mend their topics in the contract.',
+                'Start what publishes them, or mend their topics in the contract; of those that '
+                'are heard, synchronise the clocks.',
                 ResultCode.SENSOR_MISSING,
             )
 

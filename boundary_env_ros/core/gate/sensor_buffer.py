@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import Advanced, awaited
-from boundary_env_ros.core.environment.observation import age_of
+from boundary_env_ros.core.environment.observation import age_in_words, age_of
 from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.rules.limits import Need, OPERATOR
 from boundary_env_ros.core.sources.usable import is_fresh
@@ -74,7 +74,11 @@ class SensorReadings:
             if measurement.age is None:
                 found.append(f'{name} ({measurement.topic}, never heard)')
             elif not need.fresh(measurement):
-                found.append(f'{name} ({measurement.topic}, {measurement.age:.3g} s old)')
+                age = age_of(measurement.captured, now)
+                if age is None or abs(age) < measurement.age:
+                    age = measurement.age  # nothing has come since
+                why = age_in_words(measurement.captured, age).removeprefix('is ')
+                found.append(f'{name} ({measurement.topic}, {why})')
             elif not measurement.values:
                 found.append(f'{name} ({measurement.topic}, which cannot be read)')
         return tuple(found)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 import math
 import re
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.gate.decision import KeyValue, Verdict
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -177,6 +178,34 @@ def test_a_lost_sensor_is_named_with_its_topic_and_its_age(world: EpisodeWorld, 
     )
     assert found is not None
     assert float(found[1]) > allowed
+
+
+def test_a_sensor_that_is_lost_since_its_value_is_nan_says_so(world: EpisodeWorld) -> None:
+    world.run(1.0)
+    world.alive.discard('pose')
+    nothing = Sample(values=(math.nan,) * 3, captured=world.time.stamp())
+    assert not world.environment.take('pose', nothing)
+    world.finish()
+    told = world.environment.status(world.now).message
+    assert told.endswith(' s is allowed; it is heard, but x is nan, and 2 others')
+
+
+@pytest.mark.parametrize(
+    ('nanoseconds', 'said'),
+    [(None, 'is stamped 2.97 s in the future, 0.5 s is allowed'), (0, 'has no stamp')],
+)
+def test_a_wrong_stamp_is_not_called_an_age(
+    world: EpisodeWorld, nanoseconds: int | None, said: str
+) -> None:
+    world.run(1.0)
+    world.alive.discard('pose')
+    captured = world.time.stamp(ago=-3.0)
+    if nanoseconds is not None:
+        captured = replace(captured, nanoseconds=nanoseconds)
+    world.environment.take('pose', Sample(values=(0.0, 0.0, 0.0), captured=captured))
+    world.finish(within=2 * PERIOD)
+    told = world.environment.status(world.now).message
+    assert re.sub(r'2\.[89]\d*', '2.97', told) == f'pose (/pose_detections) {said}'
 
 
 def test_a_driver_that_died_is_a_lost_robot_though_a_sensor_is_too_old_first() -> None:

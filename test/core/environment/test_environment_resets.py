@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.observation import FieldStatus
+from boundary_env_ros.core.environment.observation import FieldStatus, Sample
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import GateState
 from boundary_env_ros.core.gate.events import Tick
@@ -253,6 +254,33 @@ def test_a_reset_that_lacks_a_sensor_says_why_its_messages_cannot_be_used() -> N
     world.run(CONTRACT.episode.reset.deadline + 0.1)
     told = world.environment.status(world.now).message
     assert "pose (/pose_detections: The joint 'arm_3_jiont' is missing.)" in told
+
+
+def test_a_sensor_whose_value_is_nan_is_not_said_to_be_unheard() -> None:
+    world = EpisodeWorld()
+    world.alive.discard('pose')
+    world.begin()
+    world.run(1.0)
+    for values, said in (
+        ((math.nan, 0.0, math.nan), 'x is nan, and 1 other'),
+        ((0.0, math.inf, 0.0), 'y is inf'),
+    ):
+        sample = Sample(values=values, captured=world.time.stamp())
+        assert not world.environment.take('pose', sample)
+        world.run(1.1)
+        told = world.environment.status(world.now).message
+        assert f'pose (/pose_detections: heard, but {said})' in told
+    world.alive.add('pose')
+    world.run_until(lambda: world.state is EpisodeState.RUNNING)
+
+
+def test_a_sensor_whose_clock_is_behind_is_not_said_to_be_unheard() -> None:
+    world = EpisodeWorld()
+    world.lag['pose'] = 100.0
+    world.begin()
+    world.run(2.1)
+    told = world.environment.status(world.now).message
+    assert 'pose (/pose_detections: nothing stamped since the reset has come)' in told
 
 
 def test_a_world_that_does_not_answer_fails_the_reset_by_the_name_of_its_service() -> None:

@@ -83,6 +83,23 @@ def test_a_gate_that_no_longer_hears_its_sensors_is_not_armed() -> None:
     assert message.count(' s old)') == 2
 
 
+@pytest.mark.parametrize(
+    ('nanoseconds', 'said'),
+    [(2_000_000_000, 'stamped 2 s in the future'), (None, 'has no stamp')],
+)
+def test_a_gate_that_cannot_go_by_a_stamp_says_so(nanoseconds: int | None, said: str) -> None:
+    bench = Bench()
+    bench.say(EpisodeState.RESETTING)
+    bench.alive.remove('odometry')
+    now = bench.time.now
+    stamp = 0 if nanoseconds is None else now.ros.nanoseconds + nanoseconds
+    captured = replace(now.ros, nanoseconds=stamp)
+    bench.gate.apply(Measured(name='feedback.base', values=(0.0, 0.0), captured=captured, now=now))
+    message = bench.refused()
+    assert f'feedback.base (/odom, {said})' in message
+    assert 'synchronise the clocks' in message
+
+
 def test_an_ended_episode_cannot_be_armed_for(bench: Bench) -> None:
     bench.say(EpisodeState.TRUNCATED)
     assert 'arm while it lasts' in bench.refused()

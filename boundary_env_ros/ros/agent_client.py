@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 import math
+import re
 import time
 from typing import Any
 
@@ -45,6 +46,7 @@ from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.ros.log_throttle import Once
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
@@ -73,6 +75,10 @@ _SHUT = (GateState.ARMED, GateState.DISARMED, GateState.INACTIVE)
 
 #: A reset that takes longer says what it waits for, s.
 _QUICK = 4.0
+
+#: Seconds until what a reset waits for is said again.
+_AGAIN = 10.0
+_NUMBER = re.compile(r'\d[\d.]*(e[-+]\d+)?')
 
 #: Seconds between two requests to arm.
 _ARM_AGAIN = 0.02
@@ -135,7 +141,7 @@ class AgentClient:
         self._sequence = 0
         self._last: StepResult | None = None
         self._deadline = self._since = self._tell_at = 0.0
-        self._told = ''
+        self._told = Once(_AGAIN)
 
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
@@ -235,7 +241,7 @@ class AgentClient:
         if client not in ('', self.client):
             # The episode of the client before is not this one's to abandon, if it is refused.
             self.client, self._episode_id = client, ''
-        self._tell_at, self._told = time.monotonic() + _QUICK, ''
+        self._tell_at, self._told = time.monotonic() + _QUICK, Once(_AGAIN)
         deadline = time.monotonic() + self._startup_timeout
         self._wait_for_peers(deadline)
         request = srv.BeginEpisode.Request(
@@ -379,6 +385,7 @@ class AgentClient:
             # Two processes of one name must not share a lease.
             client=f'{self.client} {self._holder}',
         )
+        why = ''
         while True:
             try:
                 answer = self._call(
@@ -394,8 +401,10 @@ class AgentClient:
                 # the drivers.
                 if refusal.code not in _ASK_AGAIN or time.monotonic() > deadline:
                     raise
+                if refusal.code is not ResultCode.UNKNOWN_EPISODE:
+                    why = f'. Refused by {refusal}'
                 if self._over():
-                    raise ResetFailed(self._ending_message()) from refusal
+                    raise ResetFailed(self._ending_message() + why) from refusal
                 self._tell(f'the safety gate, which does not arm yet: {refusal}')
             self._pause(_ARM_AGAIN)
 
@@ -651,9 +660,8 @@ class AgentClient:
             self._spin(min(left, _SLICE))
 
     def _tell(self, missing: str) -> None:
-        """Log what a reset waits for, if it takes long, and again when that changes."""
-        if missing != self._told and time.monotonic() > self._tell_at:
-            self._told = missing
+        """Log what a reset waits for, if it takes long; each cause, whatever its numbers, once."""
+        if time.monotonic() > self._tell_at and self._told.due(_NUMBER.sub('', missing)):
             place = f'{self._node.get_namespace()}, ROS_DOMAIN_ID {self._own.domain_id}'
             self._node.get_logger().warning(f'reset() waits for {missing} ({place})')
 

@@ -164,7 +164,10 @@ class _Terminal:
         self._contract = contract
         self._user = user
         self._yes, self._label, self._say = yes, label, say
+        steps = contract.episode.reset.steps
+        self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._resets: dict[str, Question] = {}
+        self._waiting: dict[str, tuple[str, set[str]]] = {}
         self._ended: deque[Question] = deque()
         self._states: dict[str, EpisodeStatus] = {}
         self._asked: Question | None = None
@@ -190,7 +193,7 @@ class _Terminal:
             f'{contract.name} {contract.version}: {what} are asked about here, as {self._user}. '
             'Ctrl-C ends it.'
         )
-        if not any(isinstance(step, ConfirmStep) for step in contract.episode.reset.steps):
+        if not self._prompts:
             self._say('No reset of this contract asks a person for anything.')
         while True:
             self._spin()
@@ -202,7 +205,10 @@ class _Terminal:
         status = from_msg(EpisodeStatus, message)
         agent, episode = status.id.agent, status.id.episode_id
         before = self._resets.get(agent)
-        if status.state is EpisodeState.RESETTING and status.message:
+        if status.state is EpisodeState.RESETTING and status.message not in self._prompts:
+            self._resets.pop(agent, None)
+            self._tell_waiting(agent, episode, status.message)
+        elif status.state is EpisodeState.RESETTING:
             *answered, until = self._answered
             if answered == [episode, status.message] and time.monotonic() < until:
                 return  # it was sent before the answer came
@@ -219,11 +225,23 @@ class _Terminal:
         if seen is None or seen.id.episode_id != episode:
             return  # it ended before we came, or is said to have ended once more
         del self._states[agent]
-        if before is not None:
+        waited = self._waiting.pop(agent, ('', ()))[0] == episode
+        if before is not None or (waited and seen.state is EpisodeState.RESETTING):
             self._say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
         if self._label and seen.state is EpisodeState.RUNNING:
             ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
             self._ended.append(Question(agent, episode, ending))
+
+    def _tell_waiting(self, agent: str, episode: str, message: str) -> None:
+        """Say once what a reset waits for that no person can confirm."""
+        if not message:
+            return
+        told = self._waiting.get(agent)
+        if told is None or told[0] != episode:
+            told = self._waiting[agent] = (episode, set())
+        if message not in told[1]:
+            told[1].add(message)
+            self._say(f'\nReset of {episode[:8]}: {message}')
 
     def _until(self, prompt: str) -> float | None:
         """Return when the step ends that asks for something, as far as it began just now."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 import os
 from pathlib import Path
+import re
 import shlex
 import time
 
@@ -27,6 +28,8 @@ from boundary_env_ros.terminal import one_line
 
 #: Between two looks at nodes and logs, s.
 _LOOK = 0.1
+#: How a line of a log begins that was to be read before the nodes are stepped.
+_GRAVE = re.compile(r'\[(WARN|ERROR|FATAL)\]')
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0
 
@@ -126,6 +129,8 @@ def _watch(
     )
     print('Ctrl-C stops the robot and the nodes.', flush=True)
     logs = [_Log(process) for process in processes.values()]
+    for log in logs:
+        log.print_new(grave=True)
     lost: set[str] = set()
     end, patience = float('inf'), declaring_time(contract)
     try:
@@ -154,19 +159,20 @@ def _watch(
 
 
 class _Log:
-    """What a node logs from now on."""
+    """What a node logs, a bit at a time."""
 
     def __init__(self, process: NodeProcess) -> None:
         assert process.log is not None  # as `recorded` starts it
         self._path = process.log
-        self._read = self._path.stat().st_size
+        self._read = 0
 
-    def print_new(self) -> None:
-        """Print the whole lines that are new."""
+    def print_new(self, *, grave: bool = False) -> None:
+        """Print the whole lines that are new, or only the grave ones of them."""
         with self._path.open('rb') as file:
             file.seek(self._read)
             text = file.read()
         whole = text[: text.rfind(b'\n') + 1]
         self._read += len(whole)
         for line in whole.decode(errors='replace').splitlines():
-            print(one_line(line), flush=True)
+            if not grave or _GRAVE.match(line):
+                print(one_line(line), flush=True)

@@ -124,6 +124,47 @@ def test_a_robot_of_ones_own_is_driven_and_its_record_is_believed(cell: Cell) ->
     cell.judge('run1')
 
 
+def test_a_driver_whose_clock_and_frame_are_wrong_is_told_of_as_such(cell: Cell) -> None:
+    driver = (ROVER / 'driver.py').read_text()
+    for right, wrong in (
+        ('import rclpy\n', 'import rclpy\nfrom rclpy.duration import Duration\n'),
+        (
+            'message.header.stamp = self.get_clock().now()',
+            'message.header.stamp = (self.get_clock().now() + Duration(seconds=60))',
+        ),
+        ("message.header.frame_id = 'odom'", "message.header.frame_id = 'hall'"),
+    ):
+        assert right in driver
+        driver = driver.replace(right, wrong)
+    (cell.folder / 'driver.py').write_text(driver)
+    contract = patient(ROVER / 'rover.yaml')
+    contract['episode']['reset']['deadline'] = 9.0
+    (cell.folder / 'patient.yaml').write_text(yaml.safe_dump(contract, sort_keys=False))
+    cell.start(sys.executable, 'driver.py')
+    with cell.up('patient.yaml', 'run1'):
+        operator = cell.start(*BOUNDARY_ENV, 'operator', '--user', 'ada', '--yes')
+        code, told = cell.call('run', '--policy', 'no-op', '--contract', 'patient.yaml')
+        operator.send_signal(signal.SIGINT)
+        assert operator.wait(60) == 0
+    assert code == 1, told
+    end = told.splitlines()[-1]
+    assert 'still missing: the arming of the safety gate' in end
+    assert 'Refused by the safety gate (arm): Sensors that the gate needs are missing' in end
+    assert 's in the future' in end
+    assert 'synchronise the clocks' in end
+    assert 'No transitions' not in told
+    assert 'inferences' not in told
+    # Only the age of what is missing changes.
+    assert 1 <= told.count('reset() waits for') <= 5, told
+    # Once for each field of the episode that was waited for, though the driver ran before `up`.
+    assert (cell.folder / 'run1.log').read_text().count('Wrong frame in the header of odom') == 1
+    # A person can confirm nothing of this.
+    said = (cell.folder / '--yes.log').read_text()
+    assert said.count('The reset waits for the arming of the safety gate') == 1, said
+    assert 'asks: ' not in said
+    assert 'Not taken' not in said
+
+
 def test_a_driver_that_says_what_it_applied_shows_when_a_command_was_executed(cell: Cell) -> None:
     shutil.copytree(ROVER, cell.folder, dirs_exist_ok=True)
     contract = patient(ROVER / 'rover.yaml')

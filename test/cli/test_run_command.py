@@ -169,17 +169,23 @@ def test_what_cannot_be_run_is_refused_before_anything_is(
     assert output.out == ''
 
 
+@pytest.mark.parametrize(
+    ('calls', 'done'), [(0, False), (80, True)], ids=['at once', 'in the second episode']
+)
 def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
-    tmp_path: Path, capsys: Output
+    tmp_path: Path, capsys: Output, calls: int, done: bool
 ) -> None:
     (tmp_path / 'mine.py').write_text(
-        'def make(contract):\n    def policy(observation):\n        raise RuntimeError("broken")\n'
+        'def make(contract):\n    calls = []\n    def policy(observation):\n'
+        f'        calls.append(0)\n        if len(calls) > {calls}:\n'
+        '            raise RuntimeError("broken")\n        return [0.0, 0.0]\n'
         '    return policy\n'
     )
-    assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART]) == 1
+    assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART, '--episodes', '9']) == 1
     output = capsys.readouterr()
     assert 'RuntimeError: broken' in output.err
-    assert 'inferences' in output.out, 'the table of what was done'
+    assert ('inferences' in output.out) == done, 'the table of what was done'
+    assert 'No transitions' not in output.out
 
 
 def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import math
 import re
 
+from boundary_env_ros.core.contract.grammar import TYPE
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
     Contract,
@@ -29,7 +30,7 @@ _LATER = 'Field paths and the task are checked once these are fixed.'
 
 #: What a draft marks: what was made from what was seen, and what only a person can know.
 GUESS, DECIDE = 'GUESS', 'DECIDE'
-_MARK = re.compile(r'(?<=# )(GUESS|DECIDE): .*')
+_MARK = re.compile(r'# (GUESS|DECIDE): ')
 
 _TYPE = r'\w+/(msg|srv)/\w+'
 
@@ -90,7 +91,7 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
         loaded = loads(text, source=source)
     except ContractError as error:
         problems = _with_types(error.problems, text, source, types)
-        notes = (*_marks(text), _LATER)
+        notes = (*_marks(text, problems), _LATER)
         return ContractCheck(source=source, problems=tuple(problems), notes=notes)
     messages = problems_of(loaded.contract, types)
     of_task, note = _task_problems(loaded.contract)
@@ -103,7 +104,7 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
                 f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): {note}'
                 for path, note in _unwise(loaded)
             ),
-            *_marks(text),
+            *_marks(text, found),
             *filter(None, (messages.note, note)),
         ),
         name=loaded.contract.name,
@@ -135,8 +136,23 @@ def _with_types(
         if name in problem.expected + problem.actual
         or (problem.path[: len(section)] == section and _is_of_type(problem.path[len(section) :]))
     }
+    malformed = {
+        problem.path[:-1]
+        for problem in problems
+        if problem.path[-1:] == ('type',) and problem.expected == TYPE.expected
+    }
+    follows |= {
+        problem
+        for problem in problems
+        for section in malformed
+        if problem.path[: len(section)] == section
+        and problem.path[len(section) :] != ('type',)
+        and _is_of_type(problem.path[len(section) :])
+    }
     kept = [problem for problem in found if problem not in follows]
-    return sorted(kept, key=lambda problem: problem.line or math.inf) if unknown else found
+    if kept == list(problems):
+        return kept
+    return sorted(kept, key=lambda problem: problem.line or math.inf)
 
 
 def _is_of_type(below: KeyPath) -> bool:
@@ -154,15 +170,25 @@ def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield from _types(value, (*path, key))
 
 
-def _marks(text: str) -> Iterator[str]:
-    """Yield a note for each decision of a draft that is open, and one for all guesses."""
-    guesses = []
-    for number, line in enumerate(text.split('\n'), start=1):
-        if (found := _MARK.search(line)) and found[1] == DECIDE:
-            yield f'Note: line {number}: {found[0]}. Decide it, then delete the mark.'
-        elif found:
-            guesses.append(str(number))
-    if guesses:
+def _marks(text: str, problems: Sequence[Problem]) -> Iterator[str]:
+    """Yield a note for all open decisions of a draft that are no problem, and one for guesses."""
+    wrong = {problem.line for problem in problems}
+    found: dict[str, list[str]] = {DECIDE: [], GUESS: []}
+    lines = text.split('\n')
+    for number, line in enumerate(lines, start=1):
+        if mark := _MARK.search(line):
+            # What is decided stands on the line, or on the first below its comment.
+            about = number
+            while about < len(lines) and lines[about - 1].lstrip().startswith('#'):
+                about += 1
+            if mark[1] == GUESS or about not in wrong:
+                found[mark[1]].append(str(number))
+    if found[DECIDE]:
+        yield (
+            f'Note: decisions of a draft ({DECIDE}) in lines {", ".join(found[DECIDE])}. '
+            'Decide them, then delete the marks.'
+        )
+    if guesses := found[GUESS]:
         yield f'Note: guesses of a draft ({GUESS}) in lines {", ".join(guesses)}. Confirm them.'
 
 

@@ -48,6 +48,12 @@ def line_of(path: Path, part: str) -> int:
 # check -------------------------------------------------------------------------------------------
 
 
+def test_of_a_type_without_msg_only_the_type_is_told(tmp_path: Path, capsys: Output) -> None:
+    arm = (BAD.parents[2] / 'config/quadruped.yaml').read_text(encoding='utf-8')
+    [told, _] = _checked(arm.replace('sensor_msgs/msg/Imu', 'sensor_msgs/Imu'), tmp_path, capsys)
+    assert told.endswith("got 'sensor_msgs/Imu'. Write 'sensor_msgs/msg/Imu'.")
+
+
 def test_a_threshold_that_no_command_can_reach_is_noted(tmp_path: Path, capsys: Output) -> None:
     path = written(tmp_path, ('threshold: [0.03, 0.15]', 'threshold: [0.3, 1.5]'))
     assert main(['contract', 'check', str(path)]) == 0
@@ -392,12 +398,14 @@ def test_the_open_decisions_of_a_draft_are_noted_with_their_lines(
     text = text.replace('low: -1.0', 'low: -1.0 # GUESS: what was seen')
     text = text.replace('[{wait', '[{confirm: Move it., deadline: 5}, {wait')
     told = (
-        '  Note: line 12: DECIDE: what the driver takes. Decide it, then delete the mark.',
+        '  Note: decisions of a draft (DECIDE) in lines 12. Decide them, then delete the marks.',
         '  Note: guesses of a draft (GUESS) in lines 13. Confirm them.',
     )
     assert _checked(text, tmp_path, capsys) == [*told]
     wrong = _checked(text.replace('max_velocity', 'max_velocitx'), tmp_path, capsys)
     assert wrong[-3:-1] == [*told]
+    blank = text.replace('unit: rad  #', '# DECIDE: a comment of its own\n    unit: #')
+    assert not any('(DECIDE)' in line for line in _checked(blank, tmp_path, capsys))
 
 
 @pytest.mark.parametrize(

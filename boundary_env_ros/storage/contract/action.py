@@ -255,10 +255,13 @@ def _of_command(
         names = source.names if isinstance(source, (Joints, Array, Trajectory)) else ()
         commanded = Joints(names=names, quantities=(interface[0].value,))
     values = parse_source(key, type_name, COMMAND_FORMS, commanded=commanded)
-    if values.count != count:
+    given = any(map(key.has, COMMAND_FORMS))
+    # Without a path nothing was read, which is told already.
+    if values.count != count and values.paths != ('',):
         key.problem(
             ('joints',) if type_name == JOINTS else ('fields',),
             f'{count} values, one for each dimension of the command',
             said(f'{values.count}'),
+            '' if given else 'Add `fields: [...]`, a path for each dimension.',
         )
     return values.source

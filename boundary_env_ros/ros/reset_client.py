@@ -102,7 +102,8 @@ class ResetClient:
                 publisher.publish(_filled(kind(), effect.message, topic))
             case ConfirmStep(prompt=prompt):
                 self._node.get_logger().warning(
-                    f'{prompt} Then confirm: service {self._node.get_name()}/confirm_reset'
+                    f'{prompt} Confirm with: boundary-env operator --user NAME (service '
+                    f'{self._node.get_fully_qualified_name()}/confirm_reset)'
                 )
 
     def watch(self) -> None:

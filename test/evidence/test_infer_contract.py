@@ -147,7 +147,22 @@ def test_each_part_of_a_common_message_is_a_field_with_its_unit() -> None:
         'odom_linear': ('m/s', ''),
         'odom_angular': ('rad/s', ''),
     }
-    assert 'DECIDE: least value that can come' in text
+    assert '# DECIDE: one number, or 3 (x, y, z), m/s\n' in text
+
+
+def test_bounds_that_a_definition_says_are_written() -> None:
+    contract = drafted(odometry(), seen('/battery', 'sensor_msgs/msg/BatteryState'))[1]
+    told = {field.name: (field.low[0], field.high[0]) for field in contract.observation}
+    assert told['odom_orientation'] == (-1.0, 1.0)
+    assert told['battery_percentage'] == (0.0, 1.0)
+
+
+def test_fields_of_the_fastest_stamped_topic_come_first_and_those_of_the_odometry_before() -> None:
+    battery = seen('/battery', 'sensor_msgs/msg/BatteryState', rate=1.0, stamped=True)
+    imu = seen('/imu', 'sensor_msgs/msg/Imu', rate=100.0, stamped=True)
+    camera = seen('/info', 'sensor_msgs/msg/CameraInfo', rate=200.0, stamped=True)
+    assert drafted(battery, camera, imu)[1].reaction_of == 'imu_orientation'
+    assert drafted(battery, imu, odometry())[1].reaction_of == 'odom_position'
 
 
 def test_bounds_are_for_a_person_to_say() -> None:
@@ -224,6 +239,20 @@ def test_command_is_known_by_type_and_name_and_may_nothing_until_a_person_says_w
         loads(text)
     blank = {problem.path[2] for problem in caught.value.problems if problem.path[0] == 'action'}
     assert {'low', 'driver_timeout', 'feedback'} <= blank
+
+
+def test_odometry_is_the_feedback_of_a_twist() -> None:
+    _, contract = drafted(odometry(), seen('/cmd_vel', TWIST))
+    feedback = contract.action[0].feedback
+    assert feedback.topic == 'odom'
+    assert feedback.source == Paths(paths=('twist.twist.linear.x', 'twist.twist.angular.z'))
+
+
+def test_blank_feedback_is_told_by_its_keys_alone() -> None:
+    with pytest.raises(ContractError) as caught:
+        loads(surveyed(number(), seen('/cmd_vel', TWIST)))
+    paths = [problem.path[2:] for problem in caught.value.problems]
+    assert [path[1] for path in paths if path[:1] == ('feedback',)] == ['topic', 'type']
 
 
 def test_emergency_stop_is_found_and_is_no_observation() -> None:

@@ -87,7 +87,7 @@ def filled(text: str) -> Contract:
         _fill(field)
     for group in data['action'].values():
         _fill(group)
-        if group['feedback'] == {'topic': None, 'type': None}:
+        if group['feedback'] == {'topic': None, 'type': None, 'fields': None}:
             size = len(group.get('fields', group.get('joints', [0] * group.get('length', 0))))
             group['feedback'] = {**GROUP['feedback'], 'length': size}
         if 'max_velocity' in group:

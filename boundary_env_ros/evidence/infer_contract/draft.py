@@ -44,6 +44,11 @@ _TWISTS: Final = {'geometry_msgs/msg/Twist': '', 'geometry_msgs/msg/TwistStamped
 #: Periods that a guess is rounded to, s, and the one where there is nothing to guess from.
 _PERIODS, _PERIOD = (0.02, 0.025, 0.04, 0.05, 0.1, 0.2), 0.1
 _BEAMS = 36
+#: Bounds that the definition of a message says, by its type and the part.
+_BOUNDS = {
+    ('sensor_msgs/msg/BatteryState', 'percentage'): (0.0, 1.0),
+    ('std_msgs/msg/Bool', 'data'): (0.0, 1.0),
+}
 #: More pixels than any camera has are no image.
 _MOST_PIXELS = 2**25
 
@@ -58,8 +63,9 @@ _OTHERS = {
 _HEAD = """\
 It is a draft: a form to be filled in by a person who knows the robot. What stands behind {guess}
 was made from what was seen; behind {decide} stands what only a person can know. Go through it from
-top to bottom, fill in what is blank, delete each mark when you agree, then: boundary-env contract
-check FILE. Every key is explained in doc/contract.md."""
+top to bottom, delete every field that your policy does not need, fill in what is blank, delete
+each mark when you agree, then: boundary-env contract check FILE. Every key is explained in
+doc/contract.md."""
 
 #: Key, value and comment; an empty value is for a person to fill in.
 Line: TypeAlias = tuple[str, Written, str]
@@ -125,6 +131,14 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
             f'{"" if why else ": there is no topic of a robot"}.{why}\n'
             'Look at the robot while its sensors run.'
         )
+    odometry = next((topic for topic, _ in fields.values() if topic.type == _ODOMETRY), None)
+    # Capture and reaction are measured by the first field.
+    first = max(
+        (topic for topic, _ in fields.values() if topic.stamped),
+        key=lambda topic: (topic is odometry, topic.rate or 0.0),
+        default=None,
+    )
+    fields = dict(sorted(fields.items(), key=lambda item: item[1][0] is not first))
     seen = [topic for topic in topics if topic.messages]
     page = Page()
     page.note(
@@ -138,6 +152,7 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
     _write_name(page, topics, [topic for topic, _ in (groups or fields).values()])
     page.blank()
     page.section('observation', comment='what the policy sees, in this order')
+    page.note('capture and reaction are measured by the first field with a topic', 1)
     page.note(decide('move to `privileged` what the policy must not see, like ground truth'), 1)
     for name, (topic, lines) in fields.items():
         _write_field(page, name, topic, lines)
@@ -145,7 +160,7 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
     nothing = decide('no topic that was heard commands the robot; a group for each that does')
     page.section('action', comment='' if groups else nothing)
     for name, (topic, lines) in groups.items():
-        _write_group(page, name, topic, lines)
+        _write_group(page, name, topic, lines, odometry)
     page.blank()
     _write_rest(page, stop)
     if left_out:
@@ -215,38 +230,54 @@ def _fields(topic: TopicSurvey) -> dict[str, Lines]:
 
 
 def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
-    bounds: list[Line] = [('low', '', decide('least value that can come')), ('high', '', '')]
     unit: Line = ('unit', '', decide('one, or one for each'))
     if topic.type == IMAGE:
-        yield '', _image(topic, bounds)
+        yield '', _image(topic)
     elif topic.type == SCAN:
         if topic.lengths is None or not topic.lengths[0]:
             raise Unfit('a scan without beams came')
         beams = min(_BEAMS, topic.lengths[0])
         why = guess(f'the nearest return of each of {beams} sectors of the scan')
-        yield '', [('beams', beams, why), ('unit', 'm', ''), *bounds]
+        yield '', [('beams', beams, why), ('unit', 'm', ''), *_bounds(beams, 'm')]
     elif topic.type == JOINTS:
         if not (topic.joints and topic.quantities):
             raise Unfit('no names of joints, or nothing measured of them, came')
         for quantity in topic.quantities:
             names: Line = ('joints', topic.joints, guess('all of them, as in the message'))
-            yield quantity, [names, ('quantity', quantity, ''), unit, *bounds]
+            yield quantity, [names, ('quantity', quantity, ''), unit, *_bounds(len(topic.joints))]
     elif topic.type in ARRAYS:
         length = topic.lengths or (0, 0)
         if length[0] != length[1] or not 0 < length[1] <= MOST_VALUES:
             raise Unfit(f'its length is not constant, or not from 1 to {MOST_VALUES}')
         size: Line = ('length', length[0], guess('it always had so many'))
-        yield '', [('array', ARRAYS[topic.type], ''), size, unit, *bounds]
+        yield '', [('array', ARRAYS[topic.type], ''), size, unit, *_bounds(length[0])]
     elif topic.type in PARTS:
         known = PARTS[topic.type]
-        for part in known:
-            lines: Lines = [('parts', (part,), ''), *bounds]
-            yield (part if len(known) > 1 else ''), lines
+        for part, has in known.items():
+            axes = tuple(path.rpartition('.')[2] for path in has.paths)
+            bounds = _bounds(len(axes), *dict.fromkeys(has.unit), names=axes)
+            if axes == ('x', 'y', 'z', 'w'):
+                bounds = [('low', -1.0, ''), ('high', 1.0, '')]
+            elif (topic.type, part) in _BOUNDS:
+                low, high = _BOUNDS[topic.type, part]
+                bounds = [('low', low, ''), ('high', high, '')]
+            yield (part if len(known) > 1 else ''), [('parts', (part,), ''), *bounds]
     elif topic.paths:
-        yield '', [('fields', topic.paths, decide('which of them')), unit, *bounds]
+        which: Line = ('fields', topic.paths, decide('which of them'))
+        yield '', [which, unit, *_bounds(len(topic.paths))]
 
 
-def _image(topic: TopicSurvey, bounds: Lines) -> Lines:
+def _bounds(count: int, *unit: str, names: Sequence[str] = ()) -> Lines:
+    """Return blank bounds that say how many values of which unit they are to have."""
+    many = f', or {count}' if count > 1 else ''
+    many += f' ({", ".join(names)})' if len(names) > 1 else ''
+    return [
+        ('low', '', decide(', '.join(filter(None, (f'one number{many}', *unit))))),
+        ('high', '', ''),
+    ]
+
+
+def _image(topic: TopicSurvey) -> Lines:
     height, width, encoding = topic.image or (0, 0, '')
     if encoding not in ENCODINGS:
         raise Unfit(f'its encoding {encoding!r} is none that a contract knows')
@@ -256,7 +287,7 @@ def _image(topic: TopicSurvey, bounds: Lines) -> Lines:
     lines: list[Line] = [('shape', shape, ''), ('encoding', encoding, '')]
     if encoding in DEPTHS:
         metric = 'm' if encoding == '32FC1' else 'mm'
-        lines += [('unit', metric, guess('as REP-118 has it')), *bounds]
+        lines += [('unit', metric, guess('as REP-118 has it')), *_bounds(1, metric)]
     return lines
 
 
@@ -309,7 +340,9 @@ def _group(topic: TopicSurvey) -> Lines:
     raise Unfit('its numbers are to be named by hand, with `fields`')
 
 
-def _write_group(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> None:
+def _write_group(
+    page: Page, name: str, topic: TopicSurvey, lines: Lines, odometry: TopicSurvey | None
+) -> None:
     seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
     page.section(name, 1)
     said = guess(f'it seems to command, by its type and name; {seen}')
@@ -317,17 +350,30 @@ def _write_group(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
     page.key('type', topic.type, 2)
     for line in lines:
         page.form(*line[:2], 2, line[2])
-    limit = 'max_acceleration' if topic.type in _TWISTS else 'max_velocity'
+    moves = topic.type in _TWISTS
+    limit = 'max_acceleration' if moves else 'max_velocity'
+    timeout = (
+        's, after so long without a command the driver stops by itself; of a velocity '
+        '`driver_timeout_probe: NUMBERS` and `up --probe` measure it'
+    )
     for key, what in (
-        ('low', 'where the command may go; nothing moves until it is here'),
+        ('low', f'{"[m/s, rad/s], " * moves}where the command may go'),
         ('high', ''),
-        (limit, 'how fast the command may change; begin slow'),
-        ('driver_timeout', 's; stop commanding and measure after how long the driver stops'),
+        (limit, f'{"[m/s^2, rad/s^2], " * moves}how fast it may change; begin slow'),
+        ('driver_timeout', timeout),
     ):
         page.section(key, 2, decide(what) if what else '')
+    if moves and odometry is not None:
+        page.section('feedback', 2, guess('the odometry tells what the robot did'))
+        page.key('topic', _relative(odometry.name), 3)
+        page.key('type', _ODOMETRY, 3)
+        page.key('fields', ('twist.twist.linear.x', 'twist.twist.angular.z'), 3)
+        return
     page.section('feedback', 2, decide('the topic that tells what the robot did'))
     for key in ('topic', 'type'):
         page.section(key, 3)
+    said = 'a path in its message for each value of the command; or `joints`, `array`'
+    page.section('fields', 3, decide(said))
 
 
 # The rest ----------------------------------------------------------------------------------------
@@ -364,5 +410,5 @@ def _write_rest(page: Page, stop: TopicSurvey | None) -> None:
     if stop is not None:
         page.raw('on_stop: {emergency_stop: operator_stop}', 1)
     page.section('reset', 1, decide('what is done between episodes'))
-    page.section('procedure', 2)
+    page.section('procedure', 2, 'confirm with: boundary-env operator --user NAME')
     page.raw("- {confirm: 'Bring the robot to its start and step back.', deadline: 60.0}", 3)

@@ -14,11 +14,12 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
 from boundary_env_ros.core.gate.events import PublishersSeen
-from boundary_env_ros.core.timebase import Stamp
+from boundary_env_ros.core.timebase import RosTime, Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -408,6 +409,29 @@ def test_what_four_policies_asked_for_at_a_thousand_hertz_is_still_known_when_it
         for agent in range(4):
             checks.request(asked(agent, sequence), sequence * MS)
     assert checks.asked(replace(decision, request=asked(0, 1))) == MS
+
+
+def test_what_was_announced_in_quick_lockstep_is_still_known_when_it_is_looked_at(
+    loaded: LoadedContract,
+) -> None:
+    history = MessageHistory(loaded.contract, {}, lambda *_: None)
+    of = StepId(digest=loaded.digest, agent='cart', episode_id='one')
+    last = DELAY // (20 * MS)
+    for step in range(1, 3 * last):
+        history.now = step * 20 * MS
+        history.advanced(
+            SimStepResponse(
+                id=replace(of, step=step),
+                success=True,
+                message='',
+                topics=('/scan',),
+                published=(1,),
+                last_stamp=(RosTime(step),),
+                dropped=(0,),
+            )
+        )
+    assert history.announced('/scan', 'one', 2 * last) == 2 * last
+    assert history.announced('/scan', 'one', 1) is None
 
 
 def test_memory_stays_flat_as_the_bag_grows(

@@ -14,7 +14,7 @@ from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
-from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, Window
+from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, MOST, Window
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired, Wiring
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, Rule
 from boundary_env_ros.storage.records import Message as Recorded
@@ -24,7 +24,8 @@ Find: TypeAlias = Callable[[Rule, Mismatch, StepId | None], None]
 #: Nanoseconds after the first message of a topic in which a record may still speak of one before.
 BEGINNING = 2 * NANOSECONDS
 
-#: Reports of advances (lockstep) that are remembered.
+#: Reports of advances (lockstep) that are remembered at least; those that a record may still speak
+#: of are, as far as they are not more than are remembered of a topic.
 _REPORTS = 128
 
 #: Nanoseconds that a message may have taken to the recorder which has no log time any more.
@@ -124,6 +125,7 @@ class MessageHistory:
         self._host = ''
         self._announced: dict[str, dict[int, int]] = {}
         self._reports: OrderedDict[tuple[str, int], dict[str, int]] = OrderedDict()
+        self._reported: deque[int] = deque()  # when, log times
         self._delays: dict[str, deque[tuple[int, int]]] = {}
         self._moments: dict[str, deque[int]] = {}
         self._behind: dict[str, deque[int]] = {}
@@ -170,9 +172,15 @@ class MessageHistory:
             if count
         }
         step = (report.id.episode_id, report.id.step)
-        self._reports.setdefault(step, {}).update(last)
-        if len(self._reports) > _REPORTS:
+        if step not in self._reports:
+            self._reports[step] = {}
+            self._reported.append(self.now)
+        self._reports[step].update(last)
+        while len(self._reports) > _REPORTS and (
+            self._reported[0] < self.now - KEEP or len(self._reports) > MOST
+        ):
             self._reports.popitem(last=False)
+            self._reported.popleft()
 
     def announced(self, topic: str, episode_id: str, step: int) -> int | None:
         """

@@ -24,7 +24,13 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool
 
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Reason, StepId
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    GateState,
+    Reason,
+    StepId,
+)
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
@@ -97,22 +103,29 @@ def test_a_flood_of_requests_holds_up_neither_timer_nor_emergency_stop(world: Wo
         flood(to_msg(request), names.ACTION_REQUEST, 3.0) as flooding,
     ):
         begun = time.monotonic_ns()
+        # Decisions are counted, not read: there are thousands, and the probe is to keep up.
         world.probe.until(
-            lambda: len(world.decisions(begun)) > 100, _SOON, 'a flood that is decided on'
+            lambda: len(world.probe.heard(names.GATE_DECISION, begun)) > 100,
+            _SOON,
+            'a flood that is decided on',
         )
         pressed = time.monotonic_ns()
 
-        def stopped() -> list[GateDecision]:
+        def stopped() -> bool:
             # As buttons do, it repeats itself: the flood takes the place of some in the sockets.
             button.publish(Bool(data=True))
-            found = world.decisions(pressed)
-            return [d for d in found if Reason.EMERGENCY_STOP in reasons(d)]
+            return world.gate_state() is GateState.EMERGENCY_STOPPED
 
         world.probe.until(stopped, _SOON, 'an emergency stop in the middle of a flood')
-        [first, *_] = stopped()
+        told = time.monotonic_ns()
         button.publish(Bool(data=False))
+    stops = [d for d in world.decisions(pressed) if Reason.EMERGENCY_STOP in reasons(d)]
+    # Its decision may be one of those that the flood took the place of; its state is latched.
+    heard = [d.commanded or d.received for d in stops]
+    took = (
+        min((instant.steady for instant in heard if instant is not None), default=told) - pressed
+    )
     ticks = [d.since_tick for d in world.decisions(begun) if d.since_tick is not None]
-    took = (first.commanded or first.received).steady - pressed
     print(f'{flooding}: stopped after {took / NANOSECONDS:.3f} s, ticks {max(ticks):.3f} s apart')
     assert took / NANOSECONDS < 1.0
     assert max(ticks) < 1.0

@@ -152,10 +152,11 @@ def test_a_part_is_replayed_with_what_was_latched_before(stage: Stage) -> None:
     latched: list[Any] = []
     node = stage.probe.node
     topics = ['/scan', '/boundary/episode_status']
+    # There before: a reader that comes late hears only what was latched last.
+    subscription = node.create_subscription(
+        msg.EpisodeStatus, '/boundary/episode_status', latched.append, names.LATCHED, raw=True
+    )
     with stage.replaying(topics=topics, start=3.0, rate=10.0) as future:
-        subscription = node.create_subscription(
-            msg.EpisodeStatus, '/boundary/episode_status', latched.append, names.LATCHED, raw=True
-        )
         assert future.result(60.0) == 0
     stage.until(lambda: latched, 'what is latched')
     before = stage.recorded('/boundary/episode_status', 0.0, 3.0)

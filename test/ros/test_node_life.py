@@ -9,7 +9,7 @@ import gc
 from pathlib import Path
 import signal
 import time
-from typing import TYPE_CHECKING
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -129,23 +129,32 @@ def test_an_episode_that_a_signal_interrupts_has_an_ending(
     world.revive()
 
 
-def test_a_node_says_which_parameter_it_refuses(world: World, tmp_path: Path) -> None:
-    # In a namespace of its own: a second robot would be found by the others.
-    robot = NodeProcess(
-        NodeSpec(
-            name='simulated_robot', parameters={'contract': str(world.file), 'actuator_delay': 0.9}
-        ),
+def expect_refusal(world: World, log: Path, match: str, name: str, **parameters: Any) -> None:
+    """Bring a node up that cannot be: in a namespace of its own, so that no other finds it."""
+    node = NodeProcess(
+        NodeSpec(name=name, parameters=parameters),
         environment=isolated_environment(world.domain_id),
-        log=tmp_path / 'robot.log',
+        log=log,
         namespace='/other',
     )
     bring_up = BringUp(domain_id=world.domain_id, namespace='/other')
     try:
-        with pytest.raises(LinkError, match='expected driver_timeout above actuator_delay'):
-            bring_up.run([robot], _SOON)
+        with pytest.raises(LinkError, match=match):
+            bring_up.run([node], _SOON)
     finally:
         bring_up.close()
-        robot.stop()
+        node.stop()
+
+
+def test_a_node_says_which_parameter_it_refuses(world: World, tmp_path: Path) -> None:
+    expect_refusal(
+        world,
+        tmp_path / 'robot.log',
+        'expected driver_timeout above actuator_delay',
+        'simulated_robot',
+        contract=str(world.file),
+        actuator_delay=0.9,
+    )
 
 
 def test_an_environment_says_which_field_of_a_reset_step_is_wrong(
@@ -157,19 +166,13 @@ def test_an_environment_says_which_field_of_a_reset_step_is_wrong(
     contract['episode']['reset']['procedure'] = [*steps, {**step, 'deadline': 1.0}]
     file = tmp_path / 'contract.yaml'
     file.write_text(yaml.safe_dump(contract, sort_keys=False))
-    node = NodeProcess(
-        NodeSpec(name='environment', parameters={'contract': str(file)}),
-        environment=isolated_environment(world.domain_id),
-        log=tmp_path / 'environment.log',
-        namespace='/other',
+    expect_refusal(
+        world,
+        tmp_path / 'environment.log',
+        'Wrong fields for go in the reset procedure',
+        'environment',
+        contract=str(file),
     )
-    bring_up = BringUp(domain_id=world.domain_id, namespace='/other')
-    try:
-        with pytest.raises(LinkError, match='Wrong fields for go in the reset procedure'):
-            bring_up.run([node], _SOON)
-    finally:
-        bring_up.close()
-        node.stop()
 
 
 class Clumsy(ContractNode):

@@ -9,7 +9,7 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -145,7 +145,7 @@ class Auditor:
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
         self._of_sequence = [c for c in self._checks if c.rule is catalogue.DECISION_SEQUENCE]
-        self._agents: dict[str, Agent] = {}
+        self._agents: defaultdict[str, Agent] = defaultdict(Agent)
         self._first: Transition | None = None
         self._now = 0  # log time of the last record
         self._last_word = ''  # of an environment that may not have got to its first step
@@ -215,7 +215,7 @@ class Auditor:
             and any(begin <= log_time <= end + REACH for begin, end in self._holes)
         ):
             self._behind.add(record.id)
-            before = self._agent(record.id).last
+            before = self._agents[record.id.agent].last
             if before is not None:
                 self._behind.add(before.id)  # what came between the two may have ended it
         if self._again is not None:
@@ -382,18 +382,12 @@ class Auditor:
         lacking = tuple(NotChecked(rule=rule, why=why) for rule, why in found if why)
         return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
-    def _agent(self, of: StepId) -> Agent:
-        found = self._agents.get(of.agent)
-        if found is None:
-            found = self._agents[of.agent] = Agent()
-        return found
-
     # Steps ---------------------------------------------------------------------------------------
 
     def _transition(self, now: Transition) -> None:
         self._transitions += 1
         self._first = self._first or now
-        agent = self._agent(now.id)
+        agent = self._agents[now.id.agent]
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
         reopened = begins and now.id.episode_id in agent.left
@@ -513,7 +507,7 @@ class Auditor:
 
     def _sent(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
-        agent = self._agent(decision.id)
+        agent = self._agents[decision.id.agent]
         # A gate that was started anew counts from 1 again.
         place = f'gate decision {decision.sequence}'
         direct = decision.sequence != 1
@@ -548,7 +542,7 @@ class Auditor:
     # What others say about the steps -------------------------------------------------------------
 
     def _status(self, status: EpisodeStatus) -> None:
-        agent, terms = self._agent(status.id), self._terms
+        agent, terms = self._agents[status.id.agent], self._terms
         if agent.last is not None and status.id.episode_id:
             found = whole.changed_status(status, agent.status, agent.last)
             self._find_all(catalogue.EPISODE_CONSTANT, found, status.id)
@@ -593,7 +587,7 @@ class Auditor:
                 self._find_all(catalogue.STEP_RECOMPUTED, found, step.id)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
-        agent = self._agent(record.id)
+        agent = self._agents[record.id.agent]
         agent.truth = record
         self._look_for_leaks(agent)
         if self._terms is not None:
@@ -602,7 +596,7 @@ class Auditor:
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
-        agent = self._agent(evidence.id)
+        agent = self._agents[evidence.id.agent]
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)
         if found is not None:

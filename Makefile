@@ -102,7 +102,7 @@ quick: lint
 
 # What takes long, in parts of at most 40 minutes: make nightly-faults runs one of them.
 NIGHTLY := docs tests properties campaign mutations faults bench soak learners \
-  python3.10 python3.12 python3.13 kilted newest workspace
+  python3.10 newest kilted workspace
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 
 nightly: $(BUILT)
@@ -140,24 +140,25 @@ nightly-learners: $(BUILT)
 	@$(UV) duckdb moviepy --editable '.[sb3,lerobot]' && \
 	$(RUN) -m pytest -q test/facade test/docs test/evidence/test_export_loaders.py
 
-# Other Pythons, and another ROS 2: all tests, in a clone with an environment of its own.
+# All tests, in a clone with an environment of its own: with another Python,
 nightly-python3.%:
 	@$(call ELSEWHERE,$@) PYTHON=python3.$*
 
-nightly-kilted:
-	@$(call ELSEWHERE,$@) BOUNDARY_ENV_ROS_DISTRO=kilted
-
-# What was published since .ci/constraints.txt was made, that a user gets.
+# with the newest Python and what a user gets who installs today,
 nightly-newest:
-	@$(call ELSEWHERE,$@,&& git -C build/$@ rm -q .ci/constraints.txt)
+	@$(call ELSEWHERE,$@,&& git -C build/$@ rm -q .ci/constraints.txt) PYTHON=python3.13
 
-# `colcon test` with the versions of Ubuntu 24.04 and nothing that package.xml does not declare; no
-# nodes: wheels lack tf2_msgs and launch_ros.
+# and with another ROS 2, on the Python of its Ubuntu.
+nightly-kilted:
+	@$(call ELSEWHERE,$@) BOUNDARY_ENV_ROS_DISTRO=kilted PYTHON=python3.12
+
+# `colcon test` with Python and versions of Ubuntu 24.04 and nothing that package.xml does not
+# declare; no nodes: wheels lack tf2_msgs and launch_ros.
 UBUNTU := click==8.1.6 hypothesis==6.98.15 Jinja2==3.1.2 jsonschema==4.10.3 numpy==1.26.4 \
   pytest==7.4.4 pytest-timeout==2.2.0 PyYAML==6.0.1
 nightly-workspace: $(BUILT)
 	@rm -rf build/$@ && mkdir -p build/$@/src && git clone -q . build/$@/src/boundary_env_ros && \
-	$(VENV)/bin/uv venv --quiet --python $(RUN) build/$@/env && \
+	$(VENV)/bin/uv venv --quiet --python python3.12 build/$@/env && \
 	BOUNDARY_ENV_ROS_INTERFACES=off UV_SYSTEM_CERTS=1 $(VENV)/bin/uv pip install --quiet \
 	  --python build/$@/env/bin/python 'setuptools<80' wheel mcap-ros2-support $(UBUNTU) \
 	  $$($(RUN) build_backend/ros_distributions.py) '.[ros,sim]' && \

@@ -68,8 +68,8 @@ def test_frames_of_robot_and_others_are_looked_up_recorded_and_computed_again(
             seen.append(episode)
             world.end_episode()
     finally:
-        teller.terminate()
-        teller.wait(10.0)
+        teller.kill()
+        teller.wait()
     for step in (step for episode in seen for step in episode):
         cart, board, mount = (step[name] for name in ('cart', 'board', 'mount'))
         assert mount.values == pytest.approx((0.4, 0.0, 0.0))

@@ -4,17 +4,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from geometry_msgs.msg import TransformStamped
 import rclpy
-from rclpy.executors import ExternalShutdownException
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from tf2_msgs.msg import TFMessage
 
 
 def main() -> None:
-    """Tell it, and stay, so that those who come later hear it too."""
+    """Tell it, and stay until killed, so that those who come later hear it too."""
     rclpy.init()
     node = rclpy.create_node('frame_teller')
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -23,8 +20,7 @@ def main() -> None:
     board.header.frame_id = 'base_link'
     board.transform.translation.x = 0.4
     publisher.publish(TFMessage(transforms=[board]))
-    with suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(node)
+    rclpy.spin(node)
 
 
 if __name__ == '__main__':

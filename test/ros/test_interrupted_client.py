@@ -9,12 +9,13 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.errors import ResultCode
+from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.interfaces import srv
 from support.ros_world import PATIENT, SOON
@@ -104,6 +105,41 @@ def test_an_episode_that_has_ended_is_not_named_as_the_one_that_runs(world: Worl
     )
 
 
+def test_a_policy_that_is_killed_in_lockstep_leaves_its_episode_to_the_next(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(pacing='lockstep', changes={**PATIENT, 'lockstep': {'deadline': 5.0}})
+    client = subprocess.Popen(
+        [sys.executable, '-u', '-c', _CLIENT, str(world.file), str(world.domain_id), 'lockstep'],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert client.stdout is not None
+    try:
+        assert client.stdout.readline().strip() == 'stepping'
+    finally:
+        client.kill()
+        client.wait()
+    env = world.environment(startup_timeout=60.0)
+    refusals = []
+
+    def began() -> bool:
+        try:
+            env.reset(seed=1, options={'scenario': 'clear'})
+        except RequestRejected as refusal:
+            refusals.append(str(refusal))
+            return False
+        return True
+
+    world.probe.until(began, SOON, 'an episode of the next client')
+    assert all('it ends as policy_lost 5 s after the last step' in each for each in refusals)
+    last = [t for t in world.probe.messages(names.TRANSITION) if t.ending][-1]
+    assert (last.ending, last.declared_by) == ('policy_lost', 'environment')
+    *_, terminated, truncated, _ = env.step(np.zeros(2, dtype=np.float32))
+    assert not terminated
+    assert not truncated
+
+
 _CARELESS = """
 import sys
 import numpy as np
@@ -119,8 +155,11 @@ import sys, threading
 import numpy as np
 from boundary_env_ros.facade import BoundaryEnv
 try:
+    pacing = dict(enumerate(sys.argv)).get(3)
     domain = int(sys.argv[2])
-    with BoundaryEnv(sys.argv[1], world='ros', domain_id=domain, startup_timeout=60.0) as env:
+    with BoundaryEnv(
+        sys.argv[1], world='ros', pacing=pacing, domain_id=domain, startup_timeout=60.0
+    ) as env:
         env.reset(seed=1, options={'scenario': 'clear'})
         for number in range(10**6):
             *_, terminated, truncated, _ = env.step(np.zeros(2, dtype=np.float32))

@@ -37,7 +37,13 @@ from boundary_env_ros.core.environment.reset import (
     tolerances,
     WorldReset,
 )
-from boundary_env_ros.core.environment.silence import Heard, recorder_silent, robot_died, silent
+from boundary_env_ros.core.environment.silence import (
+    Heard,
+    policy_limit,
+    recorder_silent,
+    robot_died,
+    silent,
+)
 from boundary_env_ros.core.environment.step_builder import (
     close,
     is_on_new_action,
@@ -237,9 +243,11 @@ class Environment:
         effects: list[Effect] = []
         active = self.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if active and self._episode.client != begin.client:
+            limit = policy_limit(self._contract)
             raise RequestRejected(
                 f'An episode is running: {self._episode.client!r} runs '
-                f'{self._episode.id.episode_id}. Wait for its end, or end it.',
+                f'{self._episode.id.episode_id}. Wait for its end, or end it; if that client was '
+                f'killed, it ends as {endings.POLICY_LOST} {limit:g} s after the last step.',
                 ResultCode.LEASE_HELD,
             )
         seed = drawn_seed if begin.seed is None else begin.seed

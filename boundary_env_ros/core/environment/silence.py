@@ -107,6 +107,12 @@ def silent(
     return found
 
 
+def policy_limit(contract: Contract) -> float:
+    """Return the seconds after which an episode without an action ends as ``policy_lost``."""
+    realtime = contract.pacing is Pacing.REALTIME
+    return contract.safety.policy_timeout if realtime else contract.lockstep_deadline
+
+
 def declaring_time(contract: Contract) -> float:
     """Return the seconds in which the loss of any node is declared by the others, and recorded."""
     safety = contract.safety

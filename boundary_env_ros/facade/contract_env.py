@@ -30,7 +30,7 @@ from boundary_env_ros.facade.wrapper_chain import (
     check_same_wrappers,
     wrappers_around,
 )
-from boundary_env_ros.simulation.plugin_wire import to_reading
+from boundary_env_ros.simulation.plugin_wire import pixels_in
 from boundary_env_ros.storage.contract_file import make_task
 
 Array = npt.NDArray[Any]
@@ -242,12 +242,12 @@ class ContractEnv:
             Of each: ``name``, ``available``, ``reason`` and ``parameters``, what to send for it.
 
         """
-        found: list[dict[str, Any]] = self._ask('affordances', agent)['affordances']
+        found: list[dict[str, Any]] = self._ask('affordances', agent)
         return found
 
     def plan(self, query: Mapping[str, Any], agent: str = '') -> dict[str, Any]:
         """Ask what to do, JSON both ways."""
-        plan: dict[str, Any] = self._ask('plan', agent, query=dict(query))['plan']
+        plan: dict[str, Any] = self._ask('plan', agent, query=dict(query))
         return plan
 
     def save(self) -> dict[str, Any]:
@@ -256,22 +256,20 @@ class ContractEnv:
 
         A reset puts it back, by the option that the plugin declares for it.
         """
-        state: dict[str, Any] = self._ask('save', next(iter(self._asked().agents)))['state']
+        state: dict[str, Any] = self._ask('save', next(iter(self._asked().agents)))
         return state
 
     def render_world(self, mode: str = 'rgb_array', agent: str = '') -> npt.NDArray[Any] | str:
         """Return what the world shows of itself: pixels, or with ``'ansi'`` a text."""
         answer = self._ask('render', agent, mode=mode)
-        return (
-            str(answer['text']) if 'text' in answer else np.asarray(to_reading(answer['pixels']))
-        )
+        return answer if isinstance(answer, str) else pixels_in(answer)
 
     def _asked(self) -> World:
         if self._world is None:
             raise ResetNeeded('There is no world to ask yet. Call reset() first.')
         return self._world
 
-    def _ask(self, method: str, agent: str, **arguments: Any) -> dict[str, Any]:
+    def _ask(self, method: str, agent: str, **arguments: Any) -> Any:
         world = self._asked()
         ask = getattr(world, 'ask', None)
         if ask is None:
@@ -280,5 +278,4 @@ class ContractEnv:
                 "Use the world 'embedded' or 'ros'.",
                 ResultCode.UNSUPPORTED,
             )
-        found: dict[str, Any] = ask(method, {'agent': agent_of(world.agents, agent), **arguments})
-        return found
+        return ask(method, {'agent': agent_of(world.agents, agent), **arguments})

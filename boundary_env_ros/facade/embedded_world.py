@@ -241,7 +241,7 @@ class EmbeddedWorld:
         check_running(self.running)
         return dict.fromkeys(self.running, ())
 
-    def ask(self, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    def ask(self, method: str, arguments: Mapping[str, object]) -> Any:
         """
         Ask the robot's plugin; see :meth:`.plugin_robot.PluginRobot.ask`.
 
@@ -255,7 +255,7 @@ class EmbeddedWorld:
         answer = ask(self._robot, method, arguments)
         last = next(iter(self._boundaries.values())).closed[-1:]
         if method == 'save' and last:
-            self._sink(SavedState(id=last[0].transition.id, state=json.dumps(answer['state'])))
+            self._sink(SavedState(id=last[0].transition.id, state=json.dumps(answer)))
         return answer
 
     def close(self) -> None:

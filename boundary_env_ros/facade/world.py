@@ -200,9 +200,7 @@ def check_actions(
         )
 
 
-def check_legal(
-    contract: Contract, agent: str, action: Vector, ask: Callable[..., dict[str, Any]]
-) -> None:
+def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..., Any]) -> None:
     """
     Refuse what the world does not allow now, where it can tell.
 
@@ -228,7 +226,7 @@ def check_legal(
     for group in contract.action:
         setpoints[contract.topic_of(agent, group.topic)] = command[begin : begin + group.size]
         begin += group.size
-    reason = ask('check', {'agent': agent, 'setpoints': setpoints})['reason']
+    reason = ask('check', {'agent': agent, 'setpoints': setpoints})
     if reason:
         raise InvalidAction(f'{agent} cannot do this now: {reason}')
 

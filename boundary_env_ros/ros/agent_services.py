@@ -11,7 +11,6 @@ import json
 import threading
 from typing import Any
 
-import numpy as np
 from rclpy.callback_groups import CallbackGroup
 from sensor_msgs.msg import Image
 
@@ -59,7 +58,7 @@ from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
 from boundary_env_ros.ros.initial_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
-from boundary_env_ros.simulation.plugin_wire import to_reading
+from boundary_env_ros.simulation.plugin_wire import pixels_in
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.pixels import pixels_of
 
@@ -380,9 +379,9 @@ class AgentServices:
 
     def _by_world(self, mode: str) -> Any:
         answer = self._ask('render', mode=mode)
-        if 'text' in answer:
-            return srv.Render.Response(text=answer['text'])
-        return srv.Render.Response(image=_image(np.asarray(to_reading(answer['pixels']))))
+        if isinstance(answer, str):
+            return srv.Render.Response(text=answer)
+        return srv.Render.Response(image=_image(pixels_in(answer)))
 
     def _plan(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
@@ -392,9 +391,9 @@ class AgentServices:
                 raise self._unknown(request.episode_id)
         plan = ''
         if request.goal:
-            plan = json.dumps(self._ask('plan', query=options_of(request.goal))['plan'])
+            plan = json.dumps(self._ask('plan', query=options_of(request.goal)))
         try:
-            affordances = self._ask('affordances')['affordances']
+            affordances = self._ask('affordances')
         except RequestRejected:
             if not plan:
                 raise
@@ -407,7 +406,7 @@ class AgentServices:
             ],
         )
 
-    def _ask(self, method: str, **arguments: Any) -> dict[str, Any]:
+    def _ask(self, method: str, **arguments: Any) -> Any:
         return self.world.ask(method, {'agent': self.agent, **arguments})
 
     def _static_model(self) -> dict[str, Any]:

@@ -296,7 +296,7 @@ class RosWorld:
         check_running(self.running)
         return {agent: self._clients[agent].observe() for agent in self.running}
 
-    def ask(self, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    def ask(self, method: str, arguments: Mapping[str, object]) -> Any:
         """
         Ask the plugin of a simulated robot; see :meth:`.plugin_robot.PluginRobot.ask`.
 
@@ -323,8 +323,7 @@ class RosWorld:
             raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
         if answer.result.code:
             raise error_of(answer.result.code, answer.result.message)
-        found: dict[str, Any] = json.loads(answer.answer)
-        return found
+        return json.loads(answer.answer)
 
     def _let_in(self) -> None:
         self._own.spin(_SLICE)

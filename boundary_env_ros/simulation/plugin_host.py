@@ -10,6 +10,7 @@ when it is told to, or when its parent process is gone.
 from __future__ import annotations
 
 from importlib import import_module
+import inspect
 import os
 import runpy
 import socket
@@ -18,14 +19,8 @@ import threading
 import time
 from typing import Any
 
-from boundary_env_ros.simulation.plugin import Baseline, EnvironmentPlugin, Update
-from boundary_env_ros.simulation.plugin_wire import (
-    from_answer,
-    from_reading,
-    packed,
-    Plain,
-    receive,
-)
+from boundary_env_ros.simulation.plugin import EnvironmentPlugin
+from boundary_env_ros.simulation.plugin_wire import packed, receive
 
 # Between two looks for the parent, s.
 _LOOK = 0.5
@@ -62,7 +57,7 @@ def serve(connection: socket.socket, target: str) -> None:
 
     while True:
         try:
-            call = receive(connection, None)
+            call = receive(connection)
         except EOFError:
             return
         if plugin is None and call['call'] == 'close':
@@ -71,10 +66,10 @@ def serve(connection: socket.socket, target: str) -> None:
             if plugin is None:
                 plugin = load(target)()
                 plugin.sender = lambda message: say(packed(message))
-            answer = packed(_answer(plugin, call))
+            answer = packed(_answer(plugin, call['call'], call['arguments']))
         except Exception as error:  # noqa: BLE001 - whatever it is, the robot is told
-            unsupported = {'unsupported': True} if isinstance(error, NotImplementedError) else {}
-            answer = packed({'error': f'{type(error).__name__}: {error}', **unsupported})
+            lacks = isinstance(error, NotImplementedError)
+            answer = packed({'error': f'{type(error).__name__}: {error}', 'unsupported': lacks})
         try:
             say(answer)
         except OSError:
@@ -83,19 +78,14 @@ def serve(connection: socket.socket, target: str) -> None:
             return
 
 
-def _answer(plugin: EnvironmentPlugin, call: Plain) -> Plain:
+def _answer(plugin: EnvironmentPlugin, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Call a method of the plugin, and return what it says."""
-    name: str = call['call']
-    said = getattr(plugin, name)(*(_vectors(call[each]) for each in _ARGUMENTS[name]))
-    if isinstance(said, Baseline):
-        base = EnvironmentPlugin
-        can = [m for m in base.OPTIONAL if getattr(type(plugin), m) is not getattr(base, m)]
-        return {**from_answer(said), 'can': can}
-    if isinstance(said, Update):
-        return from_answer(said)
-    if name == 'render':
-        return {'text': said} if isinstance(said, str) else {'pixels': from_reading(said)}
-    return {_ANSWERS.get(name, name): said}
+    base = EnvironmentPlugin
+    # By their places: a plugin may call its arguments otherwise.
+    _, *names = inspect.signature(getattr(base, name)).parameters
+    said = getattr(plugin, name)(*(_vectors(arguments[each]) for each in names))
+    can = [m for m in base.OPTIONAL if getattr(type(plugin), m) is not getattr(base, m)]
+    return {'answer': said, 'can': can}
 
 
 def _vectors(argument: Any) -> Any:
@@ -103,21 +93,6 @@ def _vectors(argument: Any) -> Any:
     if not isinstance(argument, dict):
         return argument
     return {name: tuple(v) if isinstance(v, list) else v for name, v in argument.items()}
-
-
-_ARGUMENTS: dict[str, tuple[str, ...]] = {
-    'start': ('seed', 'target', 'options'),
-    'reset': ('seed', 'target', 'options'),
-    'update': ('setpoints', 'seconds'),
-    'close': (),
-    'check': ('agent', 'setpoints'),
-    'affordances': ('agent',),
-    'plan': ('agent', 'query'),
-    'render': ('agent', 'mode'),
-    'save': (),
-}
-#: Where the answer is called otherwise than the method.
-_ANSWERS = {'check': 'reason', 'save': 'state'}
 
 
 def _end_with(parent: int) -> None:

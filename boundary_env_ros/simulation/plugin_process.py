@@ -12,12 +12,13 @@ import socket
 import subprocess
 import sys
 import time
+from typing import Any
 import weakref
 
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode, SimulationFailed
 from boundary_env_ros.simulation.plugin import EnvironmentPlugin
 from boundary_env_ros.simulation.plugin_host import FILE
-from boundary_env_ros.simulation.plugin_wire import Plain, receive, send
+from boundary_env_ros.simulation.plugin_wire import packed, receive
 
 # For a plugin to let go of its world, s.
 _FAREWELL = 2.0
@@ -67,7 +68,7 @@ class PluginProcess:
     def __init__(self, target: str) -> None:
         self.target = target
         self._failure = ''
-        self._events: deque[Plain] = deque(maxlen=_EVENTS)
+        self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
@@ -99,9 +100,9 @@ class PluginProcess:
         """Return whether it can be asked."""
         return not self._failure and self._finalizer.alive
 
-    def call(self, name: str, deadline: float, /, **arguments: object) -> Plain:
+    def call(self, name: str, deadline: float, /, **arguments: object) -> dict[str, Any]:
         """
-        Call a method of the plugin and return its answer.
+        Call a method of the plugin; return its ``answer``, and what it ``can``.
 
         Parameters
         ----------
@@ -110,7 +111,7 @@ class PluginProcess:
         deadline
             Seconds, steady. A plugin that misses it is killed.
         arguments
-            Of the method, plain.
+            Of the method by name, plain; those that it does not take are left out.
 
         Raises
         ------
@@ -124,7 +125,7 @@ class PluginProcess:
             raise SimulationFailed(self._failure or f'The plugin {self.target} was closed.')
         try:
             self._connection.settimeout(deadline)
-            send(self._connection, {'call': name, **arguments})
+            self._connection.sendall(packed({'call': name, 'arguments': arguments}))
             answer = self._answer(time.monotonic() + deadline)
         except TimeoutError:
             raise self._lost(name, f'nothing within {deadline:g} s; it was killed') from None
@@ -132,7 +133,7 @@ class PluginProcess:
             raise self._lost(name, f'its process ended ({self._ending()})') from None
         except ValueError as error:
             raise self._lost(name, f'{error}; it was killed') from error
-        if 'unsupported' in answer:
+        if answer.get('unsupported'):
             raise RequestRejected(
                 f'The plugin {self.target} has no method {name!r}. Write one, or do without.',
                 ResultCode.UNSUPPORTED,
@@ -141,13 +142,13 @@ class PluginProcess:
             raise SimulationFailed(f'The plugin {self.target} in {name}: {answer["error"]}')
         return answer
 
-    def _answer(self, until: float) -> Plain:
+    def _answer(self, until: float) -> dict[str, Any]:
         """Return the next message that is an answer; events that come before it are kept."""
         while 'push' in (message := receive(self._connection, until - time.monotonic())):
             self._events.append(message['push'])
         return message
 
-    def pushed(self) -> tuple[Plain, ...]:
+    def pushed(self) -> tuple[dict[str, Any], ...]:
         """Return what the plugin has pushed since the last call, the oldest first."""
         try:
             for _ in range(_EVENTS if self.alive else 0):
@@ -188,7 +189,7 @@ def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
     try:
         if process.poll() is None:
             connection.settimeout(_FAREWELL)
-            send(connection, {'call': 'close'})
+            connection.sendall(packed({'call': 'close', 'arguments': {}}))
             process.wait(_FAREWELL)
     except (OSError, subprocess.TimeoutExpired):
         pass

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 import json
 import math
-from typing import Any, TypeVar
-
-import numpy as np
+from typing import Any
 
 from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
@@ -31,12 +30,11 @@ from boundary_env_ros.simulation.messages import ENCODINGS, Fields, header, imag
 from boundary_env_ros.simulation.plugin import (
     Baseline,
     EnvironmentPlugin,
-    PluginReading,
     PluginSpace,
     Update,
 )
 from boundary_env_ros.simulation.plugin_process import PluginProcess, target_of
-from boundary_env_ros.simulation.plugin_wire import Plain, to_baseline, to_update
+from boundary_env_ros.simulation.plugin_wire import pixels_in
 from boundary_env_ros.simulation.robot import Emission
 
 #: Topic with the rewards, each summed up since the reset, and how the world stands.
@@ -51,8 +49,6 @@ APPLIED = 'applied'
 JOINT_STATE = 'sensor_msgs/msg/JointState'
 ARRAY = 'std_msgs/msg/Float64MultiArray'
 IMAGE = 'sensor_msgs/msg/Image'
-
-T = TypeVar('T')
 
 
 @dataclass(slots=True)
@@ -152,9 +148,10 @@ class PluginRobot:
         self.can: frozenset[str] = frozenset()
         self._process = PluginProcess(self._target)
         try:
-            self._baseline = self._started('start', 0, {}, {})
-            self._check_topics()
-            self._begin(self._baseline, begin)
+            with self._reading('start'):
+                self._baseline = self._started('start', 0, {}, {})
+                self._check_topics()
+                self._begin(self._baseline, begin)
         except BaseException:
             self.close()
             raise
@@ -175,9 +172,9 @@ class PluginRobot:
 
     # Beside the steps ----------------------------------------------------------------------------
 
-    def ask(self, method: str, arguments: Mapping[str, object]) -> Plain:
+    def ask(self, method: str, arguments: Mapping[str, object]) -> Any:
         """
-        Call an optional method of the plugin.
+        Call an optional method of the plugin, and return its answer as JSON.
 
         Parameters
         ----------
@@ -185,12 +182,6 @@ class PluginRobot:
             One of ``EnvironmentPlugin.OPTIONAL``.
         arguments
             Its arguments by name, plain data; most take the ``agent``.
-
-        Returns
-        -------
-        dict
-            Its answer as JSON: ``reason`` (of ``check``), ``affordances``, ``plan``, ``pixels`` or
-            ``text`` (of ``render``), ``state`` (of ``save``).
 
         Raises
         ------
@@ -204,7 +195,7 @@ class PluginRobot:
                 f'got {method!r}).'
             )
         try:
-            return self._process.call(method, self._update_deadline, **arguments)
+            return self._process.call(method, self._update_deadline, **arguments)['answer']
         except SimulationFailed as error:
             raise RequestRejected(str(error)) from error
 
@@ -238,31 +229,31 @@ class PluginRobot:
         broken = [name for name, values in target.items() if not all(map(math.isfinite, values))]
         if broken:
             return WorldReset(error=f'Not finite: {broken[0]!r} (expected finite numbers).')
-        if at < self._now:
-            return WorldReset(
-                error=f'Time cannot run backwards (expected {self._now} ns or later, got {at} ns).'
-            )
+        unit = {item.name: item.unit for item in request.target}
         try:
             call = 'reset'
             if not self._process.alive:
                 self._process, call = PluginProcess(self._target), 'start'
-            options = json.loads(request.options or '{}')
-            baseline = self._started(call, request.seed, target, options)
-            self._check_same(baseline)
-            self._begin(baseline, at)
+            with self._reading(call):
+                baseline = self._started(
+                    call, request.seed, target, json.loads(request.options or '{}')
+                )
+                self._check_same(baseline)
+                self._begin(baseline, at)
+                return WorldReset(
+                    info=json.dumps(baseline.info) if baseline.info else '',
+                    achieved=tuple(
+                        NamedValues(
+                            name=name, values=tuple(map(float, values)), unit=unit.get(name, ())
+                        )
+                        for name, values in baseline.achieved.items()
+                    ),
+                    completed=at,
+                    confirmed_by=self._target,
+                )
         except BoundaryError as error:
             self._failure = str(error)
             return WorldReset(error=str(error))
-        unit = {item.name: item.unit for item in request.target}
-        return WorldReset(
-            info=json.dumps(baseline.info) if baseline.info else '',
-            achieved=tuple(
-                NamedValues(name=name, values=values, unit=unit.get(name, ()))
-                for name, values in baseline.achieved.items()
-            ),
-            completed=at,
-            confirmed_by=self._target,
-        )
 
     def _started(
         self,
@@ -271,15 +262,14 @@ class PluginRobot:
         target: Mapping[str, Vector],
         options: Mapping[str, object],
     ) -> Baseline:
-        answer = self._process.call(
-            call,
-            self._start_deadline,
-            seed=seed,
-            target={n: list(v) for n, v in target.items()},
-            options=options,
+        told = self._process.call(
+            call, self._start_deadline, seed=seed, target=target, options=options
         )
-        self.can = frozenset(answer['can'])
-        return self._understood(call, to_baseline, answer)
+        self.can = frozenset(told['can'])
+        answer = _tuples(told['answer'])
+        for key in ('sensors', 'actuators'):
+            answer[key] = tuple(PluginSpace(**_tuples(space)) for space in answer[key])
+        return Baseline(**answer)
 
     def _begin(self, baseline: Baseline, at: int) -> None:
         missing = sorted({space.name for space in baseline.sensors} - set(baseline.readings))
@@ -293,7 +283,7 @@ class PluginRobot:
         self._step = to_nanoseconds(baseline.time_step)
         self._sums = dict.fromkeys(baseline.rewards, 0.0)
         self._state = dict.fromkeys(self._contract.agents, GOES_ON)
-        self._info = baseline.info
+        self._info = dict(baseline.info)
         self._pending.clear()
         self._documents = dict.fromkeys(self._documents)
         for setpoint in self._setpoints.values():
@@ -334,7 +324,8 @@ class PluginRobot:
             raise SimulationFailed(self._failure)
         try:
             while GOES_ON in self._state.values() and self._reached + self._step <= until:
-                self._update()
+                with self._reading('update'):
+                    self._update()
         except SimulationFailed as error:
             self._failure = str(error)
             raise
@@ -349,13 +340,13 @@ class PluginRobot:
         applied = self._applied(self._reached)
         sent = {topic: each for topic, each in self._documents.items() if each is not None}
         self._documents = dict.fromkeys(self._documents)
-        answer = self._process.call(
+        told = self._process.call(
             'update',
             self._update_deadline,
-            setpoints={**{name: list(values) for name, values in applied.items()}, **sent},
+            setpoints={**applied, **sent},
             seconds=self._step / NANOSECONDS,
         )
-        update = self._understood('update', to_update, answer)
+        update = Update(**told['answer'])
         elapsed = self._step if update.elapsed is None else to_nanoseconds(update.elapsed)
         if elapsed <= 0:
             raise SimulationFailed(
@@ -364,7 +355,7 @@ class PluginRobot:
             )
         self._reached += elapsed
         self._count(update)
-        self._info = update.info
+        self._info = dict(update.info)
         self._measure(update.readings, applied)
 
     def _count(self, update: Update) -> None:
@@ -384,10 +375,12 @@ class PluginRobot:
         """Return the set-point of each actuator: the safe one, if no commands come any more."""
         return {topic: _obeyed(setpoint, at) for topic, setpoint in self._setpoints.items()}
 
-    def _understood(self, call: str, read: Callable[[Plain], T], answer: Plain) -> T:
+    @contextmanager
+    def _reading(self, call: str) -> Iterator[None]:
+        """Say of an answer that has not the form of one which call it answers."""
         try:
-            return read(answer)
-        except (KeyError, TypeError, ValueError) as error:
+            yield
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise SimulationFailed(
                 f'The plugin failed (expected an answer of the plugin {self._target} to {call}, '
                 f'got {type(error).__name__}: {error}).'
@@ -395,13 +388,12 @@ class PluginRobot:
 
     # Messages ------------------------------------------------------------------------------------
 
-    def _measure(self, readings: Mapping[str, PluginReading], applied: dict[str, Vector]) -> None:
+    def _measure(self, readings: Mapping[str, Any], applied: Mapping[str, Vector]) -> None:
         """Put what was measured at the plugin's own time into messages."""
-        everything: dict[str, PluginReading] = dict(readings)
+        everything = {**readings, **{f'{topic}/{APPLIED}': v for topic, v in applied.items()}}
         for agent, state in self._state.items():
             own = (self._sums[name] for name in self._rewards_of(agent))
             everything[self._contract.topic_of(agent, OUTCOME)] = (*own, state)
-        everything |= {f'{topic}/{APPLIED}': values for topic, values in applied.items()}
         for topic, kind in self.topics.items():
             if topic in everything:
                 fields = self._fields(topic, kind, everything[topic])
@@ -409,30 +401,31 @@ class PluginRobot:
                     Emission(topic=topic, type=kind, stamp=self._reached, fields=fields)
                 )
 
-    def _fields(self, topic: str, kind: str, reading: PluginReading) -> Fields:
+    def _fields(self, topic: str, kind: str, reading: Any) -> Fields:
         space = self._spaces[topic]
         if space.document:
-            if not isinstance(reading, (Mapping, str)):
-                raise SimulationFailed(self._wrong(topic, 'a text or an object'))
+            if not isinstance(reading, (dict, str)):
+                raise self._wrong(topic, 'a text or an object')
             return {'data': documents.text_of(reading)}
         if space.shape is not None:
-            if not isinstance(reading, np.ndarray) or reading.shape != space.shape:
-                raise SimulationFailed(self._wrong(topic, f'pixels of shape {space.shape}'))
-            return {'header': header(self._reached, ''), **image(reading)}
-        if not isinstance(reading, tuple) or len(reading) != len(space.values):
-            raise SimulationFailed(self._wrong(topic, f'{len(space.values)} numbers'))
+            if not isinstance(reading, dict) or tuple(reading['shape']) != space.shape:
+                raise self._wrong(topic, f'pixels of shape {space.shape}')
+            return {'header': header(self._reached, ''), **image(pixels_in(reading))}
+        if not isinstance(reading, (list, tuple)) or len(reading) != len(space.values):
+            raise self._wrong(topic, f'{len(space.values)} numbers')
+        numbers = [float(value) for value in reading]
         if kind == ARRAY:
-            return {'layout': {'dim': [], 'data_offset': 0}, 'data': list(reading)}
+            return {'layout': {'dim': [], 'data_offset': 0}, 'data': numbers}
         return {
             'header': header(self._reached, ''),
             'name': list(space.values),
-            'position': list(reading),
+            'position': numbers,
             'velocity': [],
             'effort': [],
         }
 
-    def _wrong(self, topic: str, expected: str) -> str:
-        return (
+    def _wrong(self, topic: str, expected: str) -> SimulationFailed:
+        return SimulationFailed(
             f'Wrong size of the sensor {topic!r} of the plugin {self._target} (expected '
             f'{expected}, as its baseline says).'
         )
@@ -526,27 +519,9 @@ class PluginRobot:
         )
 
 
-class InstalledPlugin:
-    """
-    An entry point of the group ``boundary_env_ros.plugins`` as a class of robots.
-
-    Parameters
-    ----------
-    target
-        What the entry point names; it is imported in the plugin's own process only.
-
-    """
-
-    OPTIONS = PluginRobot.OPTIONS
-
-    def __init__(self, target: str) -> None:
-        self._target = target
-
-    def __call__(
-        self, contract: Contract, *, start: int, options: Mapping[str, float]
-    ) -> PluginRobot:
-        """Return a robot around a new process of the plugin."""
-        return PluginRobot(contract, start=start, options=options, plugin=self._target)
+def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain data with its lists as tuples."""
+    return {key: tuple(v) if isinstance(v, list) else v for key, v in data.items()}
 
 
 def _is_so(agents: bool | Collection[str], agent: str) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from importlib.metadata import entry_points
 import math
 from typing import Any, cast, Protocol, runtime_checkable
@@ -125,7 +126,7 @@ class AskableRobot(SimulatedRobot, Protocol):
         """What of the world never changes, JSON."""
         ...
 
-    def ask(self, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    def ask(self, method: str, arguments: Mapping[str, object]) -> Any:
         """Return an answer, JSON; RequestRejected if there is none."""
         ...
 
@@ -138,7 +139,7 @@ class AskableRobot(SimulatedRobot, Protocol):
         ...
 
 
-def ask(robot: SimulatedRobot, method: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+def ask(robot: SimulatedRobot, method: str, arguments: Mapping[str, object]) -> Any:
     """
     Ask a robot; see :meth:`AskableRobot.ask`.
 
@@ -205,9 +206,11 @@ def robot_type(contract: Contract, name: str = '') -> RobotType:
     installed = {entry.name: entry for entry in entry_points(group=GROUP)}
     plugins = {entry.name: entry.value for entry in entry_points(group=PLUGINS)}
     if wanted not in installed and wanted in plugins:
-        from boundary_env_ros.simulation.plugin_robot import InstalledPlugin
+        from boundary_env_ros.simulation.plugin_robot import PluginRobot
 
-        return InstalledPlugin(plugins[wanted])
+        # It is imported in the plugin's own process only.
+        begin = partialmethod(PluginRobot.__init__, plugin=plugins[wanted])
+        return cast(RobotType, type(wanted, (PluginRobot,), {'__init__': begin}))
     if wanted not in installed:
         raise BoundaryError(
             'Unknown robot (expected an installed simulated robot '

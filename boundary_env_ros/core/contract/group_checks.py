@@ -262,6 +262,8 @@ def place_faults(place: Workspace, count: int) -> Iterator[Fault]:
     areas: list[tuple[Path, Polygon]] = [(('inside', 'polygon'), place.polygon)]
     areas += [(('keep_out', name), corners) for name, corners in place.keep_out]
     for path, corners in areas:
+        if corners and count < 2 and place.moves is Moves.AXES:
+            yield path, 'a place of two values or more, for an area', said(f'{count}')
         if corners and not is_simple(corners):
             expected = 'corners in order around an area, without an edge that meets another'
             actual = said('edges that cross, touch or go back')

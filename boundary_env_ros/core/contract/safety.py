@@ -418,7 +418,9 @@ class Safety:
         change.behavioural('Other late actions are refused.'),
     ]
     emergency_stop: Annotated[
-        str, Key(spelt=TOPIC), change.behavioural('Another button stops the robot.')
+        str,
+        Key(spelt=TOPIC, words=('none',)),
+        change.behavioural('Another button stops the robot.'),
     ] = ''
     emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0), change.SAFETY] = (
         None

@@ -11,7 +11,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract.grammar import TEXT
 from boundary_env_ros.core.contract.group_checks import field_faults
-from boundary_env_ros.core.contract.model import Confidence, FieldSpec, OutOfBounds
+from boundary_env_ros.core.contract.model import Confidence, FieldSpec
 from boundary_env_ros.core.contract.problem_text import Fault, said
 from boundary_env_ros.core.contract.sources import (
     CLOUD,
@@ -37,16 +37,9 @@ _TRANSFORM = 'geometry_msgs/msg/TransformStamped'
 
 Fields = tuple[FieldSpec, ...]
 
-#: What only a field of the task, a derived one, or one of numbers says.
-_NO_TASK: Mapping[str, Any] = {'task': '', 'derived': None}
-_NO_NUMBERS: Mapping[str, Any] = {
-    **_NO_TASK,
-    'out_of_bounds': OutOfBounds.CLIP,
-    'confidence': None,
-    'unit': (),
-    'low': (),
-    'high': (),
-}
+#: What every field of a topic may say, and what a field of the task may.
+_OF_TOPIC = ('topic', 'max_age', 'on_stale', 'skew', 'qos')
+_OF_TASK = ('low', 'high', 'task', 'frame', 'dtype')
 
 
 def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
@@ -108,14 +101,7 @@ def _task_field(key: Reader, name: str) -> FieldSpec:
     if not unit and key.has('unit'):
         key.problem(('unit',), 'the unit of each value', said('none'))
     count = max(1, len(unit))
-    return FieldSpec(
-        name=name,
-        shape=(count,),
-        unit=unit,
-        low=key.value(FieldSpec, 'low', count=count),
-        high=key.value(FieldSpec, 'high', count=count),
-        **{each: key.value(FieldSpec, each) for each in ('task', 'frame', 'dtype')},
-    )
+    return key.make(FieldSpec, only=_OF_TASK, count=count, name=name, shape=(count,), unit=unit)
 
 
 def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
@@ -131,7 +117,8 @@ def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
         source=values.source,
         shape=values.shape,
         unit=parse_unit(key, values, FieldSpec),
-        **_NO_TASK,
+        task='',
+        derived=None,
         **given,
     )
 
@@ -139,8 +126,8 @@ def _numbers(key: Reader, values: Values, **given: Any) -> FieldSpec:
 def _document(key: Reader, name: str, type_name: str) -> FieldSpec:
     if type_name != STRING:
         key.problem(('type',), f'{STRING}, with a `schema`', type_name)
-    about: dict[str, Any] = {'source': None, 'shape': (0,), 'frame': '', 'dtype': 'float32'}
-    spec = key.make(FieldSpec, name=name, type=type_name, **about, **_NO_NUMBERS)
+    only = (*_OF_TOPIC, 'schema')
+    spec = key.make(FieldSpec, only=only, name=name, type=type_name, shape=(0,), unit=())
     key.report(schema_problems(spec.schema))
     return spec
 
@@ -164,21 +151,22 @@ def _confidence(section: Reader) -> Confidence:
 def _image(key: Reader, name: str, type_name: str) -> FieldSpec:
     source = key.make(Picture)
     channels, dtype = ENCODINGS[source.encoding or 'rgb8']
-    given = dict(_NO_NUMBERS)
+    unit: tuple[str, ...] = ()
+    only: tuple[str, ...] = (*_OF_TOPIC, 'frame')
     if source.encoding in DEPTHS:
-        unit = text_form(TEXT, 'the unit of a pixel, for example m or mm')
-        given['unit'] = (key.one('unit', unit),)
-        del given['low'], given['high']
+        unit = (key.one('unit', text_form(TEXT, 'the unit of a pixel, for example m or mm')),)
+        only = (*only, 'low', 'high')
     shape = key.many('shape', replace(integer_form(1, math.inf), unfit=0), count=3)
     if math.prod(shape) > _MOST_PIXELS:
         key.problem(('shape',), f'at most {_MOST_PIXELS} values', math.prod(shape))
     return key.make(
         FieldSpec,
+        only=only,
         count=1,
         name=name,
         type=type_name,
         source=source,
+        unit=unit,
         shape=shape if 0 < math.prod(shape) <= _MOST_PIXELS else (1, 1, channels),
         dtype=dtype,
-        **given,
     )

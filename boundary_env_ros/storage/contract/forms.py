@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 import math
 import sys
 from typing import Any, get_args, get_origin, TypeGuard
 
 from boundary_env_ros.core.contract.grammar import Grammar, TEXT
-from boundary_env_ros.core.contract.key import DIMENSION, Key, Part, spelt
+from boundary_env_ros.core.contract.key import Key, Part, spelt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +64,6 @@ def form_of(part: Part) -> Form:
         return word_form({word: word for word in key.choices})
     if kind is str:
         return text_form(key.spelt or TEXT, key.expected)
-    if key.shown == DIMENSION:
-        return replace(integer_form(0, math.inf), expected='the name of a dimension')
     if kind is int:
         return integer_form(max(key.least, 0.0), key.most)
     return number_form(key)

@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import is_dataclass, replace
+import math
 from typing import Any, get_origin, TypeVar
 
 from boundary_env_ros.core.contract.grammar import NAME
-from boundary_env_ros.core.contract.key import Part, parts_of, REQUIRED
+from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Part, parts_of, REQUIRED
 from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, printable, Said, said
+from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.forms import (
     Form,
@@ -41,9 +43,10 @@ class Reader:
         Where problems are collected; shared by all readers of one contract.
 
     Every method returns a value whatever it finds, so that reading goes on; the caller looks at
-    ``problems`` when all is read. One mistake is not to be reported twice: a bad number is
-    returned as NaN, which no comparison is true of, and nothing more is said of what is below a
-    mapping that is missing. :meth:`finish` reports the keys that were not read.
+    ``problems`` when all is read. One mistake is not to be reported twice: of one key the first
+    problem is kept, and of a list one for each place; a bad number is returned as NaN, which no
+    comparison is true of, and nothing more is said of what is below a mapping that is missing.
+    :meth:`finish` reports the keys that were not read.
     """
 
     def __init__(
@@ -74,6 +77,9 @@ class Reader:
         if self._silent:
             return
         whole = self.path + path
+        place = tuple(printable(key) if isinstance(key, str) else key for key in whole)
+        if any(_of_one_place(place, other.path) for other in self.problems):
+            return
         line = next(
             (
                 self._lines[whole[:n]]
@@ -89,7 +95,7 @@ class Reader:
             line, shown = None, f'{actual:g}, its default'
         self.problems.append(
             Problem(
-                path=tuple(printable(key) if isinstance(key, str) else key for key in whole),
+                path=place,
                 line=line,
                 expected=printable(expected),
                 actual=printable(shown),
@@ -148,7 +154,14 @@ class Reader:
     # What the values of a contract say about their keys --------------------------------------
 
     def make(
-        self, model: type[T], *, count: int | None = None, columns: int | None = None, **given: Any
+        self,
+        model: type[T],
+        *,
+        count: int | None = None,
+        columns: int | None = None,
+        dimension: Form | None = None,
+        only: Collection[str] = (),
+        **given: Any,
     ) -> T:
         """
         Return a value of a contract, whose class says how its attributes are read.
@@ -159,18 +172,24 @@ class Reader:
             The class.
         count, columns
             How many numbers a vector has, see :meth:`many`; None: as many as there are.
+        dimension
+            Form of a dimension of the command.
+        only
+            Attributes that may be said; empty: all. The others have their defaults.
         given
             Attributes that are known already.
 
         """
+        shape = {'count': count, 'columns': columns, 'dimension': dimension}
         for name, part in parts_of(model).items():
-            if not part.is_stored or name in given or not self._applies(part):
+            said_here = self._applies(part) and (name in only or not only)
+            if not part.is_stored or name in given or not said_here:
                 continue
             if part.key is None:
                 given[name] = part.default
             else:
                 same = given.get(part.key.same_as)
-                given[name] = self.value(model, name, default=same, count=count, columns=columns)
+                given[name] = self.value(model, name, default=same, **shape)
         return model(**given)
 
     def _applies(self, part: Part) -> bool:
@@ -188,7 +207,7 @@ class Reader:
         default
             In place of that of the attribute, if it is not None.
         shape
-            Of a vector; see :meth:`numbers`. Without it there are as many as there are.
+            As of :meth:`make`.
 
         """
         part = parts_of(model)[attribute]
@@ -203,11 +222,36 @@ class Reader:
             self._inner[name] = self.section(name, required=False)
         return self._inner[name]
 
-    def _value(self, part: Part, name: str, default: Any, **shape: Any) -> Any:
+    def _value(
+        self, part: Part, name: str, default: Any, *, dimension: Form | None = None, **shape: Any
+    ) -> Any:
         kind = part.type
         assert part.key is not None
         if (default in (None, ()) or is_dataclass(default)) and not self.has(name):
             return default
+        if 'none' in part.key.words and kind in (float, str) and self.is_word(name, 'none'):
+            return '' if kind is str else None
+        if part.key.shown in (DIMENSION, DIMENSIONS):
+            assert dimension is not None
+            if kind is int:
+                return self.one(name, dimension)
+            if not self.has(name) or not dimension.words:  # what there is, is unknown
+                self.many(name, dimension)
+                return ()
+            return self.different(name, dimension, 'different dimensions')
+        if kind == Polygon:
+            return self._corners(name)
+        if kind == tuple[tuple[str, Polygon], ...]:
+            areas = self.section(name)
+            if not areas.named():
+                self.problem((name,), f'at least one {part.key.item} by name', said('none'))
+            return tuple((one, areas._corners(one)) for one in sorted(areas.named()))  # noqa: SLF001
+        if kind == tuple[float | None, ...]:
+            if not self.has(name):
+                return (None,) * shape['count']
+            form = number_form(part.key, unit=f'{part.key.unit}, or none')
+            limits = self.many(name, form, **shape)
+            return tuple(None if math.isnan(limit) else limit for limit in limits)
         if kind == Mapping[str, object]:
             return self.plain(name)
         if isinstance(kind, type) and is_dataclass(kind):
@@ -240,6 +284,13 @@ class Reader:
         if part.key.once and len(set(found)) != len(found):
             self.problem((name,), f'every {part.key.listed} once', list(found))
         return found
+
+    def _corners(self, key: str) -> Polygon:
+        """Return the corners of an area; none if they could not be read."""
+        found: Polygon = self.many(key, _CORNER, expected=_CORNERS)
+        if len(found) < _FEWEST:
+            self.problem((key,), 'at least three corners', said(f'{len(found)}'))
+        return found if len(found) >= _FEWEST and all(found) else ()
 
     def one(self, key: str, form: Form, default: Any = None) -> Any:
         """Return a value of a form; required unless it has a default."""
@@ -427,6 +478,15 @@ def _meant(value: object) -> tuple[str, ...]:
     return value.lstrip('/'), *(value.replace('/', f'/{kind}/', 1) for kind in ('msg', 'srv'))
 
 
+def _of_one_place(one: Path, other: Path) -> bool:
+    """Return whether two places are one, or one is in the list that is the other."""
+    few = min(len(one), len(other))
+    rest = one[few:] or other[few:]
+    return one[:few] == other[:few] and all(isinstance(key, int) for key in rest)
+
+
+_CORNER, _CORNERS = list_form(OF_PLACE, 2), f'a list of points [x, y] ({OF_PLACE})'
+_FEWEST = 3
 _MISSING = object()
 _SECTION = 'a mapping of keys'
 _WIDEST = 120

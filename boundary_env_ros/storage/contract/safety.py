@@ -5,28 +5,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.group_checks import obstacle_faults, place_faults
-from boundary_env_ros.core.contract.key import Key, parts_of
+from boundary_env_ros.core.contract.key import parts_of
 from boundary_env_ros.core.contract.problem_text import said
 from boundary_env_ros.core.contract.safety import (
     Corridor,
     Moves,
     Obstacle,
-    OF_PLACE,
     Operator,
-    Polygon,
     Safety,
     Sector,
     Side,
     Workspace,
 )
-from boundary_env_ros.core.contract.sources import CLOUD, COMMAND_FORMS, RANGE, Vector
-from boundary_env_ros.storage.contract.forms import dimension_form, Form, list_form, number_form
+from boundary_env_ros.core.contract.sources import CLOUD, COMMAND_FORMS, RANGE
+from boundary_env_ros.storage.contract.forms import dimension_form, Form
 from boundary_env_ros.storage.contract.reader import Reader
-from boundary_env_ros.storage.contract.sources import parse_source, parse_unit, Values
+from boundary_env_ros.storage.contract.sources import parse_source, parse_unit
 
 
 def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safety:
@@ -69,9 +66,6 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
         command_timeout=command_timeout,
         hold_timeout=hold_timeout,
         **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
-        emergency_stop=''  # said to be none
-        if key.is_word('emergency_stop', 'none')
-        else key.value(Safety, 'emergency_stop'),
         obstacles=_obstacles(key, dimension),
         workspaces=tuple(
             _workspace(place, name, dimension) for name, place in _by_name(key, 'workspace')
@@ -121,8 +115,8 @@ def _obstacles(safety: Reader, dimension: Form) -> tuple[Obstacle, ...]:
 
 def _obstacle(key: Reader, name: str, dimension: Form) -> Obstacle:
     type_name = key.value(Obstacle, 'type')
-    index, zone = key.one('dimension', dimension), _zone(key, type_name)
-    rule = key.make(Obstacle, name=name, type=type_name, dimension=index, zone=zone)
+    zone = _zone(key, type_name)
+    rule = key.make(Obstacle, dimension=dimension, name=name, type=type_name, zone=zone)
     key.report(obstacle_faults(rule))
     return rule
 
@@ -144,28 +138,27 @@ def _zone(key: Reader, type_name: str) -> Sector | Side | Corridor:
 def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
     type_name = key.value(Workspace, 'type')
     values = parse_source(key, type_name, COMMAND_FORMS)
-    before = len(key.problems)
-    moves = key.value(Workspace, 'moves')
-    if len(key.problems) > before and key.has('turn'):
-        moves = Moves.BODY  # as it was meant: nothing more is to be said
-    body = moves is Moves.BODY
-    dimensions = _dimensions(key, values, dimension, body=body)
-    turn = _turn(key, dimension, body=body)
-    before = len(key.problems)
-    inside = key.inner('inside')
-    count = 2 if body else values.count
-    low, high = (_bounds(inside, bound, count) for bound in ('low', 'high'))
-    has_area = inside.has('polygon') or key.has('keep_out')
-    polygon = _polygon(inside, 'polygon') if inside.has('polygon') else ()
-    keep_out = tuple((area, _polygon(one, area)) for area, one in _areas(key))
-    bounded = any(bound is not None for bound in (*low, *high)) or has_area
-    if not bounded and len(key.problems) == before:
+    moves, turn = key.value(Workspace, 'moves'), key.value(Workspace, 'turn', dimension=dimension)
+    wanted, right = f'{values.count}, one for each value of the place', {values.count}
+    if moves is Moves.BODY:
+        wanted, right = 'one or two, forward and to the left', {1, 2}
+    dimensions = key.value(Workspace, 'dimensions', dimension=dimension)
+    body = moves is Moves.BODY or turn is not None
+    if body and moves is not Moves.BODY:
+        key.problem(('moves',), 'body, with `turn`', said(moves.value))
+        turn, dimensions = None, ()
+    elif dimension.words and len(dimensions) not in right:
+        key.problem(('dimensions',), f'different dimensions: {wanted}', said(f'{len(dimensions)}'))
+        dimensions = ()
+    given = [*map(key.inner('inside').has, ('low', 'high', 'polygon')), key.has('keep_out')]
+    if not any(given):
         key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
-    if has_area and count < 2:
-        path = ('inside', 'polygon') if inside.has('polygon') else ('keep_out',)
-        key.problem(path, 'a place of two values or more, for an area', said(f'{count}'))
+    braking = len(dimensions) + (turn is not None)
+    key.has('braking')
     workspace = key.make(
         Workspace,
+        count=2 if body else values.count,
+        dimension=dimension,
         name=name,
         type=type_name,
         source=values.source,
@@ -173,72 +166,7 @@ def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
         moves=moves,
         dimensions=dimensions,
         turn=turn,
-        low=low,
-        high=high,
-        polygon=polygon,
-        keep_out=keep_out,
-        braking=_braking(key, len(dimensions), turns=body and key.has('turn')),
+        braking=key.value(Workspace, 'braking', count=braking) if dimensions else (),
     )
     key.report(place_faults(workspace, values.count))
     return workspace
-
-
-def _dimensions(key: Reader, values: Values, form: Form, *, body: bool) -> tuple[int, ...]:
-    if not key.has('dimensions') or not form.words:
-        key.many('dimensions', form)
-        return ()
-    wanted, right = f'{values.count}, one for each value of the place', {values.count}
-    if body:
-        wanted, right = 'one or two, forward and to the left', {1, 2}
-    return key.different('dimensions', form, f'different dimensions: {wanted}', right)
-
-
-def _turn(key: Reader, form: Form, *, body: bool) -> int | None:
-    if not key.has('turn'):
-        return None
-    if body:
-        found: int | None = key.one('turn', replace(form, unfit=None))
-        return found
-    key.problem(('turn',), 'no `turn` with `moves: axes`', said('one'))
-    return None
-
-
-def _bounds(inside: Reader, name: str, count: int) -> tuple[float | None, ...]:
-    """Return a bound of each coordinate; None where there is none."""
-    if not inside.has(name):
-        return (None,) * count
-    form = number_form(Key(unit=f'{OF_PLACE}, or none', words=('none',)))
-    return tuple(
-        None if math.isnan(bound) else bound for bound in inside.many(name, form, count=count)
-    )
-
-
-def _areas(key: Reader) -> list[tuple[str, Reader]]:
-    if not key.has('keep_out'):
-        return []
-    section = key.section('keep_out')
-    areas = [(name, section) for name in sorted(section.named())]
-    if not areas:
-        key.problem(('keep_out',), 'at least one area by name', said('none'))
-    return areas
-
-
-def _polygon(section: Reader, name: str) -> Polygon:
-    """Return the corners of an area; none if they could not be read."""
-    before = len(section.problems)
-    expected = f'a list of points [x, y] ({OF_PLACE})'
-    corners: Polygon = section.many(name, list_form(OF_PLACE, 2), expected=expected)
-    if len(section.problems) > before:
-        return ()
-    if len(corners) < 3:
-        section.problem((name,), 'at least three corners', said(f'{len(corners)}'))
-        return ()
-    return corners
-
-
-def _braking(key: Reader, count: int, *, turns: bool) -> Vector:
-    if not count:
-        key.has('braking')  # how many is unknown
-        return ()
-    braking: Vector = key.value(Workspace, 'braking', count=count + turns)
-    return braking

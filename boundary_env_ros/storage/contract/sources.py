@@ -21,6 +21,8 @@ from boundary_env_ros.core.contract.sources import (
     Points,
     SCAN,
     Source,
+    TRAJECTORY,
+    Trajectory,
 )
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.storage.contract.forms import integer_form
@@ -89,6 +91,9 @@ def parse_source(
         The joints, and what of them, that it is about where no key says it.
 
     """
+    if command and type_name == TRAJECTORY:
+        trajectory = key.make(Trajectory)
+        return Values(source=trajectory, shape=(max(1, len(trajectory.names)),))
     given = [form for form in forms if key.has(form)]
     if len(given) > 1:
         expected = f'only one of {", ".join(f"`{form}`" for form in forms)}'

@@ -50,7 +50,7 @@ def measure() -> Sequence[Figure]:
     with tempfile.TemporaryDirectory() as folder:
         bare = BareCart()
         unrecorded = BoundaryEnv(world='embedded')
-        recorded = BoundaryEnv(world='embedded', record=Path(folder) / 'record.jsonl')
+        recorded = BoundaryEnv(world='embedded', record=Path(folder) / 'run')
         rounds = [
             (
                 _round(bare),

@@ -19,8 +19,6 @@ from boundary_env_ros.facade.policies import make_policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
 
 EPISODES = 8
 
@@ -28,14 +26,12 @@ EPISODES = 8
 def drive(robot: str, first_seed: int, folder: Path) -> Path:
     """Drive some episodes with one robot, and leave their record in a new folder."""
     loaded = load('warehouse_cart', Pacing.LOCKSTEP)
-    writer = RunText(RunFolder.create(folder), loaded)
-    world = EmbeddedWorld(loaded, robot=robot, sink=writer)
+    world = EmbeddedWorld(loaded, robot=robot, record=folder)
     runner = Runner(loaded.contract, world, make_policy('scripted', loaded, {}), Plan(warm_up=0))
     for seed in range(first_seed, first_seed + EPISODES):
         runner.episode(seed, {'scenario': 'clear'})
     runner.close()
     world.close()
-    writer.close()
     return folder
 
 

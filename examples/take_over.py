@@ -6,7 +6,6 @@ A person takes over from the policy for a while, and says afterwards what she ma
 In one process: the hand on the stick is a part of this program. On a robot it is a `joy` node.
 """
 
-from pathlib import Path
 import tempfile
 
 from boundary_env_ros.cli.main import main
@@ -15,8 +14,6 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.policies import GoToGoalPolicy
 from boundary_env_ros.simulation.robot import Emission, make_robot
 from boundary_env_ros.storage.contract_file import load
-from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
 
 LOADED = load('guarded_cart', Pacing.LOCKSTEP)
 CONTRACT = LOADED.contract
@@ -46,8 +43,9 @@ class RobotWithStick:
 
 with tempfile.TemporaryDirectory() as folder:
     robot = RobotWithStick(round(CONTRACT.period * 1e9))
-    run = RunText(RunFolder.create(Path(folder)), LOADED)
-    env = BoundaryEnv('guarded_cart', world='embedded', pacing='lockstep', robot=robot, sink=run)
+    env = BoundaryEnv(
+        'guarded_cart', world='embedded', pacing='lockstep', robot=robot, record=folder
+    )
     policy = GoToGoalPolicy()
     observation, info = env.reset(seed=1, options={'scenario': 'clear'})
     terminated = truncated = False
@@ -56,7 +54,6 @@ with tempfile.TemporaryDirectory() as folder:
         observation, reward, terminated, truncated, info = env.step(policy(observation))
         print(info['step'], info['verdict'], info['intervention'] or '')
     env.close()
-    run.close()
     # Her word stands beside that of the environment, and changes nothing of it.
     main(
         [

@@ -162,7 +162,7 @@ def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
 
 def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
     """Return a decorator that adds the record to read."""
-    text = 'run folder, bag or .jsonl file'
+    text = 'run folder or bag'
     return argument(name, metavar, text, type=PathType())
 
 

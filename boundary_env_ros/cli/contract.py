@@ -311,8 +311,8 @@ def schema(transition: bool) -> int:
       # yaml-language-server: $schema=contract.schema.json
       contract: my_robot
 
-    With --transition it is that of `first_transition.json`, and of each line of
-    `transitions.jsonl`.
+    With --transition it is that of `first_transition.json`, and of each line of the
+    `transitions.jsonl` of an export.
 
     Exit codes:
       0  done

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from boundary_env_ros.facade.runner import Runner
     from boundary_env_ros.facade.world import World
     from boundary_env_ros.storage.contract_file import LoadedContract
-    from boundary_env_ros.storage.run_text import RunText
 
 #: What a shell says of a process that a signal ended: 128 and its number.
 _SIGNALLED = 128
@@ -169,7 +168,7 @@ def _run(options: SimpleNamespace) -> int:
 
     failure = ''
 
-    def close(what: Runner | World | RunText) -> None:
+    def close(what: Runner | World) -> None:
         # What was done is reported all the same.
         nonlocal failure
         try:
@@ -233,11 +232,10 @@ def _try_options(options: SimpleNamespace, loaded: LoadedContract) -> None:
 def _world(
     options: SimpleNamespace,
     loaded: LoadedContract,
-    opened: Callable[[World | RunText], object],
+    opened: Callable[[World], object],
 ) -> World:
     from boundary_env_ros.facade.world import make_world
-    from boundary_env_ros.storage.run_folder import new_run, RunFolder
-    from boundary_env_ros.storage.run_text import RunText
+    from boundary_env_ros.storage.run_folder import new_run
 
     arguments = dict(options.world_option)
     name = options.client or options.policy.partition(':')[0]
@@ -249,12 +247,10 @@ def _world(
             f'--run needs the embedded world (got {options.world}). Over ROS '
             'the recorder leaves the record: boundary-env up --run.'
         )
-    if options.world == 'embedded' and not {'record', 'sink'} & set(arguments):
-        folder = RunFolder.create(options.run or new_run(None, Path(name).stem))
-        writer = RunText(folder, loaded)
-        opened(writer)
-        arguments['sink'] = writer
-        print(f'Record: {folder.path}', file=sys.stderr)
+    if options.world == 'embedded':
+        folder = options.run or new_run(None, Path(name).stem)
+        arguments.setdefault('record', folder)
+        print(f'Record: {arguments["record"]}', file=sys.stderr)
     world = make_world(options.world, loaded, **arguments)
     opened(world)
     return world

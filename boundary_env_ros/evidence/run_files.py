@@ -31,8 +31,8 @@ from boundary_env_ros.storage.contract_file import (
     make_task,
 )
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import LINES
 from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
@@ -73,7 +73,7 @@ class Terms:
 
 class Run:
     """
-    What a run left: its folder, its bag, an MCAP file, or JSON lines.
+    What a run left: its folder, its bag, a file of the bag, or its first transition.
 
     Parameters
     ----------
@@ -96,14 +96,9 @@ class Run:
         self.source = open_records(path)
 
     @property
-    def is_lines(self) -> bool:
-        """Return whether it is a file of JSON lines."""
-        return self.source.path.is_file() and self.source.path.suffix in LINES
-
-    @property
     def is_alone(self) -> bool:
         """Return whether it is a file of one transition."""
-        return self.is_lines and self.source.path.suffix == '.json'
+        return self.path.is_file() and self.path.suffix == '.json'
 
     @property
     def tear(self) -> str:
@@ -122,23 +117,22 @@ class Run:
     @property
     def topics(self) -> Mapping[str, str]:
         """
-        Return the type of each topic that has messages; empty for what is no bag.
+        Return the type of each topic that has messages; empty if there are no raw messages.
 
         A topic of switches that did not move is there too: silence says something on it.
         """
-        if self.is_lines:
-            return {}
-        return {
+        there = {
             name: kind
             for (name, kind), messages in self.source.topics().items()
             if messages or kind == STOP_TYPE
         }
+        return there if set(there.values()) - {CHAIN_TYPE, *RECORDS} else {}
 
     @property
-    def records(self) -> int | None:
-        """Return the number of records, where that is known without reading them."""
-        if self.is_lines:
-            return None
+    def records(self) -> int:
+        """Return the number of records."""
+        if self.is_alone:
+            return 1
         return sum(count for (_, kind), count in self.source.topics().items() if kind in RECORDS)
 
     # Records -------------------------------------------------------------------------------------
@@ -208,14 +202,14 @@ class Run:
             contract = _with_task_from(contract, installed)
             first = self._first()
             is_other = first is not None and digest_of(contract) != first.id.digest
-            if installed is None or (self.is_lines and is_other):
+            if installed is None or (self.is_alone and is_other):
                 return Terms(missing=_undecided(contract.task))
         return with_task(contract)
 
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
         first = self._first()
-        if first is None or self.is_lines:
+        if first is None or self.is_alone:
             return None
         try:
             for node in self.source.records(ContractDescription):
@@ -287,7 +281,7 @@ def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:
     Empty without an index that can be read.
     """
     around = (RunFolder(place) for place in (path, path.parent, path.parent.parent))
-    run = next((run for run in around if run.has_records and run.episodes.is_file()), None)
+    run = next((run for run in around if run.bag.is_dir() and run.episodes.is_file()), None)
     if run is None:
         return ()
     try:
@@ -364,6 +358,6 @@ def folder_of(path: Path) -> RunFolder | None:
     """Return the run folder that a path is, or lies in; None if there is none around it."""
     for place in (path, path.parent, path.parent.parent):
         run = RunFolder(place)
-        if run.contract.is_file() and (run.has_records or path == run.first_transition):
+        if run.contract.is_file() and (run.bag.is_dir() or path == run.first_transition):
             return run
     return None

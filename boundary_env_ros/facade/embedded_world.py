@@ -36,7 +36,7 @@ from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import TF_STATIC
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
-from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.facade.steps import action_request, as_request, StepRequest, StepResult
@@ -52,7 +52,8 @@ from boundary_env_ros.simulation.robot import (
     TakesDocuments,
 )
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.jsonl import TransitionJsonl
+from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.run_writer import RunWriter
 
 Sink = Callable[[Effect | ActionRequest | GateDecision | SavedState], None]
 
@@ -80,7 +81,9 @@ class EmbeddedWorld:
     client
         Name of this client in the record.
     record
-        New file for the transitions, a line of JSON each, as the recorder over ROS writes it.
+        New folder for the run, as the recorder over ROS leaves it: a bag, which has the records
+        but no raw messages, the contract and the index of episodes. A step is in it when it has
+        returned, whatever becomes of this process.
 
     Raises
     ------
@@ -89,7 +92,7 @@ class EmbeddedWorld:
     BoundaryError
         If no such robot is installed.
     RecordError
-        If that file is there already, or cannot be made.
+        If something is in that folder already, or it cannot be made.
 
     """
 
@@ -136,7 +139,11 @@ class EmbeddedWorld:
         self._closed = False
         self._listener: Callable[[EnvironmentEvent], None] | None = None
         self._events: dict[str, Events] = {}
-        self._file = None if record is None else TransitionJsonl(Path(record))
+        self._record: RunWriter | None = None
+        if record is not None:
+            run = RunFolder.create(Path(record))
+            self._record = RunWriter(run, loaded, node='embedded')
+            self._record.describe(self._instant())
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -270,8 +277,8 @@ class EmbeddedWorld:
                 )
                 self._carry(boundary, ending)
         finally:
-            if self._file is not None:
-                self._file.close()
+            if self._record is not None:
+                self._record.close()
 
     def _check_open(self) -> None:
         if self._closed:
@@ -300,8 +307,11 @@ class EmbeddedWorld:
                 self._tell(self._events[push.agent].pushed(push))
 
     def _sink(self, record: Effect | ActionRequest | GateDecision | SavedState) -> None:
-        if self._file is not None and isinstance(record, Transition):
-            self._file.append(record)
+        if self._record is not None:
+            self._record.add(record, self._instant())
+            if isinstance(record, Transition):
+                bounds = record.kind is Kind.RESET or record.terminated or record.truncated
+                self._record.recording.flush(index=bounds)
         if self._to is not None:
             self._to(record)
         if self._events:

@@ -31,9 +31,7 @@ class Episodes(Closing, Generic[S]):
     state
         Makes of a plugin's info, a dict, the ``state`` of a snapshot; default: that dict.
 
-    Every step is kept if the environments have a ``sink``, such as
-    :class:`~boundary_env_ros.storage.run_text.RunText`. Give each a sink of its own: worlds that
-    go on beside each other in one record are two robots to the audit, which contradicts it.
+    Every step is kept if the environments have a ``record``, each a folder of its own.
 
     """
 

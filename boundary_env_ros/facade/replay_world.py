@@ -129,7 +129,7 @@ class ReplayWorld:
     loaded
         The contract; the run must have been recorded under the same.
     run
-        Run folder, bag, ``.mcap`` file, or ``.jsonl`` file of transitions.
+        Run folder, bag, or ``.mcap`` file.
     agent
         The agent; needed where the contract has several.
     strict
@@ -178,8 +178,8 @@ class ReplayWorld:
     ) -> None:
         if not str(run):
             raise LinkError(
-                'run= is missing (expected a recorded run). Name its folder, a bag, an .mcap or '
-                'a .jsonl file.'
+                'run= is missing (expected a recorded run). Name its folder, a bag or an '
+                '.mcap file.'
             )
         if not tolerance >= 0.0:
             raise BoundaryError(
@@ -485,8 +485,8 @@ class ReplayWorld:
                 raise RecordError(
                     f'{self._path} has no image of the field {spec.name!r}'
                     f'{" (the policy saw none either)" if reference is None else ""}. Name the '
-                    'bag of the run, which has the topics of its cameras (JSON lines have none), '
-                    'or pass blank_images=True (run: --world-option blank_images=true).'
+                    'bag of the run, which has the topics of its cameras (an embedded run has '
+                    'none), or pass blank_images=True (run: --world-option blank_images=true).'
                 )
             images[spec.name] = _black(spec)
         return images, tuple(unresolved)

@@ -117,9 +117,7 @@ class EpisodeIndex:
         """Return the row of the episode that a step belongs to; None if it is not known."""
         return self.rows.get((step.episode_id, step.agent))
 
-    def update(
-        self, status: EpisodeStatus, *, environment: str, now: int, bag: str = 'bag'
-    ) -> bool:
+    def update(self, status: EpisodeStatus, *, environment: str, now: int) -> bool:
         """
         Take what a status says about its episode.
 
@@ -131,8 +129,6 @@ class EpisodeIndex:
             Name of the contract.
         now
             System time, nanoseconds.
-        bag
-            Where the records are, relative to the file of the index.
 
         Returns
         -------
@@ -157,7 +153,6 @@ class EpisodeIndex:
                 environment=environment,
                 digest=status.id.digest,
                 state=status,
-                bag=bag,
                 created_at=now,
             )
         elif replace(row.state, stamp=status.stamp) == status:
@@ -189,7 +184,7 @@ class EpisodeIndex:
         )
         return True
 
-    def add_step(self, transition: Transition, *, now: int, bag: str = 'bag') -> bool:
+    def add_step(self, transition: Transition, *, now: int) -> bool:
         """
         Add a step and its reward to its episode; if it ended the episode, that too.
 
@@ -197,7 +192,7 @@ class EpisodeIndex:
         ----------
         transition
             The step. One that was added before, or precedes such a one, is passed over.
-        now, bag
+        now
             As for :meth:`update`.
 
         Returns
@@ -217,7 +212,7 @@ class EpisodeIndex:
         hands = self._hands.setdefault(transition.id.agent, InterventionTracker())
         taken_over = hands.follow(transition)
         if row is None or transition.terminated or transition.truncated:
-            self.update(status_of(transition), environment=transition.contract, now=now, bag=bag)
+            self.update(status_of(transition), environment=transition.contract, now=now)
             row = self.rows[transition.id.episode_id, transition.id.agent]
         total = transition.reward + (
             math.nan if row.episode_return is None else row.episode_return

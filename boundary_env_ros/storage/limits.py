@@ -9,7 +9,6 @@ low enough for any machine that this package runs on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,8 +28,6 @@ TEXT: Final = 8 << 20
 #: Values of one YAML text; each becomes several objects. Levels of it.
 VALUES: Final = 1 << 18
 LEVELS: Final = 32
-#: Bytes of one line of JSON.
-LINE: Final = 32 << 20
 #: Elements of one array of messages or texts; each becomes an object.
 ELEMENTS: Final = 1 << 20
 #: Bytes of one message definition with those inside it, and of all definitions of a file.
@@ -85,27 +82,6 @@ def read_file(path: Path, most: int) -> bytes:
     if len(data) > most:
         raise exceeded(path, 'bytes', most)
     return data
-
-
-def read_lines(path: Path) -> Iterator[bytes]:
-    """
-    Yield the lines of a file, with their ends.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    RecordError
-        If one has more bytes than :data:`LINE`.
-
-    """
-    with path.open('rb') as file:
-        number = 0
-        while line := file.readline(LINE + 1):
-            number += 1
-            if len(line) > LINE:
-                raise exceeded(f'{path}:{number}', 'bytes in a line', LINE)
-            yield line
 
 
 def load_yaml(text: bytes | str, where: object) -> object:

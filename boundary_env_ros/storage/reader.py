@@ -1,9 +1,9 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Records from wherever a run left them: a run folder, a bag of any storage, a file, JSON lines.
+Records from wherever a run left them: a run folder, a bag of any storage, a file.
 
-Everything streams: one chunk or one line is in memory at a time. Records come in the order in
+Everything streams: one chunk is in memory at a time. Records come in the order in
 which they were written. What a crash left unfinished is read up to where it is torn, and the
 source says so.
 """
@@ -21,7 +21,6 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.bag_metadata import METADATA
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, MSG, readable
-from boundary_env_ros.storage.jsonl import LINES, read_lines
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.records import (
     AnotherFormat,
@@ -40,6 +39,7 @@ from boundary_env_ros.storage.records import (
 from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.sqlite_bag import SQLITE
+from boundary_env_ros.storage.transition_json import read_transition
 
 __all__ = [
     'ContractDescription',
@@ -51,7 +51,9 @@ __all__ = [
 ]
 
 _FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*(\d+)')
-_WAY_OUT: Final = 'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, .jsonl or .json.'
+_WAY_OUT: Final = (
+    'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, or .json of a transition.'
+)
 
 
 class _BagSource(RecordSource):
@@ -137,17 +139,13 @@ def _refuse_another_format(channel: Channel, file: Path) -> None:
         )
 
 
-class _JsonlSource(RecordSource):
-    """A file of transitions, one line each."""
+class _LoneTransition(RecordSource):
+    """A file of one transition."""
+
+    tear = ''
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._torn = False
-
-    @property
-    def tear(self) -> str:
-        """Return whether the last line is torn, known when it was read."""
-        return f'the last line of {self.path.name} is torn' if self._torn else ''
 
     def read(
         self,
@@ -155,24 +153,24 @@ class _JsonlSource(RecordSource):
         topics: Collection[str] | None,
         follow: Follow | None = None,
     ) -> Iterator[Piece]:
-        """Yield the transitions, if they are wanted."""
+        """Yield the transition, if it is wanted."""
         if topics is None or (topics and not classes):
             raise RecordError(
-                f'{self.path} holds transitions only, no messages. Name the run folder or its bag.'
+                f'{self.path} holds a transition only, no messages. Name the run folder or its '
+                'bag.'
             )
         if Transition not in classes:
             return
-        for number, found in read_lines(self.path):
-            if found is None:
-                self._torn = True
-            elif isinstance(found, RecordError):
-                why = str(found).removeprefix(f'{self.path}:{number}: ')
-                yield Unreadable(place=f'{self.path.name}, line {number}', why=why)
-            else:
-                yield Entry(found, '', found.closed.ros.nanoseconds, self.path, number)
+        try:
+            found = read_transition(self.path)
+        except RecordError as error:
+            why = str(error).removeprefix(f'{self.path.name}: ')
+            yield Unreadable(place=self.path.name, why=why)
+        else:
+            yield Entry(found, '', found.closed.ros.nanoseconds, self.path, 1)
 
     def topics(self) -> dict[tuple[str, str], int]:
-        """Return nothing: lines have no topics."""
+        """Return nothing: it has no topics."""
         return {}
 
 
@@ -183,9 +181,8 @@ def open_records(path: Path) -> RecordSource:
     Parameters
     ----------
     path
-        A run folder (its bag is read, or, without one, its JSON lines), a rosbag2 folder (MCAP or
-        SQLite, compressed or not), an ``.mcap`` or ``.db3`` file, a ``.jsonl`` file of
-        transitions, or a ``.json`` file of one.
+        A run folder (its bag is read), a rosbag2 folder (MCAP or SQLite, compressed or not), an
+        ``.mcap`` or ``.db3`` file, or a ``.json`` file of one transition.
 
     Raises
     ------
@@ -212,10 +209,10 @@ def _opened(path: Path) -> RecordSource:
         raise RecordError(f'{path} is empty. {_WAY_OUT}')
     if begin in (MAGIC, SQLITE[: len(MAGIC)]) or path.suffix == '.mcap':
         return _BagSource(path, open_bag(path))
-    if path.suffix in LINES:
-        return _JsonlSource(path)
+    if path.suffix == '.json':
+        return _LoneTransition(path)
     raise RecordError(
-        f'{path} is neither a bag nor JSON lines: it begins with {begin!r}. {_WAY_OUT}'
+        f'{path} is neither a bag nor a transition: it begins with {begin!r}. {_WAY_OUT}'
     )
 
 
@@ -225,10 +222,5 @@ def _opened_folder(path: Path) -> RecordSource:
         return _BagSource(path, open_bag(run.bag))
     if (path / METADATA).is_file() or any([*path.glob('*.mcap'), *path.glob('*.db3')]):
         return _BagSource(path, open_bag(path))
-    if run.transitions.is_file():
-        return _JsonlSource(run.transitions)
     found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
-    raise RecordError(
-        f'{path} holds no record (expected a bag or {run.transitions.name}, got {found}). '
-        f'{_WAY_OUT}'
-    )
+    raise RecordError(f'{path} holds no record (expected a bag, got {found}). {_WAY_OUT}')

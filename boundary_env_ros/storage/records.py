@@ -70,12 +70,11 @@ class Entry:
     record
         The record.
     topic
-        Topic that it was published on; empty in JSON lines.
+        Topic that it was published on; empty for a transition alone.
     log_time
-        When the recorder had it, nanoseconds on the clock of the run; for JSON lines, when its
-        step was closed.
+        When the recorder had it, nanoseconds on the clock of the run.
     file, number
-        File, and number (from 1) of the message on its topic in it; in JSON lines the line.
+        File, and number (from 1) of the message on its topic in it.
 
     """
 
@@ -152,7 +151,7 @@ class Unreadable:
     Attributes
     ----------
     place
-        File and number, or line.
+        File and number.
     why
         What is wrong with it.
 
@@ -233,7 +232,7 @@ class RecordSource(ABC):
         Raises
         ------
         RecordError
-            If the source holds no messages (JSON lines), or is damaged.
+            If the source holds no messages (one transition), or is damaged.
 
         """
         return (piece for piece in self.read((), topics) if isinstance(piece, Message))
@@ -260,7 +259,7 @@ class RecordSource(ABC):
     @abstractmethod
     def topics(self) -> Mapping[tuple[str, str], int]:
         """
-        Return the number of messages by topic and type; JSON lines have no topics.
+        Return the number of messages by topic and type.
 
         Immediate for a bag that was closed; else the source is read through.
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What a crash or a bad disk left of a run, made whole: bag, transitions as text, index.
+What a crash or a bad disk left of a run, made whole: bag, first transition, index.
 
 Each file is written again beside the old one, and takes its place when it is complete and on the
 disk. Whatever ends the recovery before leaves the old file; a second one begins with what is left
@@ -100,9 +100,8 @@ def _recovered(path: Path, progress: Progress) -> Recovery:
     if not path.is_dir():
         raise RecordError(f'Nothing to recover: {path} does not exist.')
     run = RunFolder(path)
-    if run.has_records:
-        if run.bag.is_dir():
-            work.bag(run.bag)
+    if run.bag.is_dir():
+        work.bag(run.bag)
         work.copies(run)
     elif any(path.glob('*.mcap')):
         work.bag(path)
@@ -221,8 +220,6 @@ class _Work:
         place, draft = run.episodes, _draft(run.episodes)
         for stale in (draft, *_beside(draft)):
             stale.unlink(missing_ok=True)
-        if not place.exists() and not run.bag.is_dir():
-            return
         damage = ''
         known: tuple[EpisodeRow, ...] = ()
         states: list[SavedState] = []
@@ -273,15 +270,14 @@ def _indexed(
     source, index = open_records(run.path), EpisodeIndex()
     first = next(source.records(Transition), None)
     environment = '' if first is None else first.contract
-    bag = run.bag.name if run.bag.is_dir() else run.transitions.name
     labels = dict.fromkeys(label for row in known for label in row.labels)
     for entry in source.entries(EpisodeStatus, Transition, EpisodeLabel):
         record = entry.record
         with suppress(RecordError):  # The first ending of an episode stands.
             if isinstance(record, Transition):
-                index.add_step(record, now=entry.log_time, bag=bag)
+                index.add_step(record, now=entry.log_time)
             elif isinstance(record, EpisodeStatus):
-                index.update(record, environment=environment, now=entry.log_time, bag=bag)
+                index.update(record, environment=environment, now=entry.log_time)
             elif isinstance(record, EpisodeLabel):
                 labels[record] = None
     # An episode that the bag has lost stays in the index.

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-import json
 import os
 from pathlib import Path
 
-from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import making, write_atomically
+from boundary_env_ros.storage.transition_json import transition_text
 
 
 def new_run(run: Path | None, name: str) -> Path:
@@ -86,26 +85,20 @@ class RunFolder:
         Raises
         ------
         RecordError
-            If it holds neither a bag nor transitions.
+            If it holds no bag.
 
         """
         run = cls(path)
         if not path.is_dir():
             found = 'a file' if path.exists() else 'nothing'
             raise RecordError(f'No run folder at {path} (got {found}).')
-        if not run.has_records:
+        if not run.bag.is_dir():
             found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
             raise RecordError(
-                f'{path} is not the folder of a run (expected {run.bag.name}/ or '
-                f'{run.transitions.name} in it, got {found}). Name the folder that the run '
-                'printed.'
+                f'{path} is not the folder of a run (expected {run.bag.name}/ in it, got '
+                f'{found}). Name the folder that the run printed.'
             )
         return run
-
-    @property
-    def has_records(self) -> bool:
-        """Return whether there is a bag or a file of transitions."""
-        return self.bag.is_dir() or self.transitions.is_file()
 
     @property
     def bag(self) -> Path:
@@ -121,11 +114,6 @@ class RunFolder:
     def first_transition(self) -> Path:
         """Return the first step of the run, a transition as JSON."""
         return self.path / 'first_transition.json'
-
-    @property
-    def transitions(self) -> Path:
-        """Return all transitions, one line of JSON each."""
-        return self.path / 'transitions.jsonl'
 
     @property
     def episodes(self) -> Path:
@@ -162,6 +150,5 @@ class RunFolder:
         """
         if transition.kind is not Kind.STEP or self.first_transition.exists():
             return False
-        text = json.dumps(to_json(transition), allow_nan=False, indent=2)
-        write_atomically(self.first_transition, f'{text}\n'.encode('ascii'))
+        write_atomically(self.first_transition, transition_text(transition))
         return True

@@ -22,6 +22,7 @@ from typing import Any, TypeGuard
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
+from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.environment.silence import PATIENCE
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -139,7 +140,7 @@ class RunRecording:
             agent: EnvironmentWatch(declarer=recorder, patience=patience)
             for agent in self._contract.agents
         }
-        self._takers: dict[str, Callable[[bytes, ClockReading], None]] = {}
+        self._takers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
         self._contracts: dict[str, Callable[[bytes], _ContractDescription]] = {}
         self._latest = ''
         self._contradicted: set[str] = set()
@@ -226,12 +227,18 @@ class RunRecording:
         }
         if type_name in takers:
             cls, take = takers[type_name]
-            self._takers[name] = self._taker(cls, record_decoder(cls, type_name, definition), take)
+            self._takers[name] = record_decoder(cls, type_name, definition), take
         elif type_name == f'{_OWN}/ContractDescription':
             self._contracts[name] = record_decoder(_ContractDescription, type_name, definition)
 
     def write(
-        self, topic: str, data: bytes, received: int, published: int, now: ClockReading
+        self,
+        topic: str,
+        data: bytes,
+        received: int,
+        published: int,
+        now: ClockReading,
+        record: object = None,
     ) -> None:
         """
         Write one message, and what follows from it.
@@ -249,6 +256,8 @@ class RunRecording:
             When that happened, nanoseconds of system time; 0 if it is not known.
         now
             The present.
+        record
+            What the message says, if that is known; else it is decoded.
 
         Raises
         ------
@@ -256,10 +265,9 @@ class RunRecording:
             If it cannot be written: the recording is over.
 
         """
-        take = self._takers.get(topic)
-        if take is not None:
+        if topic in self._takers:
             lost = self._losses.lost
-            take(data, now)
+            self._take(topic, data, now, record)
             self._note_lost(topic, self._losses.lost - lost)
         if self._contract.sim_time:
             received = published = self._sim_time or now.ros.nanoseconds
@@ -375,9 +383,18 @@ class RunRecording:
             self._episodes.label(label, now=self._system_time())
         return labels
 
-    def flush(self) -> None:
+    def keep_state(self, saved: SavedState) -> None:
+        """Put into the index what a world gave of itself, to go on from later."""
+        self._episodes.keep_state(saved, now=self._system_time())
+
+    def flush(self, *, index: bool = True) -> None:
         """
         Hand what was written to the kernel, after which ``kill -9`` cannot take it any more.
+
+        Parameters
+        ----------
+        index
+            Whether the index too, which is made again from the bag if it lacks something.
 
         Raises
         ------
@@ -386,7 +403,8 @@ class RunRecording:
 
         """
         self._bag.flush()
-        self._flush_index()
+        if index:
+            self._flush_index()
         try:
             check_free_space(
                 self.run.path,
@@ -520,18 +538,14 @@ class RunRecording:
         if len(self._notices) < _MOST_NOTICES:
             self._notices.append(why)
 
-    def _taker(
-        self, cls: type, decode: Decoder[Any], take: Callable[[Any, ClockReading], None]
-    ) -> Callable[[bytes, ClockReading], None]:
-        def taker(data: bytes, now: ClockReading) -> None:
-            what = 'read'
-            try:
-                record = decode(data)
-                what = 'kept'
-                take(record, now)
-            except Exception as error:
-                if isinstance(error.__cause__, OSError):
-                    raise  # the disk does not take it
-                self._refuse(f'A {cls.__name__} cannot be {what}: {error}')
-
-        return taker
+    def _take(self, topic: str, data: bytes, now: ClockReading, record: object) -> None:
+        decode, take = self._takers[topic]
+        what = 'read'
+        try:
+            record = decode(data) if record is None else record
+            what = 'kept'
+            take(record, now)
+        except Exception as error:
+            if isinstance(error.__cause__, OSError):
+                raise  # the disk does not take it
+            self._refuse(f'A message on {topic} cannot be {what}: {error}')

@@ -264,10 +264,11 @@ def test_no_file_makes_a_traceback(command: str, tmp_path: Path, capsys: Output)
     (tmp_path / 'empty').touch()
     (tmp_path / 'binary').write_bytes(bytes(range(256)) * 10)
     (tmp_path / 'empty.mcap').touch()
-    (tmp_path / 'empty.jsonl').touch()
+    (tmp_path / 'empty.json').touch()
     (tmp_path / 'binary.mcap').write_bytes(bytes(range(256)) * 10)
-    (tmp_path / 'binary.jsonl').write_bytes(bytes(range(256)) * 10)
-    (tmp_path / 'json.jsonl').write_text('{"kind": 3}\n[]\nnull\n{"a": ' + '[' * 10_000)
+    (tmp_path / 'binary.json').write_bytes(bytes(range(256)) * 10)
+    (tmp_path / 'nested.json').write_text('{"a": ' + '[' * 10_000)
+    (tmp_path / 'other.json').write_text('{"kind": 3}')
     (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
     places = [*sorted(tmp_path.iterdir()), tmp_path / 'nothing', Path('a' * 5000), Path('a\0b')]
     for place in places:
@@ -275,7 +276,7 @@ def test_no_file_makes_a_traceback(command: str, tmp_path: Path, capsys: Output)
         arguments += ['warehouse_cart'] if 'diff' in command else []
         code = main(arguments)
         output = capsys.readouterr()
-        # A summary of lines that are no records has nothing to sum up, and says so.
+        # A summary of what is no record has nothing to sum up, and says so.
         assert code in {0 if '--text' in command else 1, 1, 2}, (place, output)
         assert 'Traceback' not in output.out + output.err
         assert (output.err if code == 2 else output.out).strip(), place

@@ -22,9 +22,9 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.terminal import printable, printing, steer
+from support.bag_maker import write_records
 from support.storage_wire import instant, step_id, transition
 
 Output = pytest.CaptureFixture[str]
@@ -50,20 +50,16 @@ def hostile(value: Any, name: str = '') -> Any:
 
 @pytest.fixture
 def run(tmp_path: Path) -> RunFolder:
-    folder = RunFolder.create(tmp_path / 'run')
-    folder.contract.write_text(load('warehouse_cart').text)
     steps = [hostile(transition(step)) for step in range(4)]
-    with TransitionJsonl(folder.transitions) as lines:
-        for step in steps[:-1]:
-            lines.append(step)
-        over = replace(steps[-1], truncated=True, ending=f'task{HOSTILE}', declared_by=HOSTILE)
-        lines.append(over)
+    over = replace(steps[-1], truncated=True, ending=f'task{HOSTILE}', declared_by=HOSTILE)
+    text = load('warehouse_cart').text
+    folder = RunFolder(write_records(tmp_path / 'run', [*steps[:-1], over], text))
     folder.write_first_transition(steps[0])
     with EpisodeStore.create(folder.episodes) as index:
         status = EpisodeStatus(
             id=step_id(0), state=EpisodeState.RUNNING, pacing=Pacing.REALTIME, stamp=instant()
         )
-        index.index.update(hostile(status), environment=HOSTILE, now=1, bag=HOSTILE)
+        index.index.update(hostile(status), environment=HOSTILE, now=1)
         for step in steps:
             index.index.add_step(step, now=2)
         label = EpisodeLabel(

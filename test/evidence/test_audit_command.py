@@ -11,35 +11,24 @@ from pathlib import Path
 import pytest
 
 from boundary_env_ros.cli.main import main
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.rules.catalogue import RULES
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.jsonl import TransitionJsonl
-from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.mcap_log import McapLog
+from support.bag_maker import Sent, write_records, write_to
 from support.record_maker import FROM_TOPICS, Piece, transitions_of
-
-
-def write_run(path: Path, transitions: list[Transition], loaded: LoadedContract) -> None:
-    run = RunFolder.create(path)
-    run.contract.write_text(loaded.text, encoding='utf-8')
-    with TransitionJsonl(run.transitions) as file:
-        for transition in transitions:
-            file.append(transition)
 
 
 @pytest.fixture
 def honest(tmp_path: Path, record: list[Piece], loaded: LoadedContract) -> Path:
-    """Return a run folder without a bag."""
-    write_run(tmp_path / 'honest', list(transitions_of(record)), loaded)
-    return tmp_path / 'honest'
+    """Return a run folder without raw messages."""
+    return write_records(tmp_path / 'honest', transitions_of(record), loaded.text)
 
 
 @pytest.fixture
 def forged(tmp_path: Path, record: list[Piece], loaded: LoadedContract) -> Path:
     """Return one with a better reward."""
     steps = [replace(t, reward=t.reward + 1.0) for t in transitions_of(record)]
-    write_run(tmp_path / 'forged', steps, loaded)
-    return tmp_path / 'forged'
+    return write_records(tmp_path / 'forged', steps, loaded.text)
 
 
 def test_record_of_which_not_all_can_be_checked_exits_with_3(
@@ -67,9 +56,7 @@ def test_json_has_findings_counts_and_what_was_not_checked(
     data = json.loads(capsys.readouterr().out)
     assert data['outcome'] == 'contradicted'
     assert data['counts']['step-recomputed'] > 0
-    assert {item['why'] for item in data['not_checked']} == {
-        'the record has no raw messages: audit the bag'
-    }
+    assert {item['why'] for item in data['not_checked']} == {'the record has no raw messages'}
 
 
 @pytest.mark.parametrize(
@@ -94,22 +81,27 @@ def test_help_documents_the_exit_codes(capsys: pytest.CaptureFixture[str]) -> No
         assert code in out
 
 
-def test_exported_lines_are_audited_like_the_run(
+def test_an_export_is_told_and_not_written_over(
     honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / 'dataset'
     assert main(['export', '--format', 'jsonl', str(honest), '-o', str(out)]) == 0
     assert f'Data set: {out}' in capsys.readouterr().out
-    assert main(['audit', str(out)]) == 3
     assert main(['export', '--format', 'jsonl', str(honest), '-o', str(out)]) == 2
     assert 'not overwritten' in capsys.readouterr().err
 
 
 def test_export_tells_what_cannot_be_read(
-    honest: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    record: list[Piece],
+    loaded: LoadedContract,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    lines = RunFolder(honest).transitions
-    whole = lines.read_bytes().splitlines(keepends=True)
-    lines.write_bytes(b''.join([*whole[:5], b'{}\n', *whole[6:]]))
-    assert main(['export', '--format', 'jsonl', str(honest), '-o', str(tmp_path / 'out')]) == 1
-    assert 'transitions.jsonl, line 6' in capsys.readouterr().err
+    sent = [Sent('/steps', i, i, step) for i, step in enumerate(transitions_of(record))]
+    with McapLog(tmp_path / 'bag') as log:
+        for each in write_to(log, sent):
+            if each is sent[4]:
+                log.write('/steps', b'\0\1\0\0', 4, 4)
+    out = str(tmp_path / 'out')
+    assert main(['export', '--format', 'jsonl', str(tmp_path / 'bag'), '-o', out]) == 1
+    assert 'bag_0.mcap:/steps#6' in capsys.readouterr().err

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 import json
@@ -28,7 +28,6 @@ from boundary_env_ros.storage import contract_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.episode_index import status_of
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -36,15 +35,8 @@ from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from support.record_maker import FROM_TOPICS, Piece, transitions_of
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from support.bag_maker import write_records
 from support.storage_wire import cdr, definition, message_cdr, type_of
-
-Lines = list[bytes]
-
-
-def write_lines(path: Path, transitions: Iterable[Transition]) -> None:
-    with TransitionJsonl(path) as file:
-        for transition in transitions:
-            file.append(transition)
 
 
 def write_bag(folder: Path, pieces: Iterable[object]) -> None:
@@ -74,14 +66,6 @@ def honest(
     write_bag(run.bag, [described(loaded), *record])
     write_index(run.episodes, record)
     return run.path
-
-
-@pytest.fixture
-def lines(record: list[Piece], tmp_path: Path) -> Path:
-    """Return the transitions of the same run as JSON lines."""
-    place = tmp_path / 'transitions.jsonl'
-    write_lines(place, transitions_of(record))
-    return place
 
 
 def write_index(path: Path, record: Iterable[Piece]) -> None:
@@ -118,10 +102,6 @@ def rules_of(report: AuditReport) -> set[str]:
     return set(report.counts)
 
 
-def edit_lines(path: Path, change: Callable[[Lines], Lines]) -> None:
-    path.write_bytes(b''.join(change(path.read_bytes().splitlines(keepends=True))))
-
-
 @pytest.mark.parametrize(
     'place',
     ['.', 'bag', 'bag/bag_0.mcap'],
@@ -135,18 +115,13 @@ def test_honest_run_is_clean_wherever_it_is_read_from(honest: Path, place: str) 
     assert report.contract == 'warehouse_cart 1.0.0'
 
 
-def test_audit_tells_how_far_it_is(
-    honest: Path, lines: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_audit_tells_how_far_it_is(honest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_module, '_OFTEN', 100)
     told: list[tuple[int, int | None]] = []
     audit_path(honest, progress=lambda done, total: told.append((done, total)))
     (total,) = {of for _, of in told}
     assert total is not None
     assert [done for done, _ in told] == list(range(100, total + 1, 100))
-    told.clear()
-    audit_path(lines, progress=lambda done, total: told.append((done, total)))
-    assert told[0] == (100, None)
 
 
 def test_bag_alone_carries_its_contract(honest: Path, tmp_path: Path) -> None:
@@ -171,12 +146,15 @@ def test_world_that_did_not_start_is_held_against_the_pacing_that_was_asked_for(
     assert report.digest == lockstep.digest
 
 
-def test_lines_alone_are_audited_without_contract(lines: Path, contract: Contract) -> None:
-    report = audit_path(lines)
+def test_steps_alone_are_audited_without_contract(
+    record: list[Piece], contract: Contract, tmp_path: Path
+) -> None:
+    write_records(tmp_path / 'steps', transitions_of(record))
+    report = audit_path(tmp_path / 'steps')
     assert report.ok
     assert report.contract == ''
     assert 'step-recomputed' in report.not_applied
-    given = audit_path(lines, contract)
+    given = audit_path(tmp_path / 'steps', contract)
     assert given.counts == {}, f'\n{given}'
     assert set(given.not_applied) == FROM_TOPICS
 
@@ -194,23 +172,8 @@ def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(
     assert not audit_path(tmp_path / 'forged.json').ok
 
 
-def test_line_without_a_key_is_named_and_the_others_are_read(lines: Path) -> None:
-    def drop(lines: Lines) -> Lines:
-        data = json.loads(lines[7])
-        del data['ending']
-        return [*lines[:7], json.dumps(data).encode() + b'\n', *lines[8:]]
-
-    edit_lines(lines, drop)
-    report = audit_path(lines)
-    (finding,) = (f for f in report.findings if f.rule == 'record-complete')
-    assert finding.field == 'transitions.jsonl, line 8'
-    assert finding.actual == "the key 'ending' is missing."
-    assert report.transitions == len(lines.read_bytes().splitlines()) - 1
-    assert 'steps-in-order' in report.counts
-
-
 @pytest.mark.parametrize(
-    ('line', 'why'),
+    ('text', 'why'),
     [
         (b'{"contract": 1}\n', 'missing'),
         (b'not json\n', 'strict JSON'),
@@ -219,18 +182,11 @@ def test_line_without_a_key_is_named_and_the_others_are_read(lines: Path) -> Non
         (b'\xff\xfe\n', 'strict JSON'),
     ],
 )
-def test_line_that_is_no_record_is_named(lines: Path, line: bytes, why: str) -> None:
-    edit_lines(lines, lambda lines: [*lines, line])
-    report = audit_path(lines)
-    assert rules_of(report) == {'record-complete'}
+def test_a_transition_that_is_none_is_named(tmp_path: Path, text: bytes, why: str) -> None:
+    (tmp_path / 'first_transition.json').write_bytes(text)
+    report = audit_path(tmp_path / 'first_transition.json')
+    assert 'record-complete' in rules_of(report)
     assert why in report.findings[0].actual
-
-
-def test_line_that_a_crash_tore_is_a_warning(lines: Path) -> None:
-    edit_lines(lines, lambda lines: [*lines[:-1], lines[-1][:100]])
-    report = audit_path(lines)
-    assert rules_of(report) == {'record-closed', 'record-ended'}
-    assert report.ok
 
 
 def test_message_that_does_not_decode_is_named_and_the_others_are_read(
@@ -350,11 +306,11 @@ def test_place_without_records_is_an_error(tmp_path: Path, name: str) -> None:
         audit_path(tmp_path / name)
 
 
-def test_summary_is_the_same_from_bag_and_lines_but_for_late_evidence(
-    honest: Path, lines: Path
+def test_summary_is_the_same_from_the_steps_alone_but_for_late_evidence(
+    honest: Path, record: list[Piece], loaded: LoadedContract, tmp_path: Path
 ) -> None:
-    shutil.copy(honest / 'contract.yaml', lines.parent)
-    bag, text = summarise_path(honest), summarise_path(lines)
+    steps = write_records(tmp_path / 'steps', transitions_of(record), loaded.text)
+    bag, text = summarise_path(honest), summarise_path(steps)
     for one, other in zip(bag.groups, text.groups, strict=True):
         assert one.endings == other.endings
         assert one.clipped_in == other.clipped_in

@@ -12,6 +12,8 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.cli.main import main
+from boundary_env_ros.storage.reader import open_records
+from support.bag_maker import write_records
 from support.cart_runs import cart_contract, drive, real
 
 Output = pytest.CaptureFixture[str]
@@ -69,8 +71,8 @@ def test_what_cannot_be_read_is_no_comparison(runs: Path, capsys: Output) -> Non
 def test_transitions_without_a_contract_are_refused(
     runs: Path, tmp_path: Path, capsys: Output
 ) -> None:
-    alone = tmp_path / 'alone.jsonl'
-    alone.write_bytes((runs / 'again' / 'transitions.jsonl').read_bytes())
+    alone = tmp_path / 'alone'
+    write_records(alone, open_records(runs / 'again').transitions())
     assert main(['compare', str(runs / 'thought'), str(alone)]) == 2
     assert ' has no contract' in capsys.readouterr().err
 

@@ -385,7 +385,7 @@ def test_run_is_read_like_a_recorded_one(
     assert re.search(r'steps with an intervention +none\n', told)
     assert re.search(r'inference, budget 50 +unknown\n', told)
     assert main(['export', path, '--format', 'jsonl', '-o', str(tmp_path / 'data')]) == 0
-    assert main(['audit', str(tmp_path / 'data')]) == 3
+    assert main(['audit', path]) == 3
     assert 'Audit of an import' in capsys.readouterr().out
     with EpisodeStore.open(run.episodes) as store:
         (row,) = store.episodes()

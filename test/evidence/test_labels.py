@@ -16,8 +16,8 @@ from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.summary.summary import summarise, summarise_path
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.bag_maker import write_records
 from support.record_maker import Piece
 
 
@@ -84,15 +84,11 @@ def test_who_thinks_again_is_counted_once(
 def test_mark_that_was_made_when_the_bag_was_closed_counts(
     record: list[Piece], endings: dict[str, Transition], tmp_path: Path
 ) -> None:
-    run = RunFolder.create(tmp_path / 'run')
-    run.contract.write_text((Path(__file__).parents[2] / 'config/warehouse_cart.yaml').read_text())
+    text = (Path(__file__).parents[2] / 'config/warehouse_cart.yaml').read_text()
     steps = [p for p in record if isinstance(p, Transition)]
-    with (
-        TransitionJsonl(run.transitions) as lines,
-        EpisodeStore.create(run.episodes) as store,
-    ):
+    run = RunFolder(write_records(tmp_path / 'run', steps, text))
+    with EpisodeStore.create(run.episodes) as store:
         for step in steps:
-            lines.append(step)
             store.index.add_step(step, now=1)
     with EpisodeStore.open(run.episodes, to_label=True) as store:
         store.label(label(endings['success'], 'ada', Label.FAILURE), now=2)

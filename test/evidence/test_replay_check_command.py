@@ -21,8 +21,8 @@ from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.jsonl import TransitionJsonl
-from support.bag_maker import each, make_tape, of, Tape, write_bag
+from boundary_env_ros.storage.mcap_log import McapLog
+from support.bag_maker import each, make_tape, of, Sent, Tape, write_bag, write_records, write_to
 from support.record_maker import Bench
 
 Output = pytest.CaptureFixture[str]
@@ -40,13 +40,6 @@ def bag(tape: Tape, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp('verdict') / 'bag'
     write_bag(folder, tape)
     return folder
-
-
-def lines(path: Path, transitions: list[Transition]) -> Path:
-    with TransitionJsonl(path) as file:
-        for transition in transitions:
-            file.append(transition)
-    return path
 
 
 def other(path: Path, change: Callable[[Any], object]) -> Path:
@@ -88,10 +81,10 @@ def test_a_reward_that_was_changed_is_named_with_its_step(
     assert 'Different: of 3 episodes, 84 steps, 117 decisions, 1 came out' in output
 
 
-def test_lines_need_the_contract_that_they_were_made_under(
+def test_steps_alone_need_the_contract_that_they_were_made_under(
     tape: Tape, tmp_path: Path, capsys: Output
 ) -> None:
-    path = lines(tmp_path / 'steps.jsonl', of(tape, Transition))
+    path = write_records(tmp_path / 'steps', of(tape, Transition))
     assert main(['replay', '--check', str(path)]) == 2
     assert 'is not in the record, nor given' in capsys.readouterr().err
     assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 0
@@ -103,21 +96,23 @@ def test_lines_need_the_contract_that_they_were_made_under(
 def test_what_was_imported_has_no_verdict(tape: Tape, tmp_path: Path, capsys: Output) -> None:
     marks = import_marks('drive', derived=('reward',), unknown=('verdict',))
     made = [replace(step, diagnostics=marks) for step in of(tape, Transition)[:2]]
-    path = lines(tmp_path / 'steps.jsonl', made)
+    path = write_records(tmp_path / 'steps', made)
     assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 2
     assert 'made of the bag drive afterwards' in capsys.readouterr().err
 
 
-def test_a_line_that_cannot_be_read_makes_the_record_unreadable(
+def test_a_step_that_cannot_be_read_makes_the_record_unreadable(
     tape: Tape, tmp_path: Path, capsys: Output
 ) -> None:
-    path = lines(tmp_path / 'steps.jsonl', of(tape, Transition))
-    text = path.read_text(encoding='utf-8').splitlines(keepends=True)
-    text[3] = text[3].replace('"reward"', '"rewrd"')
-    path.write_text(''.join(text), encoding='utf-8')
+    sent = [Sent('/steps', i, i, step) for i, step in enumerate(of(tape, Transition))]
+    path = tmp_path / 'bag'
+    with McapLog(path) as log:
+        for each in write_to(log, sent):
+            if each is sent[2]:
+                log.write('/steps', b'\0\1\0\0', 2, 2)
     assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 2
     output = capsys.readouterr().out
-    assert 'Unreadable: steps.jsonl, line 4' in output
+    assert 'Unreadable: bag_0.mcap:/steps#4' in output
     assert 'Not proven' in output
 
 

@@ -39,8 +39,6 @@ from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
 from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.jsonl import TransitionJsonl
-from boundary_env_ros.storage.run_folder import RunFolder
 from support.bag_maker import make_tape, Tape, write_bag, write_records
 from support.record_maker import Bench, Piece
 
@@ -74,16 +72,6 @@ class Elements(HTMLParser):
             self.data[self._open] = self.data.get(self._open, '') + data
         else:
             self.texts.append(data)
-
-
-def write_run(path: Path, steps: list[Transition], contract: str = '') -> Path:
-    run = RunFolder.create(path)
-    if contract:
-        run.contract.write_text(contract, encoding='utf-8')
-    with TransitionJsonl(run.transitions) as lines:
-        for step in steps:
-            lines.append(step)
-    return path
 
 
 @pytest.fixture(scope='module')
@@ -259,7 +247,7 @@ def test_time_limit_is_told_as_a_truncation_with_its_reason(report: Report, page
 def test_late_evidence_completes_the_step_that_it_is_about(
     report: Report, transitions: list[Transition], tmp_path: Path, loaded: LoadedContract
 ) -> None:
-    alone = gather(write_run(tmp_path / 'run', transitions, loaded.text))
+    alone = gather(write_records(tmp_path / 'run', transitions, loaded.text))
 
     def known(found: Report) -> int:
         told = [
@@ -324,10 +312,9 @@ def test_marks_and_statements_of_people_are_told(
 def test_record_without_its_contract_and_torn_is_told_as_far_as_it_goes(
     tmp_path: Path, transitions: list[Transition]
 ) -> None:
-    path = write_run(tmp_path / 'run', transitions[:20])
-    lines = RunFolder(path).transitions
-    with lines.open('ab') as file:
-        file.write(b'{"torn')
+    path = write_records(tmp_path / 'run', transitions[:20])
+    (file,) = (path / 'bag').glob('*.mcap')
+    file.write_bytes(file.read_bytes()[:-20])
     found = gather(path)
     assert found.rows[0].episode.records == 20
     assert any('torn' in note for note in found.notes)
@@ -348,13 +335,13 @@ def test_reward_that_an_import_could_not_judge_is_unknown_and_no_trouble(
         for t in transitions
         if t.id.episode_id == first
     ]
-    report = gather(write_run(tmp_path / 'run', steps, loaded.text))
+    report = gather(write_records(tmp_path / 'run', steps, loaded.text))
     assert 'not_finite' not in {moment.anomaly.kind for moment in report.moments}
     page = ''.join(render(report))
     assert '<span class="total r" title="return">\N{EN DASH}</span>' in page
     # The same without the word of the import is trouble.
     said = [replace(step, diagnostics=()) for step in steps]
-    report = gather(write_run(tmp_path / 'other', said, loaded.text))
+    report = gather(write_records(tmp_path / 'other', said, loaded.text))
     assert 'not_finite' in {moment.anomaly.kind for moment in report.moments}
 
 
@@ -374,12 +361,12 @@ def test_reset_that_failed_before_any_sensor_spoke_is_a_page_too(
         )
     ]
     for contract in (loaded.text, ''):
-        path = write_run(tmp_path / f'run{len(contract)}', missing, contract)
+        path = write_records(tmp_path / f'run{len(contract)}', missing, contract)
         assert 'reset_failed' in ''.join(render(gather(path)))
 
 
 def test_record_of_nothing_is_a_page_too(tmp_path: Path, loaded: LoadedContract) -> None:
-    found = gather(write_run(tmp_path / 'run', [], loaded.text))
+    found = gather(write_records(tmp_path / 'run', [], loaded.text))
     assert found.rows == ()
     assert 'No step shows an anomaly.' in ''.join(render(found))
 
@@ -398,7 +385,7 @@ def test_long_episode_shares_columns_and_keeps_its_one_peak(
             step, id=replace(step.id, step=number), closed=closed, terminated=False, ending=''
         )
         long.append(replace(now, reward=99.5) if number == 70 else replace(now, reward=0.25))
-    path = write_run(tmp_path / 'run', long, loaded.text)
+    path = write_records(tmp_path / 'run', long, loaded.text)
     found = gather(path, Limits(columns=15))
     facts: Facts = found.details[1]
     assert (facts['steps_per_column'], len(facts['time'])) == (8, 15)

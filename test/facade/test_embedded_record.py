@@ -22,9 +22,11 @@ from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
-from boundary_env_ros.storage.jsonl import read_jsonl
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.records import RECORD_CLASSES
 from support.shipped import changed
 
 #: As doc/architecture.md lists them: steady readings, random ids; this host is the same.
@@ -136,32 +138,39 @@ def test_only_what_is_listed_differs_between_two_runs(records: list[Any]) -> Non
         assert f'"{name}"'.encode() in text, name
 
 
-# A file -----------------------------------------------------------------------------------------
+# A folder ---------------------------------------------------------------------------------------
 
 
-def test_a_record_goes_to_a_file_that_the_audit_believes(tmp_path: Path) -> None:
+def test_a_record_goes_to_a_run_folder_that_the_audit_believes(tmp_path: Path) -> None:
     kept: list[Any] = []
-    path = tmp_path / 'run.jsonl'
+    path = tmp_path / 'run'
     env = BoundaryEnv(world='embedded', pacing='lockstep', record=path, sink=kept.append)
     for seed in (1, 2):
         env.reset(seed=seed, options={'scenario': 'clear'})
         for _ in range(3):
             env.step(np.array([0.4, 0.1], dtype=np.float32))
-            # A step is on the disk when it has returned, whatever happens next.
-            assert list(read_jsonl(path))[-1] == env.last.transition  # type: ignore[union-attr]
+            # A step is with the kernel when it has returned, whatever happens next.
+            assert list(open_records(path).transitions())[-1] == env.last.transition  # type: ignore[union-attr]
     env.close()
-    written = list(read_jsonl(path))
+    written = list(open_records(path).transitions())
     assert written == [record for record in kept if isinstance(record, Transition)]
+    # All that a run over ROS has of the boundary, in its order, behind the contract.
+    description, *records = open_records(path).records()
+    assert (description.role, description.digest) == ('embedded', written[0].id.digest)
+    assert records == [record for record in kept if type(record) in RECORD_CLASSES]
     assert [t.ending for t in written if t.truncated] == ['abandoned', 'abandoned']
     report = audit_path(path)
-    assert report.ok, str(report)
+    assert report.counts == {}, str(report)
+    assert report.outcome is Outcome.CONSISTENT
+    assert report.chain['confirmed'] == report.chain['messages']
 
 
 def test_a_record_is_never_written_over(tmp_path: Path) -> None:
-    path = tmp_path / 'run.jsonl'
-    path.write_text('mine')
+    path = tmp_path / 'run'
+    path.mkdir()
+    (path / 'note').write_text('mine')
     env = BoundaryEnv(world='embedded', pacing='lockstep', record=str(path))
     with pytest.raises(RecordError, match='exists already, not overwritten'):
         env.reset(seed=1)
     env.close()
-    assert path.read_text() == 'mine'
+    assert [file.name for file in path.iterdir()] == ['note']

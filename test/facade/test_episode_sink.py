@@ -13,24 +13,19 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
 
 
 def test_embedded_episodes_are_in_the_index_and_can_be_marked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    index = RunText(RunFolder(tmp_path), load('warehouse_cart'))
-    env = BoundaryEnv(world='embedded', pacing='lockstep', sink=index, client='straight_on')
+    env = BoundaryEnv(world='embedded', pacing='lockstep', record=tmp_path, client='straight_on')
     for seed in (1, 2):
         env.reset(seed=seed, options={'scenario': 'clear'})
         for _ in range(3):
             env.step(np.array([0.2, 0.0], np.float32))
     assert main(['episodes', 'list', str(tmp_path)]) == 0
     env.close()
-    index.close()
     with EpisodeStore.open(tmp_path / 'episodes.sqlite') as store:
         rows = store.episodes()
     # The step that ends an abandoned episode is the fourth.
@@ -39,7 +34,7 @@ def test_embedded_episodes_are_in_the_index_and_can_be_marked(
         (2, 4, 'abandoned'),
     ]
     assert {row.state.client for row in rows} == {'straight_on'}
-    assert (tmp_path / rows[0].bag).is_file()
+    assert (tmp_path / rows[0].bag).is_dir()
     assert main(['episodes', 'label', str(tmp_path), 'last', 'failure', '--user', 'ada']) == 0
     assert main(['report', '--text', str(tmp_path)]) == 0
     text = capsys.readouterr().out

@@ -213,7 +213,7 @@ def test_each_has_the_info_of_its_own_gate(carts: BoundaryParallelEnv) -> None:
 
 
 def test_the_record_of_both_passes_the_audit(tmp_path: Path) -> None:
-    place = tmp_path / 'transitions.jsonl'
+    place = tmp_path / 'run'
     made = parallel_env('two_carts', world='embedded', record=place)
     made.reset(seed=1, options=B_ENDS)
     for _ in range(20):

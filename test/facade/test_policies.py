@@ -27,7 +27,8 @@ from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
-from boundary_env_ros.storage.jsonl import read_jsonl, TransitionJsonl
+from boundary_env_ros.storage.reader import open_records
+from support.bag_maker import write_records
 from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}
@@ -40,16 +41,13 @@ SEEN = observation_space(CART.contract).sample()
 
 def record(loaded: LoadedContract, path: Path, policy: object, *seeds: int) -> list[Transition]:
     """Run a policy for an episode of each seed and leave the record."""
-    with TransitionJsonl(path) as file:
-        world = EmbeddedWorld(
-            loaded, sink=lambda r: file.append(r) if isinstance(r, Transition) else None
-        )
-        runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))  # type: ignore[arg-type]
-        for seed in seeds:
-            runner.episode(seed, CLEAR)
-        runner.close()
-        world.close()
-    return list(read_jsonl(path))
+    world = EmbeddedWorld(loaded, record=path)
+    runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))  # type: ignore[arg-type]
+    for seed in seeds:
+        runner.episode(seed, CLEAR)
+    runner.close()
+    world.close()
+    return list(open_records(path).transitions())
 
 
 # Baselines ---------------------------------------------------------------------------------------
@@ -126,7 +124,7 @@ def test_a_task_without_a_script_says_so() -> None:
 @pytest.fixture(scope='module')
 def driven(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Transition]]:
     """Return the record of two episodes that reached the goal, of the seeds 5 and 6."""
-    path = tmp_path_factory.mktemp('driven') / 'run.jsonl'
+    path = tmp_path_factory.mktemp('driven') / 'run'
     return path, record(CART, path, GoToGoalPolicy(), 5, 6)
 
 
@@ -136,7 +134,7 @@ def test_a_replayed_run_does_what_the_recorded_one_did(
     path, first = driven
     replay = ReplayPolicy(CART, path)
     # Each episode finds the one with its seed, in whatever order they come.
-    again = record(CART, tmp_path / 'again.jsonl', replay, 6, 5)
+    again = record(CART, tmp_path / 'again', replay, 6, 5)
     of = {
         name: {
             seed: [
@@ -159,22 +157,22 @@ def test_what_was_recorded_in_chunks_is_replayed_step_by_step(tmp_path: Path) ->
     def chunk(observation: object) -> object:
         return np.tile([0.3, 0.1], (4, 1))
 
-    first = record(CHUNKS, tmp_path / 'run.jsonl', chunk, 5)
-    replay = ReplayPolicy(CHUNKS, tmp_path / 'run.jsonl')
-    again = record(CHUNKS, tmp_path / 'again.jsonl', replay, 5)
+    first = record(CHUNKS, tmp_path / 'run', chunk, 5)
+    replay = ReplayPolicy(CHUNKS, tmp_path / 'run')
+    again = record(CHUNKS, tmp_path / 'again', replay, 5)
     asked = [[t.requested_action for t in steps] for steps in (first, again)]
     assert asked[0] == asked[1]
 
 
 def test_a_replay_under_another_contract_is_refused_by_name(tmp_path: Path) -> None:
-    record(HASTY, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 1)
+    record(HASTY, tmp_path / 'run', NoOpPolicy(CART.contract), 1)
     with pytest.raises(
         DigestMismatch, match=r'another contract \(expected the digest sha256:.*got '
     ):
-        ReplayPolicy(CHUNKS, tmp_path / 'run.jsonl')
-    ReplayPolicy(CHUNKS, tmp_path / 'run.jsonl', other_contract=True)
+        ReplayPolicy(CHUNKS, tmp_path / 'run')
+    ReplayPolicy(CHUNKS, tmp_path / 'run', other_contract=True)
     with pytest.raises(BoundaryError, match=r'expected 7 numbers, got 2'):
-        ReplayPolicy(DOOR, tmp_path / 'run.jsonl', other_contract=True)
+        ReplayPolicy(DOOR, tmp_path / 'run', other_contract=True)
 
 
 def test_a_seed_that_was_not_recorded_is_refused_unless_any_will_do(
@@ -201,12 +199,13 @@ def test_after_the_last_recorded_action_the_safe_command_is_asked_for(
 
 
 def test_a_replay_can_be_warmed_up_where_no_action_means_the_safe_command(tmp_path: Path) -> None:
-    steps = record(HASTY, tmp_path / 'run.jsonl', NoOpPolicy(CART.contract), 5)
-    with TransitionJsonl(tmp_path / 'arm.jsonl') as file:
-        for step in steps:
-            action = (0.1,) * 7 if step.kind is Kind.STEP else ()
-            file.append(replace(step, requested_action=action))
-    policy = ReplayPolicy(DOOR, tmp_path / 'arm.jsonl', other_contract=True)
+    steps = record(HASTY, tmp_path / 'run', NoOpPolicy(CART.contract), 5)
+    arm = [
+        replace(step, requested_action=(0.1,) * 7 if step.kind is Kind.STEP else ())
+        for step in steps
+    ]
+    write_records(tmp_path / 'arm', arm)
+    policy = ReplayPolicy(DOOR, tmp_path / 'arm', other_contract=True)
     assert policy(SEEN).tolist() == [0.1] * 7
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gymnasium.utils.env_checker import check_env
+from mcap.opcode import Opcode
 import numpy as np
 import pytest
 
@@ -37,8 +38,8 @@ from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.facade.world import make_world
 from boundary_env_ros.storage.contract_file import load, LoadedContract
-from boundary_env_ros.storage.jsonl import TransitionJsonl
-from support.bag_maker import raw, Sent, Tape, write_bag
+from boundary_env_ros.storage.mcap_log import McapLog
+from support.bag_maker import raw, Sent, Tape, write_bag, write_records, write_to
 from support.shipped import changed
 from support.world_maker import make_world_tape, TapedRobot
 
@@ -105,19 +106,14 @@ def replaying(seen: Seen) -> Any:
 Make = Callable[..., BoundaryEnv]
 
 
-def jsonl(path: Path, loaded: LoadedContract, policy: Any, *seeds: int) -> Path:
-    """Leave a record of transitions only."""
-    with TransitionJsonl(path) as file:
-        world = make_world(
-            'embedded',
-            loaded,
-            sink=lambda r: file.append(r) if isinstance(r, Transition) else None,
-        )
-        runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))
-        for seed in seeds:
-            runner.episode(seed, CLEAR)
-        runner.close()
-        world.close()
+def recorded(path: Path, loaded: LoadedContract, policy: Any, *seeds: int) -> Path:
+    """Leave a record without raw messages."""
+    world = make_world('embedded', loaded, record=path)
+    runner = Runner(loaded.contract, world, policy, Plan(warm_up=0))
+    for seed in seeds:
+        runner.episode(seed, CLEAR)
+    runner.close()
+    world.close()
     return path
 
 
@@ -222,12 +218,13 @@ def test_a_record_that_ends_in_mid_episode_is_a_peer_that_was_lost(
     until = seen.transitions.index(
         next(t for t in seen.transitions if t.id.episode_id == seen.ids[1] and t.id.step == 2)
     )
-    path = tmp_path / 'torn.jsonl'
-    with TransitionJsonl(path) as file:
-        for transition in seen.transitions[: until + 1]:
-            file.append(transition)
-    with path.open('ab') as raw:
-        raw.write(b'{"contract": "wareh')
+    path = tmp_path / 'torn'
+    with McapLog(path) as log:
+        sent = (Sent('/t', i, i, t) for i, t in enumerate(seen.transitions[: until + 1]))
+        assert len(list(write_to(log, sent))) == until + 1
+        log.flush()
+        torn = log.path.read_bytes() + bytes([Opcode.CHUNK]) + (1000).to_bytes(8, 'little')
+    log.path.write_bytes(torn + b'half of it')
     env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     env.reset(seed=8)
     env.step(ACTIONS[0])
@@ -284,8 +281,8 @@ def test_any_seed_and_a_loop_take_the_episodes_as_they_come(replaying: Make) -> 
 
 def test_gymnasium_finds_nothing_where_the_record_has_its_seeds(tmp_path: Path) -> None:
     policy = make_policy('no-op', CART, {})
-    run = jsonl(
-        tmp_path / 'run.jsonl',
+    run = recorded(
+        tmp_path / 'run',
         changed('warehouse_cart', episode__time_limit=0.3),
         policy,
         123,
@@ -321,10 +318,7 @@ def test_another_contract_is_refused(seen: Seen) -> None:
 def test_images_that_are_not_in_the_record_are_refused_or_black(
     seen: Seen, tmp_path: Path
 ) -> None:
-    path = tmp_path / 'run.jsonl'
-    with TransitionJsonl(path) as file:
-        for transition in seen.transitions:
-            file.append(transition)
+    path = write_records(tmp_path / 'run', seen.transitions)
     env = BoundaryEnv(world='replay', pacing='lockstep', run=path)
     with pytest.raises(RecordError, match=r"image of the field 'front'.*blank_images=True"):
         env.reset()
@@ -354,7 +348,7 @@ def test_a_chunk_closes_what_it_closed_then(tmp_path: Path) -> None:
     def chunk(observation: object) -> object:
         return np.tile([0.3, 0.1], (4, 1))
 
-    run = jsonl(tmp_path / 'run.jsonl', CHUNKS, chunk, 5)
+    run = recorded(tmp_path / 'run', CHUNKS, chunk, 5)
     world = ReplayWorld(CHUNKS, run=run, blank_images=True)
     world.reset(seed=5, options={}, wrappers=())
     heard: list[int] = []
@@ -375,10 +369,7 @@ def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: 
         t for t in seen.transitions if t.id.episode_id == seen.ids[0]
     )
     held = replace(first, decisions=(), decision=-1, verdict=None, overrun=True, held_by='gate')
-    path = tmp_path / 'late.jsonl'
-    with TransitionJsonl(path) as file:
-        for transition in (reset, held, second, third):
-            file.append(transition)
+    path = write_records(tmp_path / 'late', (reset, held, second, third))
     env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     env.reset()
     _, reward, *_, info = env.step(ACTIONS[1])
@@ -392,7 +383,7 @@ def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: 
 
 
 def test_a_policy_is_run_over_a_record(tmp_path: Path) -> None:
-    run = jsonl(tmp_path / 'run.jsonl', CART, make_policy('scripted', CART, {}), 5)
+    run = recorded(tmp_path / 'run', CART, make_policy('scripted', CART, {}), 5)
     for policy, others in (('scripted', False), ('no-op', True)):
         world = ReplayWorld(CART, run=run, blank_images=True, client=policy)
         runner = Runner(CART.contract, world, make_policy(policy, CART, {}), Plan(warm_up=0))

@@ -25,8 +25,7 @@ from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.facade.runner import Runner
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
+from support.bag_maker import write_records
 from support.shipped import changed
 
 CLEAR = {'scenario': 'clear'}
@@ -161,13 +160,11 @@ def test_a_prediction_that_is_over_before_it_is_needed_is_dropped_and_said_so(ru
 def test_the_same_seed_gives_the_same_steps_and_a_clean_record(plan: Plan, tmp_path: Path) -> None:
     runs = []
     for name in ('one', 'other'):
-        writer = RunText(RunFolder.create(tmp_path / name), CHUNKS)
-        world = EmbeddedWorld(CHUNKS, sink=writer)
+        world = EmbeddedWorld(CHUNKS, record=tmp_path / name)
         runner = Runner(CHUNKS.contract, world, chunk, plan)
         results = [runner.episode(seed, CLEAR) for seed in (4, 5)]
         runner.close()
         world.close()
-        writer.close()
         runs.append([(r.steps, r.total, r.ending) for r in results])
     assert runs[0] == runs[1]
     report = audit_path(tmp_path / 'one')
@@ -190,10 +187,7 @@ def test_a_record_in_which_the_policy_saw_something_else_is_found(
         decisions[step.decision] = replace(decision, request=fresh)
         return replace(step, decisions=tuple(decisions))
 
-    writer = RunText(RunFolder.create(tmp_path / 'run'), CHUNKS)
-    for step in steps:
-        writer(forged(step))
-    writer.close()
+    write_records(tmp_path / 'run', map(forged, steps), CHUNKS.text)
     report = audit_path(tmp_path / 'run')
     assert 'request-valid' in {finding.rule for finding in report.findings}
 

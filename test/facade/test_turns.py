@@ -152,7 +152,7 @@ def test_between_its_turns_an_agent_is_held_by_its_gate_in_the_command_it_asked_
 
 
 def test_to_be_held_while_another_acts_is_no_intervention(contract: Path, tmp_path: Path) -> None:
-    place = tmp_path / 'transitions.jsonl'
+    place = tmp_path / 'run'
     made = make(contract, record=place)
     made.reset(seed=1, options=APART)
     for _ in range(6):
@@ -222,7 +222,7 @@ def test_the_info_of_an_agent_says_what_became_of_its_own_last_action(contract: 
 def test_who_has_ended_keeps_its_place_and_in_its_turn_the_world_goes_on(
     contract: Path, tmp_path: Path
 ) -> None:
-    place = tmp_path / 'transitions.jsonl'
+    place = tmp_path / 'run'
     made = make(contract, record=place)
     made.reset(seed=1, options=B_ENDS)
     for _ in made.agent_iter():

@@ -22,7 +22,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.facade import BoundaryEnv
-from boundary_env_ros.storage.jsonl import read_jsonl
+from boundary_env_ros.storage.reader import open_records
 
 CLEAR = {'scenario': 'clear'}
 SHARED = Path('/dev/shm')
@@ -69,14 +69,14 @@ def test_environments_that_are_stepped_in_turn_do_not_know_each_other() -> None:
 
 
 def test_an_exception_of_the_users_closes_the_environment(tmp_path: Path) -> None:
-    path = tmp_path / 'run.jsonl'
+    path = tmp_path / 'run'
     with (
         pytest.raises(ZeroDivisionError),
         BoundaryEnv(world='embedded', pacing='lockstep', record=path) as env,
     ):
         env.reset(seed=1)
         _ = 1 / 0
-    assert [t.ending for t in read_jsonl(path)] == ['', 'abandoned']
+    assert [t.ending for t in open_records(path).transitions()] == ['', 'abandoned']
 
 
 # Ctrl-C -----------------------------------------------------------------------------------------
@@ -128,12 +128,12 @@ def until(condition: Callable[[], Any], what: str) -> None:
 
 
 def test_ctrl_c_ends_the_episode_the_record_and_the_process(tmp_path: Path) -> None:
-    path = tmp_path / 'run.jsonl'
+    path = tmp_path / 'run'
     code, out, err = interrupted(_ONE, str(path))
     assert code == -signal.SIGINT
     assert err.strip().endswith('KeyboardInterrupt')
     assert out == ["['MainThread']"]
-    written = list(read_jsonl(path))
+    written = list(open_records(path).transitions())
     assert len(written) > 3
     assert (written[-1].ending, written[-1].truncated) == ('abandoned', True)
 

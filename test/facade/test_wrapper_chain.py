@@ -136,7 +136,7 @@ def test_wrappers_put_around_after_the_reset_are_refused(base: BoundaryEnv) -> N
 
 
 def test_a_clip_action_cannot_hide_from_the_audit(tmp_path: Path) -> None:
-    record = tmp_path / 'clipped.jsonl'
+    record = tmp_path / 'clipped'
     env = ClipAction(gymnasium.make(CART, **EMBEDDED, record=record))
     env.reset(seed=1)
     env.step(np.array([50.0, 0.0], dtype=np.float32))

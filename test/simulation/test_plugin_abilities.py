@@ -23,7 +23,6 @@ from boundary_env_ros.facade.multi_agent import env
 from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
 
 EXAMPLES = Path(__file__).parents[2] / 'examples'
 SQUARES = ('a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'c1', 'c2', 'c3')
@@ -158,16 +157,13 @@ def test_record_of_a_game_is_audited(
 ) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))
     run = RunFolder(tmp_path / 'run')
-    run.path.mkdir()
-    kept = RunText(run, load(CONTRACT))
     robot = PluginRobot(load(CONTRACT).contract, plugin='tic_tac_toe:TicTacToe')
-    game = env(CONTRACT, world='embedded', robot=robot, sink=kept)
+    game = env(CONTRACT, world='embedded', robot=robot, record=run.path)
     game.reset(seed=1)
     play(game, 4, 0)
     game.reset(seed=2, options={'state': game.save()})
     play(game, 1, 3, 7)
     game.close()
-    kept.close()
     robot.close()
     assert main(['audit', str(run.path)]) == 3, capsys.readouterr().out
     assert '0 fatal, 0 suspicious in 16 transitions' in capsys.readouterr().out

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from boundary_env_ros.simulation.plugin_robot import PluginRobot
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
 from support import odd_plugins
 
 AHEAD, BACK = np.array([3.0], np.float32), np.array([-2.0], np.float32)
@@ -37,31 +37,24 @@ class Place:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> RunFolder:
-    run = RunFolder(tmp_path / 'run')
-    run.path.mkdir()
-    return run
-
-
-@pytest.fixture
-def episodes(tmp_path: Path, run: RunFolder) -> Iterator[Episodes[Place]]:
+def episodes(tmp_path: Path) -> Iterator[Episodes[Place]]:
     data = contract_data()
     data['task']['parameters']['options'] = ['state']
     file = tmp_path / 'place.yaml'
     file.write_text(yaml.safe_dump(data, sort_keys=False))
     loaded = load(file)
-    kept = RunText(run, loaded)
+    numbers = itertools.count()
 
     def make() -> BoundaryEnv:
         robot = PluginRobot(loaded.contract, plugin=odd_plugins.Remembers)
-        return BoundaryEnv(file, world='embedded', robot=robot, sink=kept)
+        record = tmp_path / f'run_{next(numbers)}'
+        return BoundaryEnv(file, world='embedded', robot=robot, record=record)
 
     def state(info: dict[str, Any]) -> Place:
         return Place(**info)
 
     with Episodes(make, state) as made:
         yield made
-    kept.close()
 
 
 def test_reset_step_and_observe_return_a_snapshot(episodes: Episodes[Place]) -> None:
@@ -113,7 +106,7 @@ def test_several_episodes_run_at_once_by_their_ids(episodes: Episodes[Place]) ->
 
 
 def test_the_store_has_the_steps_the_state_and_the_ending_of_each_episode(
-    episodes: Episodes[Place], run: RunFolder
+    episodes: Episodes[Place], tmp_path: Path
 ) -> None:
     one = episodes.reset(seed=1, options={'start': [1.0]}).episode_id
     episodes.step(one, AHEAD)
@@ -123,11 +116,13 @@ def test_the_store_has_the_steps_the_state_and_the_ending_of_each_episode(
     assert other.state == Place(1.3), 'it goes on from the saved state'
     episodes.close()
 
-    with EpisodeStore.open(run.episodes) as store:
-        assert [(row.episode_id, row.ending) for row in store.episodes()] == [
-            (one, 'abandoned'),
-            (other.episode_id, 'abandoned'),
-        ]
+    runs = [RunFolder(tmp_path / name) for name in ('run_0', 'run_1')]
+    with EpisodeStore.open(runs[1].episodes) as store:
+        (row,) = store.episodes()
+        assert (row.episode_id, row.ending) == (other.episode_id, 'abandoned')
+    with EpisodeStore.open(runs[0].episodes) as store:
+        (row,) = store.episodes()
+        assert (row.episode_id, row.ending) == (one, 'abandoned')
         steps = list(store.steps(one))
         assert [step.id.step for step in steps] == [0, 1, 2, 3]
         assert all(isinstance(step, Transition) for step in steps)

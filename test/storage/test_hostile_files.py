@@ -31,7 +31,6 @@ from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_store import APPLICATION_ID, SCHEMA_VERSION
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.reader import open_records
@@ -58,7 +57,7 @@ BOMB, MOST, MEMORY = 512 << 20, 4 << 20, 128 << 20
 @pytest.fixture(autouse=True)
 def _low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let bombs be small, so that they are quickly made."""
-    for name in ('CHUNK', 'MESSAGE', 'UNPACKED', 'LINE'):
+    for name in ('CHUNK', 'MESSAGE', 'UNPACKED'):
         monkeypatch.setattr(limits, name, MOST)
 
 
@@ -226,19 +225,13 @@ def test_metadata_that_is_a_device_without_end_is_refused(bag: Path) -> None:
     assert 'metadata.yaml names the file' in contained(lambda: recover(bag).done)
 
 
-def test_line_of_json_without_end_is_one_error(tmp_path: Path) -> None:
-    file = tmp_path / 'transitions.jsonl'
-    with TransitionJsonl(file) as lines:
-        lines.append(transition(1))
+def test_json_without_end_is_one_error(tmp_path: Path) -> None:
+    file = tmp_path / 'first_transition.json'
     with file.open('ab') as out:
         for _ in range(64):
             out.write(b'[' * (1 << 20))
     said = contained(lambda: list(open_records(file).records()))
-    assert f'transitions.jsonl:2 is too large (expected at most {MOST} bytes' in said
-    with file.open('ab') as out:
-        out.write(b'\n')
-    said = contained(lambda: list(open_records(file).records()))
-    assert f'transitions.jsonl:2 is too large (expected at most {MOST} bytes' in said
+    assert f'first_transition.json is too large (expected at most {limits.TEXT} bytes' in said
 
 
 # Definitions and messages ------------------------------------------------------------------------
@@ -582,9 +575,7 @@ def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for step in range(12):
             log.write('/t', cdr(transition(step)), BEGIN + step, BEGIN)
             log.write('/v', message_cdr(TWIST), BEGIN + step, BEGIN)
-    with TransitionJsonl(run.transitions) as lines:
-        for step in range(12):
-            lines.append(transition(step))
+    assert run.write_first_transition(transition(1))
     for plugin in StoragePlugin:
         bag = BagWriter(folder / plugin.name, version=9, storage_plugin=plugin)
         bag.set_compression(CompressionMode.FILE, CompressionFormat.ZSTD)
@@ -645,7 +636,7 @@ def test_any_damage_to_any_file_is_a_record_error(golden: Path, tmp_path: Path, 
             place.write_bytes(damaged(file.read_bytes(), chance))
             try:
                 try_all(copy)
-                if place.exists() and place.suffix in ('.mcap', '.db3', '.jsonl'):
+                if place.exists() and place.suffix in ('.mcap', '.db3', '.json'):
                     try_all(place)
             except Exception as error:
                 raise AssertionError(f'{number}: {place}: {error!r}') from error

@@ -20,7 +20,6 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.jsonl import TransitionJsonl
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.reader import (
     ContractDescription,
@@ -118,9 +117,6 @@ def run(tmp_path: Path) -> RunFolder:
     folder = RunFolder.create(tmp_path / 'run')
     with McapLog(folder.bag) as log:
         log_records(log, one_of_each())
-    with TransitionJsonl(folder.transitions) as lines:
-        for step in (1, 2, 3):
-            lines.append(transition(step))
     return folder
 
 
@@ -160,31 +156,16 @@ def test_messages_are_counted_the_same_with_and_without_a_summary(
     log.close()
 
 
-def test_json_lines_are_a_source(run: RunFolder) -> None:
-    source = open_records(run.transitions)
+def test_a_transition_alone_is_a_source(run: RunFolder) -> None:
+    assert run.write_first_transition(transition(1))
+    source = open_records(run.first_transition)
     assert source.complete
-    assert list(source.records()) == [transition(1), transition(2), transition(3)]
+    assert list(source.records()) == [transition(1)]
     assert list(source.records(GateDecision)) == []
     assert source.topics() == {}
-    assert [entry.where for entry in source.entries()][2] == f'{run.transitions}:3'
-    with pytest.raises(RecordError, match='holds transitions only, no messages'):
+    assert [entry.where for entry in source.entries()] == [f'{run.first_transition}:1']
+    with pytest.raises(RecordError, match='holds a transition only, no messages'):
         list(source.messages())
-
-
-def test_run_without_a_bag_is_read_from_its_lines(run: RunFolder) -> None:
-    for file in run.bag.iterdir():
-        file.unlink()
-    run.bag.rmdir()
-    assert len(list(open_records(run.path).records())) == 3
-
-
-def test_torn_lines_are_told(run: RunFolder) -> None:
-    text = run.transitions.read_bytes()
-    run.transitions.write_bytes(text[:-20])
-    source = open_records(run.transitions)
-    assert list(source.transitions()) == [transition(1), transition(2)]
-    assert not source.complete
-    assert source.tear == 'the last line of transitions.jsonl is torn'
 
 
 def test_messages_of_any_topic_are_decoded_on_demand(run: RunFolder) -> None:
@@ -498,7 +479,7 @@ def test_missing_place_is_named_with_the_way_out(tmp_path: Path) -> None:
     ('name', 'content', 'said'),
     [
         ('empty.mcap', b'', 'is empty'),
-        ('empty.jsonl', b'', 'is empty'),
+        ('empty.json', b'', 'is empty'),
         ('text.mcap', b'hello world', "it begins with b'hello wo'"),
         ('photo.png', b'\x89PNG\r\n\x1a\n', r"photo.png is neither .* begins with b'\\x89PNG"),
         ('bag.db3', b'SQLite format 3\0', 'bag.db3'),

@@ -29,7 +29,6 @@ def test_new_run_gets_an_empty_folder(tmp_path: Path, made_before: bool) -> None
             run.bag,
             run.contract,
             run.first_transition,
-            run.transitions,
             run.episodes,
             run.summary,
             run.report,
@@ -38,7 +37,6 @@ def test_new_run_gets_an_empty_folder(tmp_path: Path, made_before: bool) -> None
         'bag',
         'contract.yaml',
         'first_transition.json',
-        'transitions.jsonl',
         'episodes.sqlite',
         'summary.json',
         'report.html',
@@ -64,20 +62,14 @@ def test_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         RunFolder.create(tmp_path / 'file' / 'run')
 
 
-@pytest.mark.parametrize('content', ['bag', 'transitions.jsonl'])
-def test_run_is_opened_by_what_it_recorded(tmp_path: Path, content: str) -> None:
-    if content == 'bag':
-        (tmp_path / content).mkdir()
-    else:
-        (tmp_path / content).touch()
+def test_run_is_opened_by_its_bag(tmp_path: Path) -> None:
+    (tmp_path / 'bag').mkdir()
     assert RunFolder.open(tmp_path).path == tmp_path
 
 
 def test_folder_without_records_says_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / 'photo.png').touch()
-    with pytest.raises(
-        RecordError, match=r'expected bag/ or transitions.jsonl in it, got photo\.png'
-    ):
+    with pytest.raises(RecordError, match=r'expected bag/ in it, got photo\.png'):
         RunFolder.open(tmp_path)
 
 

@@ -23,8 +23,6 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.simulation.cart_robot import CartRobot, RealityCartRobot
 from boundary_env_ros.simulation.config import CartConfig, ImuConfig, JointStateConfig
 from boundary_env_ros.storage.contract_file import LoadedContract, loads
-from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.run_text import RunText
 
 #: What the contract does not ask for takes time to simulate.
 _LEAN = replace(CartConfig(), imu=ImuConfig(rate=0.0), joint_states=JointStateConfig(rate=0.0))
@@ -63,27 +61,18 @@ def drive(
 ) -> list[object]:
     """Return everything that a run of the cart leaves; in a folder too, if one is named."""
     records: list[object] = []
-    writer = None if folder is None else RunText(RunFolder.create(folder), loaded)
-
-    def keep(record: object) -> None:
-        records.append(record)
-        if writer is not None:
-            writer(record)
-
     robot = CartRobot(
         loaded.contract,
         start=to_nanoseconds(loaded.contract.period),
         options={'camera_rate': 0.0, **(options or {})},
         config=_LEAN,
     )
-    world = EmbeddedWorld(loaded, robot=robot, sink=keep, client=policy)
+    world = EmbeddedWorld(loaded, robot=robot, sink=records.append, client=policy, record=folder)
     runner = Runner(loaded.contract, world, make_policy(policy, loaded, {}), Plan(warm_up=0))
     for seed in seeds:
         runner.episode(seed, {'scenario': scenario})
     runner.close()
     world.close()
-    if writer is not None:
-        writer.close()
     return records
 
 

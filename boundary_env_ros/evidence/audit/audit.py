@@ -78,7 +78,7 @@ def audit_path(
     progress: Progress | None = None,
 ) -> AuditReport:
     """
-    Audit what a run left: its folder, its bag, an MCAP file, or JSON lines.
+    Audit what a run left: its folder, its bag, an MCAP file, or its first transition.
 
     What cannot be read becomes a finding. In a run folder the bag is audited, and the index that
     is kept beside it is compared with it.
@@ -86,7 +86,7 @@ def audit_path(
     Parameters
     ----------
     path
-        The run folder, bag, ``.mcap`` or ``.jsonl`` file, or ``.json`` file of one transition.
+        The run folder, bag, ``.mcap`` file, or ``.json`` file of one transition.
     contract
         Contract to hold the record against, under the pacing of the record, instead of the one in
         the run folder or the bag.
@@ -95,8 +95,7 @@ def audit_path(
     head
         Head that the chain must have, hexadecimal, as the recorder printed it; empty: any.
     progress
-        Called now and then with the number of records that were looked at, and of all; None for
-        JSON lines, which are not counted before.
+        Called now and then with the number of records that were looked at, and of all.
 
     Raises
     ------

@@ -169,7 +169,7 @@ class Auditor:
         if isinstance(of, Rule) and of.raw and self._raw is None:
             if self._has_topics:
                 return self._missing or NO_CONTRACT
-            return 'the record has no raw messages: audit the bag'
+            return 'the record has no raw messages'
         if self._alone and (of.near or of in _NEIGHBOURS):
             return 'the record is one transition, without its neighbours: audit the run'
         return ''

@@ -35,9 +35,7 @@ class IndexCheck:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        run = RunFolder(path.parent)
-        self._has_bag = run.bag.exists()
-        self._records = (run.bag if self._has_bag else run.transitions).name
+        self._records = RunFolder(path.parent).bag.name
         self._made = EpisodeIndex()
         self._contract = ''
         self._last: dict[tuple[str, str], StepId] = {}
@@ -53,16 +51,16 @@ class IndexCheck:
         with suppress(RecordError):
             if isinstance(record, EpisodeStatus):
                 clients.add(record.client)
-                self._made.update(record, environment='', now=0, bag=self._records)
+                self._made.update(record, environment='', now=0)
             else:
                 self._contract, self._last[key] = record.contract, record.id
                 requests = (decision.request for decision in record.decisions)
                 clients.update(request.client for request in requests if request is not None)
                 try:
-                    self._made.add_step(record, now=0, bag=self._records)
+                    self._made.add_step(record, now=0)
                 except EndingStands:
                     again = replace(record, terminated=False, truncated=False)
-                    self._made.add_step(again, now=0, bag=self._records)
+                    self._made.add_step(again, now=0)
 
     def mismatches(self, *, torn: bool) -> Iterator[tuple[Mismatch, StepId | None]]:
         """
@@ -88,10 +86,8 @@ class IndexCheck:
                     yield mismatch, last
             elif last is not None:
                 yield self._differs('a row for each episode', 'none for this one'), last
-        for (episode, _), row in () if torn else rows.items():
-            # Of an episode whose reset did not come to an end lines say nothing.
-            if self._has_bag or row.done or row.step_count:
-                yield self._differs('no episode that the records do not have', repr(episode)), None
+        for episode, _ in () if torn else rows:
+            yield self._differs('no episode that the records do not have', repr(episode)), None
 
     def _row(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
         if row.success is not (row.ending == SUCCESS if row.done else None):

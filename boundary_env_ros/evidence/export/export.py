@@ -83,7 +83,7 @@ def export_run(
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
+        Run folder, bag or ``.mcap`` file.
     out
         A place where nothing is.
     format
@@ -120,7 +120,7 @@ class _Reading:
 
     def __init__(self, run: Run, progress: Told, times: int = 1) -> None:
         self._run, self._progress, self._done = run, progress, 0
-        self._total = None if run.records is None else run.records * times
+        self._total = run.records * times
 
     def __iter__(self) -> Iterator[Entry | Unreadable]:
         for piece in self._run.entries():

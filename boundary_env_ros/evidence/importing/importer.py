@@ -26,7 +26,7 @@ from boundary_env_ros.evidence.importing.listening import (
     OWN,
 )
 from boundary_env_ros.evidence.importing.timeline import TimeLine
-from boundary_env_ros.evidence.importing.writing import RunWriter
+from boundary_env_ros.evidence.importing.writing import ImportWriter
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.mcap_scan import Channel
@@ -166,7 +166,7 @@ class _Importer:
             1 for c in bag.channels() if c.type.startswith(OWN) and c.type != CHAIN_TYPE
         )
         self._copied = {name for name in self._ears.names.values() if name in topics}
-        self._writer = RunWriter(
+        self._writer = ImportWriter(
             out,
             loaded,
             source=self._name,
@@ -193,7 +193,7 @@ class _Importer:
             for now, group in groupby(self._placed(progress, total), lambda placed: placed[0]):
                 self._at(now, (rest for _, *rest in group))
             self._finish('the bag ends')
-            if not self._writer.transitions:
+            if not self._writer.recording.transitions:
                 raise RecordError(self._nothing())
         finally:
             self._writer.close()
@@ -201,7 +201,7 @@ class _Importer:
             messages=self._writer.messages,
             commands=self._agent.commands,
             used=self._agent.used,
-            transitions=self._writer.transitions,
+            transitions=self._writer.recording.transitions,
             endings=dict(self._writer.endings),
             notes=tuple(self._notes()),
         )
@@ -255,7 +255,7 @@ class _Importer:
         if self._cut is None:
             start = None if self._time.by_clock else self._bag.start
             self._cut = self._options.cut(now if start is None else start)
-            self._writer.describe(now)
+            self._writer.describe(self._time.instant(now))
         self._advance(now - 1)
         commands = []
         for channel, logged, published, data, message in messages:

@@ -27,7 +27,7 @@ class Question:
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
+        Run folder, bag, ``.mcap`` file.
     contract
         Another contract to judge it under; the one that it was made under may be given for a
         record that has none.

@@ -33,7 +33,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
+        Run folder, bag, ``.mcap`` file.
     limits
         How much of it is shown.
     told

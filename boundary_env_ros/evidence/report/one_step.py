@@ -81,7 +81,7 @@ def find_step(
     Parameters
     ----------
     path
-        Run folder, bag, ``.mcap`` or ``.jsonl`` file.
+        Run folder, bag, ``.mcap`` file.
     episode
         Number in the order of the record, from 1; the first digits of its id, at least four; or
         ``last``.

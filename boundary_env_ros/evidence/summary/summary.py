@@ -55,7 +55,7 @@ def summarise_path(path: Path) -> Summary:
     Parameters
     ----------
     path
-        A run folder, a bag, an MCAP or JSON lines file.
+        A run folder, a bag, or an MCAP file.
 
     Raises
     ------

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, ExitStack
 from dataclasses import dataclass
+from importlib.metadata import version
 import os
 from pathlib import Path
 import shlex
@@ -111,6 +112,14 @@ def boundary_nodes(
     )
 
 
+#: Where Fast DDS looks for its profile. Version 3 (Kilted, rclpy 9) warns of the name before it.
+PROFILES_FILE = (
+    'FASTDDS_DEFAULT_PROFILES_FILE'
+    if int(version('rclpy').partition('.')[0]) >= 9
+    else 'FASTRTPS_DEFAULT_PROFILES_FILE'
+)
+
+
 def isolated_environment(domain_id: int) -> dict[str, str]:
     """
     Return the variables under which nodes of one machine find each other alone.
@@ -125,9 +134,7 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
         'ROS_DOMAIN_ID': str(domain_id),
         'ROS_LOCALHOST_ONLY': '',
         'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SYSTEM_DEFAULT' if fast_dds else 'LOCALHOST',
-        # The second is the name of the first from Fast DDS 3 on (Kilted).
-        'FASTRTPS_DEFAULT_PROFILES_FILE': profile,
-        'FASTDDS_DEFAULT_PROFILES_FILE': profile,
+        PROFILES_FILE: profile,
     }
 
 

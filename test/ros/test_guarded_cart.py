@@ -44,7 +44,7 @@ CHANGES: dict[str, Any] = {
         'obstacles': {'hall': {'slow_distance': 1.6, 'stop_distance': 0.9}},
     },
     'latency_budget': {'inference': 3.0},
-    'episode': {'time_limit': 120.0},
+    'episode': {'time_limit': 600.0},
 }
 
 #: West edge of the area to keep out of, and how far its bumper is ahead of the cart, m.

@@ -28,10 +28,14 @@ INTERFACES = sorted(
     for path in (REPOSITORY / kind).glob(f'*.{kind}')
 )
 
+#: Which ROS 2 is installed: another than the default is built for only where it is said.
+DISTRO = 'BOUNDARY_ENV_ROS_DISTRO'
+
 # What a sourced workspace, an activated environment or the ROS wheels put in the environment.
 _FOREIGN = ('AMENT_', 'BOUNDARY_ENV_ROS_', 'CMAKE_', 'COLCON_', 'MAKE', 'MFLAGS', 'PYTEST_')
 _FOREIGN_NAMES = (
     'LD_LIBRARY_PATH',
+    'PYTHON',
     'PYTHONHOME',
     'PYTHONPATH',
     'VIRTUAL_ENV',
@@ -44,7 +48,7 @@ def clean_environment() -> dict[str, str]:
     environment = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(_FOREIGN) and name not in _FOREIGN_NAMES
+        if (not name.startswith(_FOREIGN) and name not in _FOREIGN_NAMES) or name == DISTRO
     }
     own = str(Path(sys.prefix) / 'bin')
     parts = environment['PATH'].split(os.pathsep)

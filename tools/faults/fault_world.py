@@ -26,7 +26,12 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.interfaces import msg
-from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.ros.processes import (
+    isolated_environment,
+    NodeProcess,
+    NodeSpec,
+    PROFILES_FILE,
+)
 from support.ros_world import Heard, Probe, World
 from tools.faults.faulty_robot import APPLIED, FAULT
 from tools.faults.two_hosts import HERE, REPOSITORY, TwoHosts
@@ -285,11 +290,8 @@ class FaultWorld(World):
         variables = isolated_environment(self.domain_id)
         if self.layout.far:
             profile = str(HERE / 'two_hosts.xml')
-            variables.update(
-                ROS_AUTOMATIC_DISCOVERY_RANGE='SYSTEM_DEFAULT',
-                FASTRTPS_DEFAULT_PROFILES_FILE=profile,
-                FASTDDS_DEFAULT_PROFILES_FILE=profile,
-            )
+            variables['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'SYSTEM_DEFAULT'
+            variables[PROFILES_FILE] = profile
         path = os.environ.get('PYTHONPATH', '')
         here = [str(REPOSITORY), str(REPOSITORY / 'test')]
         variables['PYTHONPATH'] = os.pathsep.join([*here, path] if path else here)

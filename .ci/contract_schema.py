@@ -16,7 +16,7 @@ import inspect
 import json
 import math
 import re
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from contract_tables import models_in, words_of
 
@@ -221,7 +221,7 @@ def _value(part: Part) -> Schema:
         one = {'enum': list(words)}
         return (
             one | usual
-            if kind in (str, bool) or isinstance(kind, type)
+            if get_origin(kind) is None
             else _some(one, unique=part.attribute == 'quantities')
         )
     if kind is bool:

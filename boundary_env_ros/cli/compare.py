@@ -44,8 +44,9 @@ def compare(
     First what differs between the contracts. Then observations, latency, interventions, endings,
     success both ways, return, and how the robot answers commands: delay, gain.
 
-    The episode is the unit of every test. Permutation tests, corrected for their number; each
-    difference has its size, interval and p value. doc/compare.md explains them.
+    The episode is the unit of every test: record at least six whole ones of each side, better a
+    dozen. Permutation tests, corrected for their number; each difference has its size, interval
+    and p value. doc/compare.md explains them.
 
       boundary-env compare runs/simulation runs/robot
       boundary-env compare runs/week-46 runs/week-47 --json || echo 'something changed'

@@ -265,18 +265,20 @@ def _text(value: object) -> str:
     if isinstance(value, (FieldSpec, ActionSpec)):
         return f'{value.name}, of shape [{", ".join(map(str, _shape(value)))}]'
     if is_dataclass(value):
-        shown = [f.name for f in fields(value)]
-        if isinstance(value, (Obstacle, Workspace)):
-            shown.remove('name')  # the path says it
-        inner = ', '.join(f'{name}: {_text(getattr(value, name))}' for name in shown)
-        return f'{type(value).__name__.lower()} ({inner})'
+        # As a contract says it, without what it need not say; the name stands in the path.
+        parts = [
+            p for p in parts_of(type(value)).values() if p.is_stored and p.attribute != 'name'
+        ]
+        said = {p.path or p.attribute: getattr(value, p.attribute) for p in parts}
+        defaults = {p.path or p.attribute: p.default for p in parts}
+        value = {key: item for key, item in said.items() if item != defaults[key]}
     if isinstance(value, Mapping):
         return '{' + ', '.join(f'{key}: {_text(item)}' for key, item in value.items()) + '}'
     if isinstance(value, (tuple, list)):
         if len(value) > _MANY and all(_same(item, value[0]) for item in value):
             return f'{len(value)} times {_text(value[0])}'
         return f'[{", ".join(map(_text, value))}]'
-    return str(value) or "''"
+    return str(value) or 'nothing'
 
 
 def _shape(value: FieldSpec | ActionSpec) -> tuple[int, ...]:

@@ -456,7 +456,7 @@ def test_what_comes_as_a_whole_is_told_as_a_whole() -> None:
     [change] = difference(other, cart).changes
     assert change.path == 'safety.obstacle'
     assert change.before == 'nothing'
-    assert change.after.startswith('obstacle (topic: scan, ')
+    assert change.after.startswith('{topic: scan, ')
     velocity = replace(cart.observation[1], confidence=Confidence(field='x'))
     other = replace(cart, observation=(cart.observation[0], velocity, *cart.observation[2:]))
     [change] = difference(cart, other).changes
@@ -509,4 +509,4 @@ def test_another_step_of_a_reset_is_told_by_its_place() -> None:
     other = replace(cart, episode=replace(cart.episode, reset=reset))
     [change] = difference(cart, other).changes
     assert change.path == 'episode.reset.procedure.1'
-    assert change.after == 'confirmstep (prompt: Ready., deadline: 60)'
+    assert change.after == '{confirm: Ready., deadline: 60}'

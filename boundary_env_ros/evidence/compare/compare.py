@@ -30,6 +30,9 @@ Told = Callable[[str, int], None]
 #: Chance of any false alarm over all tests.
 ALPHA = 0.05
 
+# Tests of a usual comparison: so many episodes as they need are told before it is known.
+_USUAL = 18
+
 
 def compare_paths(
     first: Path,
@@ -180,9 +183,11 @@ def _too_few(a: Side, b: Side) -> Iterator[str]:
     for side in (a, b):
         if len(side.episodes) < 2:
             left = ', '.join(f'{count}: {why}' for why, count in side.left_out.items())
+            lost = f'; left out: {left}' if left else ''
             yield (
-                f'Too few episodes in {side.name} (expected at least 2 whole ones, got '
-                f'{len(side.episodes)}{f"; left out: {left}" if left else ""}).'
+                f'Too few episodes in {side.name} (expected at least 2 whole ones, and about '
+                f'{enough(_USUAL, ALPHA)} for anything to be shown, got {len(side.episodes)}'
+                f'{lost}).'
             )
 
 

@@ -195,7 +195,7 @@ class Group:
     execution
         Of how many steps it is known when their command was executed.
     clipped_in
-        Steps in which a dimension of the action was clipped, by dimension.
+        Steps in which the gate limited a dimension of the action for any reason, by dimension.
     stale, missing
         Observations in which a field was too old, or had never come, by field.
 
@@ -353,7 +353,7 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
         yield 'steps imported from a bag, no gate', [f'{c.imported} of {c.steps}' for c in clients]
     if any(c.unjudged for c in clients):
         yield '  which the task could not judge', [f'{c.unjudged}' for c in clients]
-    yield 'steps clipped to the bounds', [str(c.clipped) for c in clients]
+    yield 'steps with an action out of bounds', [str(c.clipped) for c in clients]
     yield 'steps with an intervention', [str(c.intervened) for c in clients]
     if any(c.taken_over for c in clients):
         yield 'steps by the hand of an operator', [str(c.by_hand) for c in clients]
@@ -365,7 +365,7 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
         yield f'  {label}', [str(c.stops.get(reason, '-')) for c in clients]
     yield 'overruns of the period', [str(c.overruns) for c in clients]
     for name in _union(c.clipped_in for c in clients):
-        yield f'  clipped, {name}', [str(c.clipped_in.get(name, 0)) for c in clients]
+        yield f'  limited, {name}', [str(c.clipped_in.get(name, 0)) for c in clients]
     for name in _union(c.stale for c in clients):
         if any(c.stale.get(name) or c.missing.get(name) for c in clients):
             counts = [f'{c.stale.get(name, 0)}, {c.missing.get(name, 0)}' for c in clients]

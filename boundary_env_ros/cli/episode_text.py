@@ -94,7 +94,6 @@ def plain(found: FoundEpisode) -> dict[str, object]:
     verdict = agreed(row.labels)
     return {
         'run': str(found.run),
-        'bag': str(found.run / row.bag),
         'episode_id': row.episode_id,
         'agent': row.agent,
         'environment': row.environment,

@@ -16,10 +16,6 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage import limits
-
-#: Greatest number that a column of SQLite holds.
-_GREATEST = 2**63 - 1
 
 Key = tuple[str, str]
 
@@ -35,16 +31,12 @@ class EpisodeRow:
 
     Attributes
     ----------
-    environment, digest, version
-        Name, digest and version of the contract; the version is known from the first transition.
+    state
+        The last status that was published; how an episode began and ended stands there.
+    environment, version
+        Name and version of the contract; the version is known from the first transition.
     software_version
         Of the environment node, likewise.
-    state
-        The last status that was published.
-    done, ending_kind, ending, declared_by
-        Whether, how and why it ended, and who said so; empty until then.
-    success
-        Whether its ending is ``success``; None until it has ended.
     step_count
         The last step that was closed.
     rewarded
@@ -53,8 +45,6 @@ class EpisodeRow:
         Sum of the rewards; None if one of them was not a number.
     interventions
         How often a person took over.
-    bag
-        Where the records are, relative to the file of the index.
     created_at, updated_at
         Nanoseconds of system time.
     labels
@@ -62,24 +52,14 @@ class EpisodeRow:
 
     """
 
-    episode_id: str
-    agent: str
-    environment: str
-    digest: str
     state: EpisodeStatus
-    done: bool = False
-    ending_kind: str = ''
-    ending: str = ''
-    declared_by: str = ''
-    success: bool | None = None
+    environment: str
+    version: str = ''
+    software_version: str = ''
     step_count: int = 0
     rewarded: int = -1
     episode_return: float | None = 0.0
     interventions: int = 0
-    seed: int = 0
-    version: str = ''
-    software_version: str = ''
-    bag: str = 'bag'
     created_at: int = 0
     updated_at: int = 0
     labels: tuple[EpisodeLabel, ...] = ()
@@ -88,6 +68,51 @@ class EpisodeRow:
     def key(self) -> Key:
         """Return what tells it from all others."""
         return self.episode_id, self.agent
+
+    @property
+    def episode_id(self) -> str:
+        """Return its id."""
+        return self.state.id.episode_id
+
+    @property
+    def agent(self) -> str:
+        """Return its agent."""
+        return self.state.id.agent
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the contract."""
+        return self.state.id.digest
+
+    @property
+    def seed(self) -> int:
+        """Return its seed."""
+        return self.state.seed
+
+    @property
+    def done(self) -> bool:
+        """Return whether it has ended."""
+        return self.state.state.over
+
+    @property
+    def ending_kind(self) -> str:
+        """Return ``TERMINATED`` or ``TRUNCATED``; empty until it has ended."""
+        return self.state.state.name if self.done else ''
+
+    @property
+    def ending(self) -> str:
+        """Return why it ended; empty until then."""
+        return self.state.ending if self.done else ''
+
+    @property
+    def declared_by(self) -> str:
+        """Return who says that it ended; empty until then."""
+        return self.state.declared_by if self.done else ''
+
+    @property
+    def success(self) -> bool | None:
+        """Return whether its ending is ``success``; None until it has ended."""
+        return self.ending == SUCCESS if self.done else None
 
 
 class EpisodeIndex:
@@ -146,21 +171,18 @@ class EpisodeIndex:
         if not status.id.episode_id:
             return False
         row = self.row(status.id)
+        _check_texts(status, environment)
         if row is None:
-            row = EpisodeRow(
-                episode_id=status.id.episode_id,
-                agent=status.id.agent,
-                environment=environment,
-                digest=status.id.digest,
-                state=status,
-                created_at=now,
-            )
+            row = EpisodeRow(state=status, environment=environment, created_at=now)
         elif replace(row.state, stamp=status.stamp) == status:
             return False
-        _check_texts(status, environment)
-        done = status.state.over
-        ending = (status.state.name, status.ending, status.declared_by) if done else ('', '', '')
-        if row.done and (row.ending_kind, row.ending, row.declared_by) != ending:
+        new = replace(
+            row,
+            state=status,
+            step_count=max(row.step_count, status.id.step),
+            updated_at=now,
+        )
+        if row.done and _ending(row) != _ending(new):
             raise EndingStands(
                 f'Episode {row.episode_id} has ended already (expected '
                 f'{row.ending_kind} ({row.ending}, declared by {row.declared_by}), got '
@@ -168,20 +190,7 @@ class EpisodeIndex:
                 f'{status.declared_by or "no node"})). The first ending stands in the index; the '
                 'records have all of them.'
             )
-        self._put(
-            replace(
-                row,
-                state=status,
-                done=done,
-                ending_kind=ending[0],
-                ending=ending[1],
-                declared_by=ending[2],
-                success=ending[1] == SUCCESS if done else None,
-                step_count=max(row.step_count, status.id.step),
-                seed=status.seed,
-                updated_at=now,
-            )
-        )
+        self._put(new)
         return True
 
     def add_step(self, transition: Transition, *, now: int) -> bool:
@@ -232,10 +241,6 @@ class EpisodeIndex:
         return True
 
     def _put(self, row: EpisodeRow) -> None:
-        if max(row.step_count, row.created_at, row.updated_at) > _GREATEST:
-            raise limits.exceeded(
-                f'a step or a time of episode {row.episode_id}', 'in number', _GREATEST
-            )
         self.rows[row.key] = self.changed[row.key] = row
 
 
@@ -251,6 +256,10 @@ def status_of(transition: Transition) -> EpisodeStatus:
         declared_by=transition.declared_by,
         stamp=transition.closed,
     )
+
+
+def _ending(row: EpisodeRow) -> tuple[str, str, str]:
+    return row.ending_kind, row.ending, row.declared_by
 
 
 def _check_texts(status: EpisodeStatus, environment: str) -> None:

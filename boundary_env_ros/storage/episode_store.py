@@ -12,18 +12,17 @@ the last sync of :meth:`EpisodeStore.descriptor`, never the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 import json
 import os
 from pathlib import Path
 import sqlite3
 from threading import Lock
-from types import NoneType
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 from urllib.parse import quote
 
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.gate.decision import StepId
@@ -33,6 +32,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import Closing, making
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.sqlite_bag import bounded
 
 __all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
@@ -49,24 +49,7 @@ TABLES = (
 CREATE TABLE episodes (
     episode_id  TEXT NOT NULL,
     agent       TEXT NOT NULL,
-    environment TEXT NOT NULL,      -- name of the contract
-    digest      TEXT NOT NULL,      -- and its digest
-    state       TEXT NOT NULL,      -- the last EpisodeStatus, JSON
-    done        INTEGER NOT NULL,   -- 1 if it has ended
-    ending_kind TEXT NOT NULL,      -- TERMINATED, TRUNCATED, or empty
-    ending      TEXT NOT NULL,      -- empty until it has ended
-    declared_by TEXT NOT NULL,
-    success     INTEGER,            -- NULL until it has ended
-    step_count  INTEGER NOT NULL,   -- last step that was closed
-    "return"    REAL,               -- sum of the rewards; NULL if one was not a number
-    seed        TEXT NOT NULL,      -- decimal: up to 64 bits without sign
-    bag         TEXT NOT NULL,      -- where the records are, relative to this file
-    created_at  INTEGER NOT NULL,   -- nanoseconds of system time
-    updated_at  INTEGER NOT NULL,
-    rewarded    INTEGER NOT NULL DEFAULT -1,  -- last step whose reward is in "return"
-    interventions INTEGER NOT NULL DEFAULT 0, -- how often a person took over
-    version     TEXT NOT NULL DEFAULT '',     -- of the contract
-    software_version TEXT NOT NULL DEFAULT '',
+    record      TEXT NOT NULL,      -- the whole EpisodeRow, JSON; its labels are below
     PRIMARY KEY (episode_id, agent)
 )
 """,
@@ -94,33 +77,20 @@ CREATE TABLE states (
 """,
 )
 
-#: What each column of an episode holds; SQLite keeps whatever is put into one.
-_COLUMNS: Final[Mapping[str, Any]] = {
-    **dict.fromkeys(('episode_id', 'agent', 'environment', 'digest', 'state'), str),
-    'done': int,
-    **dict.fromkeys(('ending_kind', 'ending', 'declared_by'), str),
-    'success': (int, NoneType),
-    'step_count': int,
-    'return': (int, float, NoneType),
-    **dict.fromkeys(('seed', 'bag'), str),
-    **dict.fromkeys(('created_at', 'updated_at', 'rewarded', 'interventions'), int),
-    **dict.fromkeys(('version', 'software_version'), str),
-}
-_NAMES: Final = ', '.join(f'"{name}"' for name in _COLUMNS)
+_PUT = """
+INSERT INTO episodes VALUES (?, ?, ?)
+ON CONFLICT (episode_id, agent) DO UPDATE SET record = excluded.record
+"""
 
-_PUT = f"""
-INSERT INTO episodes ({_NAMES}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)})
-ON CONFLICT (episode_id, agent) DO UPDATE SET
-    {', '.join(f'"{name}" = excluded."{name}"' for name in _COLUMNS)}
-"""  # noqa: S608 - names of our own columns
-
-_EPISODES = f'SELECT {_NAMES} FROM episodes ORDER BY created_at, rowid'  # noqa: S608
+_EPISODES = 'SELECT episode_id, agent, record FROM episodes ORDER BY rowid'
 
 _LABEL = """
 INSERT INTO labels (episode_id, agent, label, user, note, record, labelled_at)
 SELECT :episode_id, :agent, :label, :user, :note, :record, :now
 WHERE NOT EXISTS (SELECT 1 FROM labels WHERE record = :record)
 """
+
+_REPAIR = '`boundary-env bag recover` makes a new index.'
 
 _STATES = 'SELECT agent, step, state FROM states WHERE episode_id = ? ORDER BY saved_at, rowid'
 
@@ -238,7 +208,13 @@ class EpisodeStore(Closing):
         with self._used() as connection:
             connection.execute('BEGIN IMMEDIATE')
             try:
-                connection.executemany(_PUT, map(_columns_of, changed.values()))
+                connection.executemany(
+                    _PUT,
+                    (
+                        (*key, json.dumps(to_json(row), allow_nan=False))
+                        for key, row in changed.items()
+                    ),
+                )
             except BaseException:
                 connection.execute('ROLLBACK')
                 raise
@@ -374,7 +350,7 @@ class EpisodeStore(Closing):
                 f'The episode {episode_id!r} is not in the index. '
                 '`boundary-env episodes list RUN` lists them.'
             )
-        for transition in open_records(self.path.parent / rows[0].bag).records(Transition):
+        for transition in open_records(RunFolder(self.path.parent).bag).records(Transition):
             if transition.id.episode_id == episode_id and agent in ('', transition.id.agent):
                 yield transition
 
@@ -452,38 +428,12 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         raise RecordError(f'{path} is not an index of episodes: {error}.') from error
 
 
-def _columns_of(row: EpisodeRow) -> dict[str, object]:
-    special = {
-        'state': json.dumps(to_json(row.state), allow_nan=False),
-        'return': row.episode_return,
-        'seed': str(row.seed),  # Up to 64 bits without a sign.
-    }
-    return {name: special[name] if name in special else getattr(row, name) for name in _COLUMNS}
-
-
 def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> EpisodeRow:
     where = f'{path}, episode {row["episode_id"]}'
-    values = dict(row)
-    for name, kinds in _COLUMNS.items():
-        if not isinstance(values[name], kinds):
-            kind = getattr(kinds, '__name__', None) or 'a number or nothing'
-            raise _unreadable(where, name, kind, values[name])
-    try:
-        values['seed'] = int(values['seed'])
-    except ValueError as error:
-        raise _unreadable(where, 'seed', 'a number', values['seed']) from error
-    values['state'] = _from_text(EpisodeStatus, values['state'], where, 'its state')
-    values['episode_return'] = values.pop('return')
-    for flag in ('done', 'success'):
-        values[flag] = None if values[flag] is None else bool(values[flag])
-    return EpisodeRow(**values, labels=labels)
-
-
-def _unreadable(where: str, name: str, expected: str, got: object) -> RecordError:
-    return RecordError(
-        f'{where}: {name} cannot be read (expected {expected}, got {repr(got)[:60]}); '
-        '`boundary-env bag recover` makes a new index'
-    )
+    found = _from_text(EpisodeRow, row['record'], where, 'it')
+    if found.key != (row['episode_id'], row['agent']):
+        raise RecordError(f'{where}: it is that of {found.episode_id} of {found.agent}. {_REPAIR}')
+    return replace(found, labels=labels)
 
 
 def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
@@ -491,4 +441,4 @@ def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
     try:
         return from_json(cls, json.loads(text if isinstance(text, str) else repr(text)), where)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f'{where}: expected {what} as JSON, got {error}.') from error
+        raise RecordError(f'{where}: expected {what} as JSON, got {error}. {_REPAIR}') from error

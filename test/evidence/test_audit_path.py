@@ -320,24 +320,23 @@ def test_summary_is_the_same_from_the_steps_alone_but_for_late_evidence(
 
 # The index --------------------------------------------------------------------------------------
 
+SET = 'UPDATE episodes SET record = json_set(record, '
+
 
 @pytest.mark.parametrize(
     'forgery',
     [
-        """UPDATE episodes SET ending = 'success', success = 1, "return" = 99.0""",
-        """UPDATE episodes SET "return" = "return" + 1""",
-        'UPDATE episodes SET success = 1',
-        """UPDATE episodes SET state = replace(state, 'time_limit', 'success')""",
-        "UPDATE episodes SET ending_kind = 'TERMINATED' WHERE ending_kind = 'TRUNCATED'",
-        'UPDATE episodes SET step_count = 1',
-        'UPDATE episodes SET done = 0',
-        "UPDATE episodes SET seed = '999'",
-        "UPDATE episodes SET digest = 'sha256:another'",
-        "UPDATE episodes SET environment = 'another'",
-        "UPDATE episodes SET bag = '../another/bag'",
-        'UPDATE episodes SET interventions = 3',
-        "UPDATE episodes SET state = json_set(state, '$.client', 'another')",
-        "UPDATE episodes SET state = json_set(state, '$.seed', 999)",
+        f"{SET}'$.state.ending', 'success', '$.episode_return', 99.0)",
+        f"{SET}'$.episode_return', json_extract(record, '$.episode_return') + 1)",
+        f"{SET}'$.state.ending', 'success') WHERE record LIKE '%time_limit%'",
+        f"{SET}'$.state.state', 'TERMINATED') WHERE record LIKE '%TRUNCATED%'",
+        f"{SET}'$.step_count', 1)",
+        f"{SET}'$.state.state', 'RUNNING')",
+        f"{SET}'$.state.seed', 999)",
+        f"{SET}'$.state.id.digest', 'sha256:another')",
+        f"{SET}'$.environment', 'another')",
+        f"{SET}'$.interventions', 3)",
+        f"{SET}'$.state.client', 'another')",
         'DELETE FROM episodes WHERE rowid = 2',
         "UPDATE episodes SET episode_id = 'another' WHERE rowid = 1",
         'DROP TABLE episodes',

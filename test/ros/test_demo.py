@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 import json
 from pathlib import Path
 import signal
-import sqlite3
 import subprocess
 import sys
 
@@ -84,8 +83,8 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     assert any(t.verdict is Verdict.LIMITED for t in steps)
     assert any(t.requested_action != t.admitted_action for t in steps)
     assert any(t.commanded_action != t.measured_action for t in steps)
-    with sqlite3.connect(demo.run / 'episodes.sqlite') as store:
-        assert store.execute('select count(*) from episodes where done').fetchone() == (7,)
+    with EpisodeStore.open(demo.run / 'episodes.sqlite') as store:
+        assert sum(row.done for row in store.episodes()) == 7
     clients = {
         c['client']: c for c in json.loads((demo.run / 'summary.json').read_text())['groups']
     }

@@ -19,7 +19,7 @@ from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
-from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
+from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
 from boundary_env_ros.facade.first_step import FirstStep
 from boundary_env_ros.facade.spaces import observation_values
 from boundary_env_ros.facade.steps import StepRequest, StepResult
@@ -145,22 +145,20 @@ class ContractEnv:
         if self._closed:
             raise BoundaryError('The environment is closed. Create a new one.')
 
-    def _running(self) -> World:
-        """Return the world of the episodes that were begun."""
+    def _send(
+        self, actions: Mapping[str, Vector | StepRequest]
+    ) -> dict[str, tuple[StepResult, ...]]:
+        """Send actions to the episodes that were begun, and return what was closed since."""
         self._check_open()
         if self._idle or self._world is None:
             raise ResetNeeded(f'No episode is running: {self._idle}. Call reset() first.')
         check_same_wrappers(self, self._wrappers, wrappers_around(self, self.wrapped_by))
-        return self._world
-
-    def _send(
-        self, world: World, actions: Mapping[str, Vector | StepRequest]
-    ) -> dict[str, tuple[StepResult, ...]]:
-        """Send actions, and return what was closed since."""
         try:
-            return world.step(actions)
+            return self._world.step(actions)
         except errors.InvalidAction as error:
             raise InvalidAction(str(error)) from error
+        except errors.EpisodeEnded as error:
+            raise EpisodeEnded(str(error)) from error
         except BaseException as error:
             # How far it went is unknown: Ctrl-C in a notebook, a process that was lost.
             self._idle = f'the last step was broken off ({type(error).__name__})'

@@ -12,7 +12,7 @@ from gymnasium.vector import VectorEnv
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation, WORLD
-from boundary_env_ros.facade.errors import EpisodeEnded, ResetNeeded
+from boundary_env_ros.facade.errors import ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.rendering import as_text, picture_of, source_of
 from boundary_env_ros.facade.spaces import action_request_of
@@ -96,7 +96,6 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
             **world_arguments,
         )
         self._agent = ''
-        self._ended = False
         self._source = render_source or ''
         if self._source != WORLD and (render_source or render_mode == 'rgb_array'):
             self._source = source_of(self.contract, self._source)
@@ -145,7 +144,6 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
         if not self._agent:
             wanted = str(self._world_arguments.get('agent', ''))
             self._agent = agent_of(self.contract.agents, wanted)
-        self._ended = False
         begun = self._begin(seed, options, lambda: int(self.np_random.integers(2**63)))
         result = begun[self._agent]
         observation = self._observed(self._agent, result)
@@ -178,14 +176,8 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
             If a process that the step needs is lost; the message names it.
 
         """
-        self._check_open()
-        if self._ended:
-            raise EpisodeEnded('The episode has ended. Call reset() first.')
-        world = self._running()
-        values = action_request_of(self.contract, action)
-        results = self._send(world, {self._agent: values})[self._agent]
+        results = self._send({self._agent: action_request_of(self.contract, action)})[self._agent]
         transition = results[-1].transition
-        self._ended = transition.terminated or transition.truncated
         if transition.terminated and transition.truncated:
             raise LinkError(
                 'The episode is both terminated and truncated, in step '

@@ -17,17 +17,16 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import BoundaryError, LinkError, MissingDependency
 from boundary_env_ros.facade.contract_env import Array, ContractEnv
-from boundary_env_ros.facade.errors import EpisodeEnded, InvalidAction, ResetNeeded
+from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.facade.steps import StepResult
-from boundary_env_ros.facade.world import due, load_for, World
+from boundary_env_ros.facade.world import due, load_for
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
 try:
@@ -67,26 +66,8 @@ class SharedEnv(ContractEnv):
     #: Whether the agents act one after the other.
     in_turn = False
 
-    def __init__(
-        self,
-        contract: str | Path = 'two_carts',
-        *,
-        world: str = 'ros',
-        pacing: str | None = None,
-        render_mode: str | None = None,
-        full_info: bool = False,
-        first_step: str | Path | None = None,
-        **world_arguments: Any,
-    ) -> None:
-        super().__init__(
-            contract,
-            world=world,
-            pacing=pacing,
-            render_mode=render_mode,
-            full_info=full_info,
-            first_step=first_step,
-            **world_arguments,
-        )
+    def __init__(self, contract: str | Path = 'two_carts', **arguments: Any) -> None:
+        super().__init__(contract, **arguments)
         turns = self.contract.agent_order
         if bool(turns) is not self.in_turn:
             raise LinkError(
@@ -153,12 +134,6 @@ class SharedEnv(ContractEnv):
         begun = self._begin(seed, options, lambda: int(self._generator.integers(2**63)))
         self.agents = list(self.possible_agents)
         return begun
-
-    def _stepped(self) -> World:
-        world = self._running()
-        if not self.agents:
-            raise EpisodeEnded('No episode is running: all have ended. Call reset() first.')
-        return world
 
     def _vector(self, agent: str, action: Any) -> Vector:
         try:
@@ -257,8 +232,8 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
             If a process that the step needs is lost; the message names it.
 
         """
-        world = self._stepped()
-        closed = self._send(world, self._vectors(actions))
+        given = {agent: action for agent, action in actions.items() if action is not None}
+        closed = self._send({agent: self._vector(agent, each) for agent, each in given.items()})
         observations: Observations = {}
         rewards: dict[str, float] = {}
         terminations: dict[str, bool] = {}
@@ -276,22 +251,6 @@ class BoundaryParallelEnv(SharedEnv, ParallelEnv):
             agent for agent in self.agents if not (terminations[agent] or truncations[agent])
         ]
         return observations, rewards, terminations, truncations, infos
-
-    def _vectors(self, actions: Mapping[str, Any]) -> dict[str, Vector]:
-        strangers = set(actions) - set(self.agents)
-        if strangers:
-            raise InvalidAction(
-                f'Unknown agents (expected {", ".join(self.agents)}, '
-                f'got {", ".join(sorted(map(str, strangers)))} as well).'
-            )
-        given = {agent: action for agent, action in actions.items() if action is not None}
-        lacking = [agent for agent in self.agents if agent not in given]
-        if lacking and self.contract.pacing is Pacing.LOCKSTEP:
-            raise InvalidAction(
-                f'No action of {", ".join(lacking)}. In lockstep the world waits for every agent '
-                f'({", ".join(self.agents)}).'
-            )
-        return {agent: self._vector(agent, action) for agent, action in given.items()}
 
 
 #: What an info says of an action; in turn, of the last one of its agent.
@@ -389,14 +348,11 @@ class BoundaryAECEnv(SharedEnv, AECEnv):
             If a process that the turn needs is lost; the message names it.
 
         """
-        world, agent = self._stepped(), self.agent_selection
-        if self.terminations[agent] or self.truncations[agent]:
+        agent = self.agent_selection
+        if self.agents and (self.terminations[agent] or self.truncations[agent]):
             self._was_dead_step(action)
             return
-        if action is None and self.contract.pacing is Pacing.LOCKSTEP:
-            raise InvalidAction(f'No action of {agent}. In lockstep the world waits for it.')
-        vectors = {} if action is None else {agent: self._vector(agent, action)}
-        closed = self._send(world, vectors)
+        closed = self._send({} if action is None else {agent: self._vector(agent, action)})
         self._cumulative_rewards[agent] = 0.0
         self._clear_rewards()
         for each, results in closed.items():

@@ -164,7 +164,7 @@ def check_running(running: Collection[str]) -> None:
     """
     if not running:
         raise EpisodeEnded(
-            'No episode is running: none was begun, or all have ended. Call reset() first.'
+            'No episode is running: it has ended, or none was begun. Call reset() first.'
         )
 
 
@@ -191,12 +191,17 @@ def check_actions(
     """
     check_running(last)
     to_act = due(contract, last)
-    lacking = set(to_act) - set(actions)
-    if set(actions) - set(to_act) or (lacking and contract.pacing is Pacing.LOCKSTEP):
-        who = 'whose turn it is' if contract.agent_order else 'each agent that runs'
+    who = 'whose turn it is' if contract.agent_order else 'each agent that runs'
+    if set(actions) - set(to_act):
         raise InvalidAction(
             f'Actions do not fit the agents (expected one of {who}: {", ".join(to_act)}, '
-            f'got {", ".join(actions) or "none"}).'
+            f'got {", ".join(actions)}).'
+        )
+    lacking = [agent for agent in to_act if agent not in actions]
+    if lacking and contract.pacing is Pacing.LOCKSTEP:
+        raise InvalidAction(
+            f'No action of {", ".join(lacking)}. In lockstep the world waits for {who}: '
+            f'{", ".join(to_act)}.'
         )
 
 

@@ -285,7 +285,7 @@ def test_a_step_before_the_reset_is_refused(carts: BoundaryParallelEnv) -> None:
         ({'cart_a': [0.0, 0.0], 'cart_b': None}, 'No action of cart_b'),
         ({'cart_a': [0.0], 'cart_b': [0.0, 0.0]}, r'^cart_a: .*expected .*got shape \(1,\)'),
         ({'cart_a': [0.0, 0.0], 'cart_b': [0.0, np.nan]}, '^cart_b: .*finite'),
-        ({f'cart_{x}': [0.0, 0.0] for x in 'abc'}, 'cart_c as well'),
+        ({f'cart_{x}': [0.0, 0.0] for x in 'abc'}, 'got cart_a, cart_b, cart_c'),
     ],
 )
 def test_wrong_actions_are_refused_and_nothing_is_sent(

@@ -169,10 +169,6 @@ class LinkTimeout(LinkError):
     """Raised when a wait came to its deadline; the message names what is missing."""
 
 
-class ReplayDiffers(LinkError):
-    """Raised when a strict replay is asked for another action than was recorded."""
-
-
 class PeerLost(LinkError):
     """
     Raised when a process that an episode depends on went silent; the message names it.

@@ -20,12 +20,10 @@ from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
-    BoundaryError,
     DigestMismatch,
     LinkError,
     PeerLost,
     RecordError,
-    ReplayDiffers,
     RequestRejected,
     ResetFailed,
     ResultCode,
@@ -132,10 +130,6 @@ class ReplayWorld:
         Run folder, bag, or ``.mcap`` file.
     agent
         The agent; needed where the contract has several.
-    strict
-        Raise at the first action that differs from the recorded one.
-    tolerance
-        By how much each number of an action may be off, in its unit, before the action differs.
     any_seed
         Begin the recorded episodes in their order, whatever seeds are asked for.
     loop
@@ -169,8 +163,6 @@ class ReplayWorld:
         *,
         run: str | Path = '',
         agent: str = '',
-        strict: bool = False,
-        tolerance: float = 0.0,
         any_seed: bool = False,
         loop: bool = False,
         blank_images: bool = False,
@@ -181,13 +173,8 @@ class ReplayWorld:
                 'run= is missing (expected a recorded run). Name its folder, a bag or an '
                 '.mcap file.'
             )
-        if not tolerance >= 0.0:
-            raise BoundaryError(
-                f'Wrong tolerance (expected a tolerance of 0 or more, got {tolerance!r}).'
-            )
         self._loaded, self._path = loaded, Path(run)
         self._agent = agent_of(loaded.contract.agents, agent)
-        self._strict, self._tolerance = strict, tolerance
         self._any_seed, self._loop, self._blank = any_seed, loop, blank_images
         self._specs = image_fields(loaded.contract)
         self._source = open_records(self._path)
@@ -360,8 +347,6 @@ class ReplayWorld:
             If no episode runs.
         LinkError
             If an action comes from another agent.
-        ReplayDiffers
-            If the action differs from the recorded one, and that is refused (``strict``).
         PeerLost
             If the record ends while the episode runs.
 
@@ -382,17 +367,8 @@ class ReplayWorld:
             ((), 0),
         )
         difference = _difference(recorded, request.action)
-        if self._differs(difference) and self._first_difference is None:
+        if difference and self._first_difference is None:
             self._first_difference = step
-            if self._strict:
-                # The caller has to begin again.
-                self._last = None
-                raise ReplayDiffers(
-                    f'Another action than was recorded in step {step} of the episode '
-                    f'{self._index} of {self._path} (expected {list(recorded)}, '
-                    f'got {list(request.action)}). Without strict=True the record goes on, and '
-                    'says so in info.'
-                )
         results = []
         for entry in entries:
             transition = transition_of(entry)
@@ -447,16 +423,13 @@ class ReplayWorld:
             'or the recorder died there. Call reset() for the next episode.'
         )
 
-    def _differs(self, difference: float | None) -> bool:
-        return difference is not None and difference > self._tolerance
-
     def _told(self, asked: Vector, difference: float | None, recorded: Vector = ()) -> Replayed:
         return Replayed(
             run=str(self._path),
             episode=self._index,
             recorded=recorded,
             asked=asked,
-            differs=None if difference is None else self._differs(difference),
+            differs=None if difference is None else difference > 0.0,
             difference=difference,
             first_difference=self._first_difference,
         )

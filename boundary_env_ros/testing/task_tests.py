@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 import copy
 from dataclasses import replace
 from functools import partial
@@ -50,8 +49,7 @@ class TaskTests(UnderContract):
         one, other = self.task(), self.task()
         for trial in range(min(self.trials, 50)):
             for options in self.valid_options():
-                with _untouched_generators('sample_reset'):
-                    first = _sample(one, trial, options)
+                first = _sample(one, trial, options)
                 random.seed(trial)
                 np.random.seed(trial)  # noqa: NPY002 - that generator must make no difference
                 found = difference(first, _sample(other, trial, options))
@@ -170,8 +168,7 @@ def _sample(task: Task, seed: int, options: Mapping[str, object]) -> tuple[Named
 
 def _observe(task: Task, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
     given = dict(reset)
-    with _untouched_generators('observe'):
-        supplied = task.observe(given, agent)
+    supplied = task.observe(given, agent)
     found = difference(dict(reset), given)
     if found:
         fail('a reset that is not changed', found, where='observe')
@@ -179,8 +176,7 @@ def _observe(task: Task, reset: Mapping[str, Vector], agent: str) -> Mapping[str
 
 
 def _judge(task: Task, view: StepView) -> Outcome:
-    with _untouched_generators('judge'):
-        outcome = attempt(lambda: task.judge(view))
+    outcome = attempt(lambda: task.judge(view))
     if isinstance(outcome, Exception):
         fail(
             'an outcome of every step within the bounds of the contract',
@@ -188,25 +184,6 @@ def _judge(task: Task, view: StepView) -> Outcome:
             where=f'judge of {view}',
         )
     return outcome
-
-
-@contextmanager
-def _untouched_generators(where: str) -> Iterator[None]:
-    """Fail if the global random generators were used."""
-    states: Sequence[tuple[str, Callable[[], object]]] = (
-        ('random', lambda: hash(random.getstate())),
-        ('numpy.random', lambda: np.random.get_state(legacy=False)),  # noqa: NPY002
-    )
-    before = [state() for _, state in states]
-    yield
-    for (name, state), was in zip(states, before, strict=True):
-        if difference(was, state()):
-            fail(
-                'no use of a global random generator',
-                f'{name} was used',
-                where=where,
-                way_out='Draw everything from the generator that sample_reset is given.',
-            )
 
 
 def _check_sampled(sampled: tuple[NamedValues, ...], where: str) -> None:

@@ -10,11 +10,12 @@ from typing import Any, SupportsFloat
 import gymnasium
 from gymnasium.vector import VectorEnv
 
+from boundary_env_ros.core.sources.images import as_rgb
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation, WORLD
 from boundary_env_ros.facade.errors import ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
-from boundary_env_ros.facade.rendering import as_text, picture_of, source_of
+from boundary_env_ros.facade.rendering import as_text, camera_of
 from boundary_env_ros.facade.spaces import action_request_of
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.world import agent_of
@@ -45,9 +46,8 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
         ``'rgb_array'``: a picture; ``'ansi'``: the step as text. ``gymnasium.make`` also takes
         ``'human'``, and puts Gymnasium's own window around the picture.
     render_source
-        What the picture is of: an image field of the observation, ``'view'``, drawn from the
-        record, or ``'world'``, drawn by a plugin. Default: the first image field, or the view if
-        there is none.
+        What the picture is of: an image field of the observation, or ``'world'``, drawn by a
+        plugin. Default: the first image field.
     full_info
         Whether every ``info`` also has what was measured of each field and of the action.
     first_step
@@ -60,8 +60,6 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
     ------
     ContractError
         If the contract is not valid.
-    MissingDependency
-        If a view is to be drawn without Pillow.
     LinkError
         If there is no such pacing. The world itself is made at the first ``reset``; the spaces
         need none.
@@ -96,9 +94,10 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
             **world_arguments,
         )
         self._agent = ''
-        self._source = render_source or ''
-        if self._source != WORLD and (render_source or render_mode == 'rgb_array'):
-            self._source = source_of(self.contract, self._source)
+        self._camera = None
+        self._by_world = render_source == WORLD
+        if not self._by_world and (render_source or render_mode == 'rgb_array'):
+            self._camera = camera_of(self.contract, render_source or '')
         self.observation_space = observation_space(self.contract)
         self.action_space = action_space(self.contract)
 
@@ -209,10 +208,8 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
             return None
         if self.last is None:
             raise ResetNeeded('There is no observation to render. Call reset() first.')
-        if self._source == WORLD:
+        if self._by_world:
             return self.render_world(self.render_mode, self._agent)
-        if self.render_mode == 'ansi':
+        if self.render_mode == 'ansi' or self._camera is None:
             return as_text(self.contract, self.last.transition)
-        return picture_of(
-            self.contract, self._source, self.last.transition, self._images[self._agent]
-        )
+        return as_rgb(self._camera, self._images[self._agent][self._camera.name])

@@ -20,10 +20,11 @@ import numpy as np
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.sources.images import as_rgb
-from boundary_env_ros.errors import BoundaryError, LinkError, MissingDependency
+from boundary_env_ros.errors import LinkError, MissingDependency
 from boundary_env_ros.facade.contract_env import Array, ContractEnv
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
+from boundary_env_ros.facade.rendering import camera_of
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.world import due, load_for
@@ -66,8 +67,26 @@ class SharedEnv(ContractEnv):
     #: Whether the agents act one after the other.
     in_turn = False
 
-    def __init__(self, contract: str | Path = 'two_carts', **arguments: Any) -> None:
-        super().__init__(contract, **arguments)
+    def __init__(
+        self,
+        contract: str | Path = 'two_carts',
+        *,
+        world: str = 'ros',
+        pacing: str | None = None,
+        render_mode: str | None = None,
+        full_info: bool = False,
+        first_step: str | Path | None = None,
+        **world_arguments: Any,
+    ) -> None:
+        super().__init__(
+            contract,
+            world=world,
+            pacing=pacing,
+            render_mode=render_mode,
+            full_info=full_info,
+            first_step=first_step,
+            **world_arguments,
+        )
         turns = self.contract.agent_order
         if bool(turns) is not self.in_turn:
             raise LinkError(
@@ -107,13 +126,11 @@ class SharedEnv(ContractEnv):
         """
         if self.render_mode is None:
             return None
-        for spec in self.contract.observation:
-            if spec.is_image:
-                shown = [self._images.get(a, {}).get(spec.name) for a in self.possible_agents]
-                if any(image is None for image in shown):
-                    raise ResetNeeded('There is no observation to render. Call reset() first.')
-                return np.hstack([as_rgb(spec, image) for image in shown if image is not None])
-        raise BoundaryError('The contract has no image field to render.')
+        spec = camera_of(self.contract)
+        shown = [self._images.get(a, {}).get(spec.name) for a in self.possible_agents]
+        if any(image is None for image in shown):
+            raise ResetNeeded('There is no observation to render. Call reset() first.')
+        return np.hstack([as_rgb(spec, image) for image in shown if image is not None])
 
     def close(self) -> None:
         """

@@ -126,8 +126,9 @@ def agent_of(agents: Sequence[str], wanted: str = '') -> str:
     if wanted or len(agents) != 1:
         raise LinkError(
             f'Which agent? (expected one of {", ".join(agents)}, '
-            f'got {wanted or "none"}). Pass agent=..., or use '
-            'boundary_env_ros.facade.multi_agent, which steps all of them.'
+            f'got {wanted or "none"}). Over ROS and from a record pass agent=... '
+            '(`boundary-env run`: --world-option agent=NAME); all are stepped by '
+            'boundary_env_ros.facade.multi_agent.'
         )
     return agents[0]
 

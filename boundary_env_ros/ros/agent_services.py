@@ -50,7 +50,7 @@ from boundary_env_ros.errors import (
     ResultCode,
 )
 from boundary_env_ros.facade.contract_env import WORLD
-from boundary_env_ros.facade.rendering import as_text, VIEW, view
+from boundary_env_ros.facade.rendering import as_text
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
@@ -364,18 +364,16 @@ class AgentServices:
                 f'Unknown mode (expected {", ".join(_MODES)}, got {request.mode!r}).'
             )
         cameras = {spec.name: spec for spec in image_fields(self.contract)}
-        source = request.source or next(iter(cameras), VIEW)
-        if source not in (*cameras, VIEW, WORLD):
-            raise RequestRejected(
-                f'Unknown source (expected {", ".join((*cameras, VIEW, WORLD))}, got {source!r}).'
-            )
+        source = request.source or next(iter(cameras), '')
         if source == WORLD:
             return self._by_world(request.mode or _MODES[0])
         if request.mode == 'ansi':
             return srv.Render.Response(text=as_text(self.contract, self._newest()))
-        if source in cameras:
-            return srv.Render.Response(image=self._picture(cameras[source]))
-        return srv.Render.Response(image=self._view())
+        if source not in cameras:
+            raise RequestRejected(
+                f'Unknown source (expected {", ".join((*cameras, WORLD))}, got {source!r}).'
+            )
+        return srv.Render.Response(image=self._picture(cameras[source]))
 
     def _by_world(self, mode: str) -> Any:
         answer = self._ask('render', mode=mode)
@@ -426,12 +424,6 @@ class AgentServices:
             )
         image = _image(as_rgb(spec, pixels_of(spec, message)))
         image.header = message.header
-        return image
-
-    def _view(self) -> Image:
-        last = self._newest()
-        image = _image(view(self.contract, last))
-        image.header = to_msg(last, last.closed).header
         return image
 
     def _close(self, request: Any) -> Any:

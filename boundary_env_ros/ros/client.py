@@ -350,8 +350,7 @@ class BoundaryClient:
         Parameters
         ----------
         source
-            An image field, ``view`` for a drawn one, or ``world`` for what a plugin draws;
-            default: the first camera, else the view.
+            An image field, or ``world`` for what a plugin draws; default: the first camera.
         mode
             ``'rgb_array'``, or ``'ansi'`` for a text.
 

@@ -289,7 +289,7 @@ def test_a_link_that_cannot_be_is_named_at_the_first_reset(
     [
         ({'pacing': 'hurried'}, "'hurried'"),
         ({'render_mode': 'smoke'}, "rgb_array, ansi, got 'smoke'"),
-        ({'render_source': 'rear'}, "expected front, view, got 'rear'"),
+        ({'render_source': 'rear'}, "expected front, got 'rear'"),
     ],
 )
 def test_an_argument_that_means_nothing_is_refused_at_once(

@@ -1,13 +1,11 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an environment shows: a camera, a drawn view, a text, and Gymnasium's own window."""
+"""What an environment shows: a camera, a text, and Gymnasium's own window."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
-import sys
 from typing import Any
 
 import gymnasium
@@ -17,13 +15,11 @@ import yaml
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.env import BoundaryEnv
-from boundary_env_ros.facade.rendering import HEIGHT, WIDTH
 from support.shipped import changed
 
 FORWARD = np.array([0.6, 0.0], dtype=np.float32)
-BLUE, GREEN, ORANGE = (29, 111, 216), (46, 158, 91), (217, 122, 6)
 
 
 @pytest.fixture
@@ -40,12 +36,6 @@ def make() -> Iterator[Any]:
         env.close()
 
 
-def of_colour(picture: Any, colour: tuple[int, int, int]) -> Any:
-    """Return rows and columns of the pixels in a colour, of the left half of a picture."""
-    plan = picture[:, :HEIGHT].astype(int)
-    return np.argwhere(np.abs(plan - colour).max(axis=-1) < 12)
-
-
 # A camera ---------------------------------------------------------------------------------------
 
 
@@ -60,70 +50,16 @@ def test_the_first_camera_is_shown_or_the_one_that_is_named(make: Any) -> None:
 
 
 def test_a_source_that_there_is_not_is_refused_with_those_there_are() -> None:
-    with pytest.raises(BoundaryError, match="expected wrist, scene, view, got 'roof'"):
+    with pytest.raises(BoundaryError, match="expected wrist, scene, got 'roof'"):
         BoundaryEnv('door_arm', world='embedded', render_source='roof')
 
 
-# A drawn view -----------------------------------------------------------------------------------
-
-
-def test_the_view_shows_where_robot_and_goal_are(make: Any) -> None:
-    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
-    env = make(render_mode='rgb_array', render_source='view')
-    start = {'scenario': 'clear', 'start': [-3.0, -3.0, 0.0], 'goal': [2.0, 2.0]}
-    env.reset(seed=1, options=start)
-    before = env.render()
-    assert (before.shape, before.dtype) == ((HEIGHT, WIDTH, 3), np.uint8)
-    # 428 pixels are the 11 m of the pose's bounds; y goes up.
-    metre, middle = (HEIGHT - 52) / 11.0, HEIGHT / 2
-    robot = of_colour(before, BLUE).mean(axis=0)
-    assert robot == pytest.approx([middle + 3 * metre, middle - 3 * metre], abs=8)
-    goal = of_colour(before, GREEN)
-    assert np.abs(goal - [middle - 2 * metre, middle + 2 * metre]).max(axis=1).min() < 4
-    for _ in range(12):
-        env.step(FORWARD)
-    after = of_colour(env.render(), BLUE).mean(axis=0)
-    assert after[1] > robot[1] + 0.3 * metre
-    assert after[0] == pytest.approx(robot[0], abs=8)
-    # It is of that step, however often it is asked for, and not the caller's to change for others.
-    env.render()[:] = 0
-    assert of_colour(env.render(), BLUE).mean(axis=0) == pytest.approx(after)
-
-
-def test_a_contract_without_a_pose_in_the_plane_is_drawn_as_text(make: Any) -> None:
-    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
-    env = make('door_arm', render_mode='rgb_array', render_source='view')
-    env.reset(seed=1)
-    pictures = [env.render()]
-    for _ in range(2):
-        env.step(env.action_space.sample())
-        pictures.append(env.render())
-    for one, other in pairwise(pictures):
-        assert not np.array_equal(one[:, :HEIGHT], other[:, :HEIGHT])
-
-
-def test_a_contract_without_a_camera_is_drawn(make: Any, tmp_path: Path) -> None:
-    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
+def test_a_contract_without_a_camera_has_no_picture(tmp_path: Path) -> None:
     data = yaml.safe_load(changed('warehouse_cart').text)
     del data['observation']['front']
     (tmp_path / 'blind.yaml').write_text(yaml.safe_dump(data, sort_keys=False))
-    env = make(tmp_path / 'blind.yaml', render_mode='rgb_array', robot='warehouse_cart')
-    env.reset(seed=1)
-    assert env.render().shape == (HEIGHT, WIDTH, 3)
-
-
-def test_the_view_tells_the_verdict_by_its_colour(make: Any) -> None:
-    pytest.importorskip('PIL', reason='needs boundary_env_ros[render]')
-    env = make(render_mode='rgb_array', render_source='view')
-    env.reset(seed=1, options={'scenario': 'clear'})
-
-    def badge() -> tuple[int, ...]:
-        return tuple(env.render()[81, HEIGHT + 18])
-
-    env.step(np.array([0.05, 0.0], dtype=np.float32))
-    assert badge() == GREEN
-    env.step(np.array([0.8, 0.0], dtype=np.float32))
-    assert badge() == ORANGE
+    with pytest.raises(BoundaryError, match='the contract has no image field'):
+        BoundaryEnv(tmp_path / 'blind.yaml', world='embedded', render_mode='rgb_array')
 
 
 # A window ---------------------------------------------------------------------------------------
@@ -191,9 +127,3 @@ def test_rendering_without_a_mode_says_how_to_get_one(make: Any) -> None:
     env.reset(seed=1)
     with pytest.warns(UserWarning, match='rgb_array, ansi'):
         assert env.render() is None
-
-
-def test_a_view_without_pillow_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, 'PIL.Image', None)
-    with pytest.raises(MissingDependency, match='`pip install Pillow pygame`'):
-        BoundaryEnv(world='embedded', render_mode='rgb_array', render_source='view')

@@ -36,9 +36,7 @@ from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
-    Follow,
     Message,
-    Piece,
     RECORDS,
     Unreadable,
 )
@@ -101,20 +99,6 @@ class Run:
         return self.path.is_file() and self.path.suffix == '.json'
 
     @property
-    def tear(self) -> str:
-        """
-        Return where and why the records end before their end; empty if they are whole.
-
-        Exact once the records were read through.
-        """
-        return self.source.tear
-
-    @property
-    def holes(self) -> tuple[tuple[int, int], ...]:
-        """Return the log times between which messages were damaged, nanoseconds."""
-        return self.source.holes
-
-    @property
     def topics(self) -> Mapping[str, str]:
         """
         Return the type of each topic that has messages; empty if there are no raw messages.
@@ -165,14 +149,6 @@ class Run:
                 yield entry
 
         return Episodes(chain(counted(), labels_in_index(self.path)), contract)
-
-    def pieces(self, topics: frozenset[str], follow: Follow | None = None) -> Iterator[Piece]:
-        """
-        Yield every record, and the raw messages of some topics, as they follow each other.
-
-        ``follow`` gets every message of a bag.
-        """
-        return self.source.pieces(topics, follow)
 
     # Contract ------------------------------------------------------------------------------------
 

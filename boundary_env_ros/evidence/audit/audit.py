@@ -135,7 +135,7 @@ def _audited(
         terms.contract,
         terms.task,
         run.topics,
-        holes=run.holes,
+        holes=run.source.holes,
         alone=run.is_alone,
         missing=terms.missing,
     )
@@ -148,7 +148,7 @@ def _audited(
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
     done, total = 0, run.records
-    for piece in run.pieces(auditor.topics, chain.add):
+    for piece in run.source.pieces(auditor.topics, chain.add):
         if isinstance(piece, Unreadable):
             damaged = True
             auditor.unreadable(piece.place, piece.why)
@@ -161,17 +161,17 @@ def _audited(
             done += 1
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
-    if run.tear:
+    if run.source.tear:
         auditor.find(
             catalogue.RECORD_CLOSED,
-            Mismatch('record', 'a record that was closed', run.tear),
+            Mismatch('record', 'a record that was closed', run.source.tear),
         )
     if index is not None and damaged:
         # What cannot be read is named; that the index has it, too, is no other finding.
         auditor.cannot_check(catalogue.INDEX_AGREES, 'a part of the record cannot be read')
     elif index is not None:
-        for mismatch, of in index.mismatches(torn=bool(run.tear)):
+        for mismatch, of in index.mismatches(torn=bool(run.source.tear)):
             auditor.find(catalogue.INDEX_AGREES, mismatch, of)
-    damaged = damaged or bool(run.tear or run.holes)
+    damaged = damaged or bool(run.source.tear or run.source.holes)
     told = check_chain(chain, auditor, damaged=damaged, key=key, head=head)
-    return replace(auditor.report(torn=bool(run.tear)), chain=told)
+    return replace(auditor.report(torn=bool(run.source.tear)), chain=told)

@@ -109,7 +109,7 @@ def export_run(
         unreadable: list[Unreadable] = []
         entries = _readable(_Reading(run, progress), unreadable)
         counts = write_dataset(
-            out, format, entries, contract=run.contract_text(), tear=lambda: run.tear
+            out, format, entries, contract=run.contract_text(), tear=lambda: run.source.tear
         )
         return Exported(counts=counts, unreadable=_named(unreadable))
     return _export_layout(run, out, format, progress)

@@ -124,8 +124,8 @@ class Question:
 
     def _notes(self) -> tuple[str, ...]:
         notes = []
-        if self._run.tear:
-            notes.append(f'the record is torn ({self._run.tear}); what is there was run')
+        if self._run.source.tear:
+            notes.append(f'the record is torn ({self._run.source.tear}); what is there was run')
         if self._other is None and self.recorded.digest != self._digest:
             notes.append(
                 'the contract has another digest than the steps: another file, or another '

@@ -162,8 +162,8 @@ def _frames(
 def _trouble(run: Run, steps: Episodes, problem: str) -> Iterator[str]:
     if problem:
         yield f'The contract in the record cannot be used: {problem}'
-    if run.tear:
-        yield f'The record is torn: {run.tear}.'
+    if run.source.tear:
+        yield f'The record is torn: {run.source.tear}.'
     if steps.not_read:
         named = '; '.join(f'{one.place}: {one.why}' for one in steps.unreadable)
         yield f'{steps.not_read} records cannot be read: {named}'

@@ -92,15 +92,14 @@ def watch(**options: Any) -> int:
 @ros_options
 def serve(**options: Any) -> int:
     """
-    Offer the services to clients without ROS, over HTTP.
+    Offer the services to clients without ROS, over WebSocket.
 
-    Start the nodes with --services beside it. POST /env/reset, /env/step and the others take the
-    fields of the request as JSON; the WebSocket /ws carries the same, and the events. Every client
-    of the port can drive the robot: it listens on this machine alone unless --bind says otherwise,
-    and it knows no passwords. Needs ROS 2 and aiohttp.
+    Start the nodes with --services beside it. A message {"type": "env/reset/req", "id": 1, "body":
+    {...}} has the fields of the request as JSON. Every client of the port can drive the robot: it
+    listens on this machine alone unless --bind says otherwise, and it knows no passwords. Needs
+    ROS 2 and aiohttp.
 
       boundary-env serve
-      curl -H 'Content-Type: application/json' -d '{"client": "me"}' localhost:8480/env/reset
 
     Exit codes:
       0  ended by Ctrl-C or SIGTERM

@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Any
+import shlex
+import shutil
+from typing import Any, TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
@@ -17,15 +20,15 @@ from boundary_env_ros.cli.command import (
     domain_option,
     DONE,
     FOUND,
-    Number,
     option,
     print_result,
-    Progress,
     record_argument,
-    ros_command,
     SECONDS,
     UNUSABLE,
 )
+
+if TYPE_CHECKING:
+    from boundary_env_ros.core.contract.model import Contract
 
 _CHECK = 'With --check'
 _PUBLISH = 'When it is published'
@@ -38,14 +41,6 @@ _PUBLISH = 'When it is published'
 @option('--json', 'as_json', group=_CHECK, is_flag=True, help='print the report as JSON')
 @option('--rate', group=_PUBLISH, type=SECONDS, default=1.0, metavar='X', help='playback speed')
 @option(
-    '--start',
-    group=_PUBLISH,
-    type=Number(min=0),
-    default=0.0,
-    metavar='S',
-    help='begin so many seconds after the beginning of the record',
-)
-@option(
     '--topic',
     'topics',
     group=_PUBLISH,
@@ -53,7 +48,6 @@ _PUBLISH = 'When it is published'
     metavar='TOPIC',
     help='only this; repeatable',
 )
-@option('--exclude', group=_PUBLISH, multiple=True, metavar='TOPIC', help='not this; repeatable')
 @option(
     '--commands',
     group=_PUBLISH,
@@ -66,12 +60,11 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
     """
     Publish a record again, or recompute it with --check.
 
-    Recorded topics are published byte for byte, with /clock, for RViz, Foxglove and nodes with
-    use_sim_time. What can move a robot is published only with --commands, and never beside a
-    safety gate or another publisher. To pause and to step, use `ros2 bag play`, or a player such
-    as Foxglove. Ctrl-C ends it.
+    Recorded topics are published by `ros2 bag play`, with /clock, for RViz, Foxglove and nodes
+    with use_sim_time. What can move a robot is left out, unless --commands asks for it. The space
+    bar pauses. Foxglove opens the bag of a run without this.
 
-      boundary-env replay runs/demo-20261122-024000 --rate 0.5 --start 12
+      boundary-env replay runs/demo-20261122-024000 --rate 0.5
 
     --check feeds the record to gate, environment and task again and reports the first difference:
     step, field, recorded, recomputed. With another --contract it says which decisions would have
@@ -84,8 +77,7 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
     Exit codes:
       0  the record was published to its end or stopped; with --check, nothing differs
       1  with --check: something differs, or a part could not be recomputed
-      2  wrong arguments, no record, ROS is missing, another publisher is there, or the contract
-         does not fit
+      2  wrong arguments, no record, `ros2 bag` is missing, or the contract does not fit
     """
     other = _PUBLISH if check else _CHECK
     for parameter in context.command.params:
@@ -96,13 +88,89 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
     if check:
         return _recompute(path, **options)
     chosen = {p.name: options[p.name] for p in context.command.params if _is_of(p, _PUBLISH)}
-    with Progress() as show:
-        code = ros_command('replay')(path, contract=options['contract'], show=show, **chosen)
-    return int(code)
+    return _publish(path, contract=options['contract'], **chosen)
 
 
 def _is_of(parameter: click.Parameter, group: str) -> bool:
     return bool(getattr(parameter, 'group', '') == group)
+
+
+def _publish(
+    path: Path,
+    *,
+    contract: str | None,
+    rate: float,
+    topics: tuple[str, ...],
+    commands: bool,
+    domain_id: int | None,
+) -> int:
+    from boundary_env_ros.errors import MissingDependency
+    from boundary_env_ros.storage.rosbag2 import open_bag
+
+    place = path / 'bag' if (path / 'bag').is_dir() else path
+    command = ['ros2', 'bag', 'play', str(place), '--clock', '--rate', f'{rate:g}', '--topics']
+    there = {channel.topic for channel in open_bag(path).channels()}
+    command += _chosen(path, there, contract, topics, commands)
+    shown = shlex.join(command)
+    if shutil.which('ros2') is None:
+        raise MissingDependency(
+            f'`ros2 bag` is needed (expected ros2 on PATH, got none) for: {shown}\n'
+            'Install it with `apt install ros-$ROS_DISTRO-ros2bag` and source ROS, or open the '
+            'bag in Foxglove.'
+        )
+    print(shown, flush=True)
+    domain = {} if domain_id is None else {'ROS_DOMAIN_ID': str(domain_id)}
+    os.execvpe('ros2', command, {**os.environ, **domain})  # noqa: S606, S607 - its own signals
+
+
+def _chosen(
+    path: Path, there: set[str], contract: str | None, topics: tuple[str, ...], commands: bool
+) -> list[str]:
+    """Return the topics to publish: without what can move a robot, unless it is asked for."""
+    from boundary_env_ros.errors import BoundaryError, RecordError
+    from boundary_env_ros.evidence.run_files import Run
+    from boundary_env_ros.storage.contract_file import load
+
+    unknown = sorted(set(topics) - there)
+    if unknown:
+        raise RecordError(
+            f'{path} does not have these topics (expected {", ".join(sorted(there)) or "none"}, '
+            f'got {", ".join(unknown)}).'
+        )
+    chosen = set(topics) or there - {'/rosout', '/parameter_events'}
+    chosen.discard('/clock')  # the replay has a clock of its own
+    if not commands:
+        terms = Run(path).terms()
+        known = load(contract).contract if contract else terms.contract
+        if known is None:
+            raise BoundaryError(
+                f'No contract of {path} says what commands the robot '
+                f'({terms.problem or "it has none"}). Name one with --contract, or publish every '
+                'topic with --commands where no robot listens.'
+            )
+        chosen = {topic for topic in chosen if not _commands(known, topic)}
+    if not chosen:
+        raise RecordError(
+            f'{path} has no topic to publish (expected some that move no robot, or --commands).'
+        )
+    return sorted(chosen)
+
+
+def _commands(contract: Contract, topic: str) -> bool:
+    """
+    Return whether a topic may move the robot of a contract, in whatever namespace.
+
+    The operator's topic does, through a gate.
+    """
+    named = [group.topic for group in contract.action]
+    named += [group.topic for group in contract.documents]
+    if contract.safety.operator is not None:
+        named.append(contract.safety.operator.topic)
+    return any(
+        topic.endswith(f'/{contract.topic_of(agent, name).lstrip("/")}')
+        for agent in contract.agents
+        for name in named
+    )
 
 
 def _recompute(path: Path, *, contract: str | None, as_json: bool, **_: object) -> int:

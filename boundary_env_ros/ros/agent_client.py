@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 import re
 import time
 from typing import Any
@@ -24,6 +24,7 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
+    BoundaryError,
     LinkError,
     LinkTimeout,
     PeerLost,
@@ -34,7 +35,6 @@ from boundary_env_ros.errors import (
 )
 from boundary_env_ros.facade.steps import (
     action_request,
-    closed_by,
     Image,
     StepRequest,
     StepResult,
@@ -50,9 +50,6 @@ from boundary_env_ros.ros.log_throttle import Once
 from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
-
-#: What a client may want to be told of each result as it comes.
-OnResult = Callable[[StepResult], None]
 
 # Of each camera, also in the queue while no call waits for them.
 _IMAGES_KEPT = 32
@@ -80,10 +77,11 @@ _QUICK = 4.0
 _AGAIN = 10.0
 _NUMBER = re.compile(r'\d[\d.]*(e[-+]\d+)?')
 
-#: Seconds between two requests to arm.
-_ARM_AGAIN = 0.02
-#: Refusals of an arming that pass by themselves.
-_ASK_AGAIN = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
+#: Seconds until what was refused is asked for again.
+_ASK_AGAIN = 0.02
+#: Refusals of an arming that pass by themselves: the gate has not heard of the episode or of its
+#: sensors yet, or still probes the drivers.
+_PASSING = (ResultCode.UNKNOWN_EPISODE, ResultCode.PROBING, ResultCode.SENSOR_MISSING)
 
 
 class AgentClient:
@@ -133,9 +131,7 @@ class AgentClient:
         self._episode: EpisodeStatus | None = None
         self._heard_environment = time.monotonic()
         self._gate: GateStatus | None = None
-        self._images: dict[str, deque[tuple[int, Any]]] = {
-            spec.name: deque(maxlen=_IMAGES_KEPT) for spec in image_fields(contract)
-        }
+        self._images = self._no_images()
         self._episode_id = ''
         self._lease_id = ''
         self._sequence = 0
@@ -145,7 +141,22 @@ class AgentClient:
 
         self._own, self._node = own, own.node
         self._clock = NodeClock(self._node.get_clock(), sim_time=contract.sim_time)
-        self._subscribe()
+        self._incoming, self._subscriptions = Incoming(self._node), list[Any]()
+        for kind, topic, callback, qos in (
+            (msg.Transition, names.TRANSITION, with_info(self._on_transition), names.RECORD),
+            (
+                msg.EpisodeStatus,
+                names.EPISODE_STATUS,
+                with_info(self._on_episode),
+                names.LATCHED_MANY,
+            ),
+            (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
+        ):
+            self._listen(kind, topic, callback, qos)
+        for spec in image_fields(contract):
+            kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
+            hear = partial(self._on_image, spec.name)
+            self._listen(message_class(spec.type), spec.topic, hear, kept, raw=False)
         self._requests = self._node.create_publisher(
             msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
         )
@@ -156,43 +167,14 @@ class AgentClient:
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
-    def _subscribe(self) -> None:
-        incoming = Incoming(self._node)
-        images = (
-            (
-                message_class(spec.type),
-                spec.topic,
-                self._image_listener(spec.name),
-                names.sensor(spec.qos, self._contract.pacing, least=_IMAGES_KEPT),
-            )
-            for spec in image_fields(self._contract)
+    def _listen(
+        self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = True
+    ) -> None:
+        topic = self._named(topic)
+        guarded = self._incoming.guarded(topic, callback)
+        self._subscriptions.append(
+            self._node.create_subscription(kind, topic, guarded, qos, raw=raw)
         )
-        records = (
-            (
-                msg.Transition,
-                names.TRANSITION,
-                with_info(self._on_transition),
-                names.RECORD,
-            ),
-            (
-                msg.EpisodeStatus,
-                names.EPISODE_STATUS,
-                with_info(self._on_episode),
-                names.LATCHED_MANY,
-            ),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate, names.LATCHED),
-        )
-        self._subscriptions = {
-            topic: self._node.create_subscription(
-                kind,
-                self._named(topic),
-                incoming.guarded(self._named(topic), callback),
-                qos,
-                raw=raw,
-            )
-            for raw, listeners in ((True, records), (False, images))
-            for kind, topic, callback, qos in listeners
-        }
 
     # Receiving -----------------------------------------------------------------------------------
 
@@ -217,11 +199,8 @@ class AgentClient:
     def _on_gate(self, data: bytes) -> None:
         self._gate = from_bytes(GateStatus, data)
 
-    def _image_listener(self, name: str) -> Callable[[Any], None]:
-        def on_image(message: Any) -> None:
-            self._images[name].append((stamp_of(message) or 0, message))
-
-        return on_image
+    def _on_image(self, name: str, message: Any) -> None:
+        self._images[name].append((stamp_of(message) or 0, message))
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -236,33 +215,42 @@ class AgentClient:
         """
         Ask for an episode, the first part of a reset; it is answered at once.
 
-        Of several agents in one world each must have asked before the world is reset.
+        Of several agents in one world each must have asked before the world is reset. Where it is
+        refused, the episode that runs goes on.
         """
-        if client not in ('', self.client):
-            # The episode of the client before is not this one's to abandon, if it is refused.
-            self.client, self._episode_id = client, ''
         self._tell_at, self._told = time.monotonic() + _QUICK, Once(_AGAIN)
-        deadline = time.monotonic() + self._startup_timeout
-        self._wait_for_peers(deadline)
         request = srv.BeginEpisode.Request(
             digest=self._digest,
-            client=self.client,
+            client=client or self.client,
             client_version=__version__,
             wrappers=list(wrappers),
             seed_given=seed is not None,
             seed=0 if seed is None else seed_of(seed),
             options=options_text(options),
         )
+        self._wait_for_peers(time.monotonic() + self._startup_timeout)
         self._own.drain()
-        self._transitions.clear()
-        for images in self._images.values():
-            images.clear()
-        self._last = None
-        answer = self._begin_when_active(request, deadline)
         # What comes from here on may already be of the new episode; what is not is passed over.
-        self._episode_id = answer.episode_id
+        before, self._images = self._images, self._no_images()
+        try:
+            answer = self._granted(
+                self._begin,
+                request,
+                'the environment node (begin_episode)',
+                (ResultCode.NOT_ACTIVE,),
+                sign_of_life=self._contract.safety.environment_timeout,
+                deadline=time.monotonic() + self._startup_timeout,
+            )
+        except BoundaryError:
+            self._images = before
+            raise
+        self.client, self._episode_id, self._last = request.client, answer.episode_id, None
         self._sequence = 0
         self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
+
+    def _no_images(self) -> dict[str, deque[tuple[int, Any]]]:
+        fields = image_fields(self._contract)
+        return {spec.name: deque(maxlen=_IMAGES_KEPT) for spec in fields}
 
     def arm(self) -> None:
         """Arm the gate for the episode that was asked for, the second part of a reset."""
@@ -288,30 +276,6 @@ class AgentClient:
         patience = self._contract.safety.max_action_age / 2.0
         self._last = self._deliver(transition, delivered, patience)
         return self._last
-
-    def _begin_when_active(self, request: Any, deadline: float) -> Any:
-        """Ask for an episode, and again until the environment is active: it may be starting."""
-        while True:
-            try:
-                return self._call(
-                    self._begin,
-                    request,
-                    'the environment node (begin_episode)',
-                    sign_of_life=self._contract.safety.environment_timeout,
-                    deadline=time.monotonic() + self._startup_timeout,
-                )
-            except RequestRejected as refusal:
-                if refusal.code is not ResultCode.NOT_ACTIVE:
-                    raise
-                if time.monotonic() > deadline:
-                    raise LinkTimeout(
-                        f'The node environment is not active after {self._startup_timeout:g} s. '
-                        'Wait until `boundary-env up` says that all nodes are active, or '
-                        'activate it.'
-                    ) from refusal
-            self._tell('the node environment to become active')
-            self._pause(_SLICE)
-            self._wait_for_peers(deadline)
 
     def _wait_for_peers(self, deadline: float) -> None:
         while missing := self._missing():
@@ -350,7 +314,7 @@ class AgentClient:
         missing = [name for name, client in services.items() if not client.service_is_ready()]
         missing += [
             f'a publisher of {subscription.topic_name}'
-            for subscription in self._subscriptions.values()
+            for subscription in self._subscriptions
             if not subscription.get_publisher_count()
         ]
         readers = self._node.count_subscribers(self._requests.topic_name)
@@ -385,28 +349,42 @@ class AgentClient:
             # Two processes of one name must not share a lease.
             client=f'{self.client} {self._holder}',
         )
+        answer = self._granted(
+            self._arm,
+            request,
+            'the safety gate (arm)',
+            _PASSING,
+            sign_of_life=self._contract.safety.gate_timeout,
+            deadline=deadline,
+        )
+        return str(answer.lease_id)
+
+    def _granted(
+        self,
+        client: Any,
+        request: Any,
+        whom: str,
+        passing: Collection[ResultCode],
+        *,
+        sign_of_life: float,
+        deadline: float,
+    ) -> Any:
+        """Ask a service, and again while it refuses for a reason that passes by itself."""
         why = ''
         while True:
             try:
-                answer = self._call(
-                    self._arm,
-                    request,
-                    'the safety gate (arm)',
-                    sign_of_life=self._contract.safety.gate_timeout,
-                    deadline=deadline,
+                return self._call(
+                    client, request, whom, sign_of_life=sign_of_life, deadline=deadline
                 )
-                return str(answer.lease_id)
             except RequestRejected as refusal:
-                # The gate may not have heard of the episode or of its sensors yet, or still probe
-                # the drivers.
-                if refusal.code not in _ASK_AGAIN or time.monotonic() > deadline:
+                if refusal.code not in passing or time.monotonic() > deadline:
                     raise
                 if refusal.code is not ResultCode.UNKNOWN_EPISODE:
                     why = f'. Refused by {refusal}'
-                if self._over():
+                if client is self._arm and self._over():
                     raise ResetFailed(self._ending_message() + why) from refusal
-                self._tell(f'the safety gate, which does not arm yet: {refusal}')
-            self._pause(_ARM_AGAIN)
+                self._tell(f'{whom}, which is not ready: {refusal}')
+            self._pause(_ASK_AGAIN)
 
     def _pause(self, seconds: float) -> None:
         """Wait, however much comes meanwhile: nodes have a budget for requests."""
@@ -488,16 +466,6 @@ class AgentClient:
 
     # Stepping ------------------------------------------------------------------------------------
 
-    def until_turn(self, on_result: OnResult | None) -> tuple[StepResult, ...]:
-        """Return what is closed before the turn of this agent, as the contract declares turns."""
-        passed: list[StepResult] = []
-        while self.running and not self._contract.has_turn(
-            self._agent, self.last.transition.id.step + 1
-        ):
-            self.pass_over()
-            passed.append(self._taken(on_result))
-        return tuple(passed)
-
     def request(self, wanted: StepRequest) -> ActionRequest:
         """Send one action and return the message."""
         last = self.last
@@ -518,45 +486,25 @@ class AgentClient:
         self._since = time.monotonic()
         return request
 
-    def collect(
-        self, request: ActionRequest, on_result: OnResult | None
-    ) -> tuple[StepResult, ...]:
-        """Wait for what a request closes."""
-        closed: list[StepResult] = []
-        while True:
-            closed.append(self._taken(on_result))
-            if closed_by(closed[-1].transition, request):
-                return tuple(closed)
-
-    def _taken(self, on_result: OnResult | None) -> StepResult:
-        """Wait for the next transition, however long a living environment takes for it."""
-        result = self.take(math.inf)
-        assert result is not None  # it would have waited, or raised
-        if on_result is not None:
-            on_result(result)
-        return result
-
     def pass_over(self) -> None:
         """Let a step go by without an action, in place of :meth:`request`."""
         self._since = time.monotonic()
 
     def take(self, seconds: float) -> StepResult | None:
         """Return the next transition that is closed; None if none comes within these seconds."""
-        found = self._next_transition(seconds)
-        if found is None:
-            return None
-        self._last = self._deliver(*found, self._image_timeout)
-        return self._last
+        return self._delivered() if self._wait_for_transition(seconds) else None
 
     def observe(self) -> tuple[StepResult, ...]:
         """Return what was closed meanwhile."""
         self._own.drain()
         closed: list[StepResult] = []
         while self._has_transition():
-            found = self._transitions.popleft()
-            self._last = self._deliver(*found, self._image_timeout)
-            closed.append(self._last)
+            closed.append(self._delivered())
         return tuple(closed)
+
+    def _delivered(self) -> StepResult:
+        self._last = self._deliver(*self._transitions.popleft(), self._image_timeout)
+        return self._last
 
     @property
     def last(self) -> StepResult:
@@ -570,7 +518,7 @@ class AgentClient:
         last = None if self._last is None else self._last.transition
         return last is not None and not (last.terminated or last.truncated)
 
-    def _next_transition(self, seconds: float) -> tuple[Transition, ClockReading] | None:
+    def _wait_for_transition(self, seconds: float) -> bool:
         safety = self._contract.safety
         patience = safety.environment_timeout + safety.policy_timeout + 2 * self._contract.period
         if self._contract.pacing is Pacing.LOCKSTEP:
@@ -581,7 +529,7 @@ class AgentClient:
         while not self._has_transition():
             now = time.monotonic()
             if now > until:
-                return None
+                return False
             silent = now - self._heard_environment
             episode = self._episode
             if episode is not None and self._over() and episode.ending == ENVIRONMENT_LOST:
@@ -598,7 +546,7 @@ class AgentClient:
                 )
             self._spin(min(_SLICE, until - now))
         self._since = time.monotonic()
-        return self._transitions.popleft()
+        return True
 
     def _deliver(
         self, transition: Transition, delivered: ClockReading, patience: float
@@ -672,6 +620,12 @@ class AgentClient:
         self.abandon()
         # What the recorder has not received yet would go with the publisher.
         self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
+
+    def give_up(self, client: str) -> None:
+        """End what was begun of a reset for a client that failed; nothing of it is stepped."""
+        if self.client == client:
+            self.abandon()
+            self._last = None
 
     def abandon(self) -> None:
         """End a running episode of this client as ``abandoned``, and stay open."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 import json
 import threading
@@ -15,6 +15,7 @@ from rclpy.callback_groups import CallbackGroup
 from sensor_msgs.msg import Image
 
 from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.contract.space_fields import (
     action_fields,
     fields_of,
@@ -24,7 +25,6 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
 from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.environment.session import Session
 from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
 from boundary_env_ros.core.service_requests import (
@@ -42,12 +42,14 @@ from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
+    EpisodeEnded,
     InvalidAction,
     LinkError,
     PeerLost,
     RequestRejected,
     ResetNeeded,
     ResultCode,
+    SimulationFailed,
 )
 from boundary_env_ros.facade.contract_env import WORLD
 from boundary_env_ros.facade.rendering import as_text
@@ -55,7 +57,6 @@ from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
-from boundary_env_ros.ros.initial_readings import FirstReadings
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.simulation.plugin_wire import pixels_in
@@ -64,6 +65,9 @@ from boundary_env_ros.storage.pixels import pixels_of
 
 # For the last answers, s.
 _LAST_WORD = 2.0
+
+# For a step that was answered by its ending to come back, before a reset is refused, s.
+_COMING_BACK = 1.0
 
 # Episodes whose last step may be observed.
 _REMEMBERED = 64
@@ -91,17 +95,18 @@ class AgentServices:
     def __init__(self, node: ContractNode, agent: str, waiting: CallbackGroup) -> None:
         contract = node.contract
         self._node, self.agent, self.contract = node, agent, contract
-        # Of the session and of what was heard last; held for a moment only.
+        # Of what was heard last; held for a moment only.
         self._lock = threading.Condition()
         # Of the world: a call that has it may take long.
         self._conversation = threading.Lock()
         self._calls = 0
         self._world: RosWorld | None = None
-        self._session = Session()
+        # The client that holds the episode, and the ending of that; empty while it runs.
+        self._client = self._episode_id = self._over = ''
+        self._status: EpisodeStatus | None = None
         self._last: Transition | None = None
         self._seen: OrderedDict[str, Transition] = OrderedDict()
         self._events = Events(contract, node.loaded.digest)
-        self._first = FirstReadings(node, agent)
         self._rewards = reward_fields(reward_space(make_task(contract)), contract.task.name)
         self._event = node.add_publisher(
             msg.EnvironmentEvent, contract.topic_of(agent, names.EVENT), names.RECORD
@@ -131,7 +136,7 @@ class AgentServices:
     def activate(self) -> None:
         """Make the client, which looks for environment and gate from now on."""
         node = self._node
-        self._session = Session()
+        self._client = self._episode_id = self._over = ''
         self._world = RosWorld(
             node.loaded,
             namespace=node.get_namespace(),
@@ -172,8 +177,7 @@ class AgentServices:
 
     def _on_status(self, data: bytes) -> None:
         status = from_bytes(EpisodeStatus, data)
-        with self._lock:
-            self._session.heard(status)
+        self._status = status
         self._say(self._events.status(status), status.stamp)
 
     def _on_pushed(self, data: bytes) -> None:
@@ -228,105 +232,104 @@ class AgentServices:
             own_digest=self._node.loaded.digest,
             own_agent=self.agent,
         )
+        if not request.client:
+            raise RequestRejected('The name of the client is missing. Say who calls.')
         options = options_of(request.options)
-        with self._lock:
-            self._session.begin(request.client)
-        episode_id = ''
-        try:
-            # The step of a session that was closed may still be on its way back.
-            with self._conversation:
-                transition = self._begin(world, request, options)
-            episode_id = transition.id.episode_id
-        finally:
-            with self._lock:
-                if episode_id:
-                    self._session.began(episode_id)
-                else:
-                    self._session.failed()
+        with self._conversing(_COMING_BACK):
+            # The environment refuses it while the episode of another client runs.
+            begun = world.reset(
+                seed=request.seed if request.seed_given else None,
+                options=options,
+                wrappers=tuple(request.wrappers),
+                client=request.client,
+            )
+            transition = begun[self.agent].transition
+            self._note(transition)
+            self._client, self._over = request.client, ''
+            self._episode_id = episode_id = transition.id.episode_id
         return srv.Reset.Response(
             episode_id=episode_id,
             observation=_observation(transition),
             transition=[to_msg(transition, transition.closed)],
             info=transition.info,
-            baseline=[to_msg(field) for field in (*transition.after, *self._first.measured())],
         )
-
-    def _begin(self, world: RosWorld, request: Any, options: Any) -> Transition:
-        begun = world.reset(
-            seed=request.seed if request.seed_given else None,
-            options=options,
-            wrappers=tuple(request.wrappers),
-            client=request.client,
-        )
-        transition = begun[self.agent].transition
-        self._note(transition)
-        return transition
 
     @contextmanager
-    def _stepping(self, episode_id: str) -> Iterator[None]:
-        """Hold the session for a step, or for several in a row."""
-        with self._lock:
-            self._session.step(episode_id)
+    def _conversing(self, patience: float = 0.0) -> Iterator[None]:
+        """Have the world for a call that waits."""
+        if not self._conversation.acquire(timeout=patience):
+            raise RequestRejected(
+                f'Another step of this episode, or a reset, is under way, for {self._client!r}. '
+                'Wait for its answer.',
+                ResultCode.LEASE_HELD,
+            )
         try:
-            with self._conversation:
-                yield
+            yield
         finally:
-            with self._lock:
-                self._session.stepped(episode_id)
+            self._conversation.release()
 
-    def _step_once(
-        self, world: RosWorld, episode_id: str, request: StepRequest
-    ) -> tuple[Transition, ...]:
-        try:
-            results = world.step({self.agent: request})[self.agent]
-            closed = tuple(result.transition for result in results)
-        except PeerLost:
-            with self._lock:
-                self._session.over(episode_id, endings.ENVIRONMENT_LOST)
-            raise
-        self._note(closed[-1])
-        if closed[-1].ending:
-            with self._lock:
-                self._session.over(episode_id, closed[-1].ending)
-        return closed
+    def _steps(
+        self, actions: Iterable[tuple[Vector, str]], said: Iterable[Any]
+    ) -> tuple[list[Transition], int, Any]:
+        """
+        Step up to the first ending or error.
+
+        Parameters
+        ----------
+        actions
+            Each with its payload.
+        said
+            Metadata of all, as messages.
+
+        Returns
+        -------
+        tuple
+            What was closed, how many actions were carried out, and what stopped the others.
+
+        """
+        world, completed = self.world, 0
+        metadata = metadata_of(from_msg(KeyValue, pair) for pair in said)
+        closed: list[Transition] = []
+        for action, payload in actions:
+            wanted = StepRequest(action=action, payload=payload, metadata=metadata)
+            try:
+                results = world.step({self.agent: wanted})[self.agent]
+            except BoundaryError as error:
+                if isinstance(error, PeerLost):
+                    self._over = endings.ENVIRONMENT_LOST
+                if not completed:
+                    raise
+                return closed, completed, _result(error)
+            closed += (result.transition for result in results)
+            completed += 1
+            self._note(closed[-1])
+            self._over = self._over or closed[-1].ending
+            if self._over:
+                break
+        return closed, completed, msg.Result()
 
     def _step(self, request: Any) -> Any:
-        world = self.world
-        with self._stepping(request.episode_id):
-            wanted = StepRequest(
-                action=action_of(self.contract, request.action, request.horizon),
-                payload=request.payload,
-                metadata=metadata_of(from_msg(KeyValue, pair) for pair in request.metadata),
-            )
-            closed = self._step_once(world, request.episode_id, wanted)
+        self._check(request.episode_id)
+        with self._conversing():
+            action = action_of(self.contract, request.action, request.horizon)
+            closed, *_ = self._steps([(action, request.payload)], request.metadata)
         return srv.Step.Response(
             **_snapshot(closed), transitions=[to_msg(each, each.closed) for each in closed]
         )
 
     def _batch_step(self, request: Any) -> Any:
-        world, completed, result = self.world, 0, msg.Result()
-        closed: list[Transition] = []
-        with self._stepping(request.episode_id):
+        self._check(request.episode_id)
+        with self._conversing():
             actions = batch_of(self.contract, request.actions, request.count)
-            metadata = metadata_of(from_msg(KeyValue, pair) for pair in request.metadata)
             payloads = request.payloads or [''] * len(actions)
             if len(payloads) != len(actions):
                 raise InvalidAction(
                     f'Wrong number of payloads (expected {len(actions)} or none, '
                     f'got {len(payloads)}).'
                 )
-            for action, payload in zip(actions, payloads, strict=True):
-                wanted = StepRequest(action=action, payload=payload, metadata=metadata)
-                try:
-                    closed += self._step_once(world, request.episode_id, wanted)
-                except BoundaryError as error:
-                    if not completed:
-                        raise
-                    result = _result(error)
-                    break
-                completed += 1
-                if closed[-1].ending:
-                    break
+            closed, completed, result = self._steps(
+                zip(actions, payloads, strict=True), request.metadata
+            )
         return srv.BatchStep.Response(
             result=result,
             completed=completed,
@@ -342,7 +345,6 @@ class AgentServices:
     def _spaces(self, request: Any) -> Any:
         self._refuse_inactive(request.agent)
         contract = self.contract
-        baseline = self._first.fields(self._node.clock.now())
         return srv.Spaces.Response(
             contract=contract.name,
             contract_version=contract.version,
@@ -354,7 +356,6 @@ class AgentServices:
             privileged=[to_msg(field) for field in fields_of(contract.privileged)],
             reward=[to_msg(field) for field in self._rewards],
             static_model=json.dumps(self._static_model()),
-            baseline=[to_msg(field) for field in baseline],
         )
 
     def _render(self, request: Any) -> Any:
@@ -427,14 +428,52 @@ class AgentServices:
         return image
 
     def _close(self, request: Any) -> Any:
-        world = self.world
-        with self._lock:
-            abandon = self._session.closing(request.episode_id, request.client)
-        if abandon:
+        world, episode_id = self.world, request.episode_id
+        if not episode_id or episode_id != self._episode_id:
+            if episode_id not in self._seen:
+                raise self._unknown(episode_id)
+            self._refuse_foreign(episode_id)
+        elif request.client != self._client:
+            raise RequestRejected(
+                f'The episode is of another client (expected {self._client!r}, '
+                f'got {request.client!r}).',
+                ResultCode.LEASE_HELD,
+            )
+        elif not self._over:
             world.abandon()
-            with self._lock:
-                self._session.over(request.episode_id, endings.ABANDONED)
+            self._over = endings.ABANDONED
         return srv.Close.Response()
+
+    def _check(self, episode_id: str) -> None:
+        """Refuse to step what does not run, or was not begun here: with what became of it."""
+        _ = self.world
+        if episode_id and episode_id == self._episode_id:
+            if self._over:
+                raise _ended(self._over)
+            return
+        self._refuse_foreign(episode_id)
+        last = self._seen.get(episode_id)
+        if last is not None:
+            # An environment that was started again knows nothing of the episode.
+            raise _ended(last.ending or endings.ENVIRONMENT_LOST)
+        if not self._seen:
+            raise ResetNeeded('No episode was begun. Call reset first.')
+        raise self._unknown(episode_id)
+
+    def _refuse_foreign(self, episode_id: str) -> None:
+        """Refuse an episode that runs beside the services."""
+        status = self._status
+        if (
+            episode_id
+            and status is not None
+            and status.id.episode_id == episode_id
+            and not status.state.over
+        ):
+            raise RequestRejected(
+                f'The episode was not begun by this service: {status.client!r} began '
+                f'{episode_id}. Reset when it is over.',
+                ResultCode.LEASE_HELD,
+            )
 
     def _refuse_inactive(self, agent: str) -> None:
         """Refuse while the node is not active, and what is meant for another agent."""
@@ -443,7 +482,8 @@ class AgentServices:
 
     def _unknown(self, episode_id: str) -> RequestRejected:
         return RequestRejected(
-            f'Unknown episode (expected one of the last {_REMEMBERED}, got {episode_id}). '
+            f'Unknown episode (expected one of the last {_REMEMBERED}, got '
+            f'{episode_id or "none"}). '
             'Name the episode that the answer to your reset named.',
             ResultCode.UNKNOWN_EPISODE,
         )
@@ -455,15 +495,29 @@ class AgentServices:
         if last is None and episode_id:
             raise self._unknown(episode_id)
         if last is None:
-            raise ResetNeeded(
-                'No episode was observed yet. '
-                'Call reset first; `spaces` has the first readings of the sensors.'
-            )
+            raise ResetNeeded('No episode was observed yet. Call reset first.')
         return last
 
 
 def _result(error: BoundaryError) -> Any:
     return msg.Result(code=int(code_of(error)), message=str(error))
+
+
+def _ended(ending: str) -> BoundaryError:
+    """Return the error of a step in an ended episode: what failed, if something did."""
+    message = f'The episode has ended ({ending}). Call reset first.'
+    if ending == endings.SIMULATION_FAILED:
+        return SimulationFailed(message)
+    if ending in _LOST:
+        return PeerLost(message, _LOST[ending])
+    return EpisodeEnded(message)
+
+
+_LOST = {
+    endings.ROBOT_LOST: ResultCode.ROBOT_LOST,
+    endings.GATE_LOST: ResultCode.GATE_LOST,
+    endings.ENVIRONMENT_LOST: ResultCode.ENVIRONMENT_LOST,
+}
 
 
 def _snapshot(closed: Sequence[Transition]) -> dict[str, Any]:

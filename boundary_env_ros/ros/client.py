@@ -118,8 +118,8 @@ class BoundaryClient:
     agent
         The agent that is meant; empty: the one whose services these are.
     timeout
-        Seconds that a call waits for its answer if it says nothing else. A reset may take as long
-        as its contract allows.
+        Seconds that a call waits for its answer. A reset may take as long as its contract allows,
+        and a batch as its steps.
     startup_timeout
         Seconds that a call waits for its service to be found.
 
@@ -127,6 +127,8 @@ class BoundaryClient:
     ----------
     episode_id
         The episode that was begun last; empty before the first.
+    timeout
+        As above; it may be set between two calls.
 
     """
 
@@ -143,7 +145,7 @@ class BoundaryClient:
         self.client = client or f'client-{uuid.uuid4().hex[:8]}'
         self.episode_id = ''
         self._agent = agent
-        self._timeout, self._startup_timeout = timeout, startup_timeout
+        self.timeout, self._startup_timeout = timeout, startup_timeout
         self._terminated = ''  # the last episode that ended, of any client
         self._done = True
         self._closed = self._met = False
@@ -182,7 +184,6 @@ class BoundaryClient:
         options: Mapping[str, object] | None = None,
         wrappers: Sequence[str] = (),
         digest: str = '',
-        timeout: float | None = None,
     ) -> Any:
         """
         Begin an episode, and return the answer of ``Reset``.
@@ -213,7 +214,6 @@ class BoundaryClient:
         """
         answer = self._call(
             names.RESET,
-            timeout,
             digest=digest,
             environment=environment,
             agent=self._agent,
@@ -229,13 +229,7 @@ class BoundaryClient:
             self._done = self.episode_id == self._terminated
         return answer
 
-    def step(
-        self,
-        action: npt.ArrayLike,
-        *,
-        metadata: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-    ) -> Any:
+    def step(self, action: npt.ArrayLike, *, metadata: Mapping[str, str] | None = None) -> Any:
         """
         Send one action, and return the answer of ``Step``.
 
@@ -258,16 +252,11 @@ class BoundaryClient:
 
         """
         values = numbers_of(action, 0, 1, 2)
-        return self._step(
-            names.STEP, values, metadata, timeout, horizon=len(values) if values.ndim == 2 else 1
-        )
+        rows = len(values) if values.ndim == 2 else 1
+        return self._step(names.STEP, metadata, action=values.ravel().tolist(), horizon=rows)
 
     def batch_step(
-        self,
-        actions: npt.ArrayLike,
-        *,
-        metadata: Mapping[str, str] | None = None,
-        timeout: float | None = None,
+        self, actions: npt.ArrayLike, *, metadata: Mapping[str, str] | None = None
     ) -> Any:
         """
         Send several actions up to the first ending or error; return the answer of ``BatchStep``.
@@ -276,8 +265,8 @@ class BoundaryClient:
         ----------
         actions
             Shape (count, n).
-        metadata, timeout
-            As in :meth:`step`; the deadline is that of all together.
+        metadata
+            As in :meth:`step`.
 
         Raises
         ------
@@ -287,30 +276,19 @@ class BoundaryClient:
 
         """
         values = numbers_of(actions, 2)
-        return self._step(names.BATCH_STEP, values, metadata, timeout, count=len(values))
-
-    def _step(
-        self,
-        name: str,
-        values: npt.NDArray[np.float64],
-        metadata: Mapping[str, str] | None,
-        timeout: float | None,
-        **rows: int,
-    ) -> Any:
-        episode_id, key = self.episode_id, 'actions' if 'count' in rows else 'action'
-        answer = self._call(
-            name,
-            timeout,
-            episode_id=episode_id,
-            metadata=[to_msg(pair) for pair in metadata_pairs(metadata or {})],
-            **{key: values.ravel().tolist()},
-            **rows,
+        return self._step(
+            names.BATCH_STEP, metadata, actions=values.ravel().tolist(), count=len(values)
         )
+
+    def _step(self, name: str, metadata: Mapping[str, str] | None, **actions: Any) -> Any:
+        episode_id = self.episode_id
+        said = [to_msg(pair) for pair in metadata_pairs(metadata or {})]
+        answer = self._call(name, episode_id=episode_id, metadata=said, **actions)
         with self._lock:
             self._done = self._done or (answer.done and episode_id == self.episode_id)
         return answer
 
-    def observe(self, episode_id: str = '', *, timeout: float | None = None) -> Any:
+    def observe(self, episode_id: str = '') -> Any:
         """
         Return the answer of ``Observe``, which is like that of a step; ResetNeeded before any.
 
@@ -320,15 +298,13 @@ class BoundaryClient:
             The episode; empty: the latest, of any client.
 
         """
-        return self._call(names.OBSERVE, timeout, agent=self._agent, episode_id=episode_id)
+        return self._call(names.OBSERVE, agent=self._agent, episode_id=episode_id)
 
-    def spaces(self, *, timeout: float | None = None) -> Any:
-        """Return the answer of ``Spaces``: the spaces, and the first readings of the sensors."""
-        return self._call(names.SPACES, timeout, agent=self._agent)
+    def spaces(self) -> Any:
+        """Return the answer of ``Spaces``."""
+        return self._call(names.SPACES, agent=self._agent)
 
-    def plan(
-        self, goal: Mapping[str, object] | None = None, *, timeout: float | None = None
-    ) -> Any:
+    def plan(self, goal: Mapping[str, object] | None = None) -> Any:
         """
         Return the answer of ``Plan``: what can be done now, and a plan if a goal is given.
 
@@ -339,11 +315,9 @@ class BoundaryClient:
 
         """
         text = options_text(goal) if goal else ''
-        return self._call(names.PLAN, timeout, agent=self._agent, goal=text)
+        return self._call(names.PLAN, agent=self._agent, goal=text)
 
-    def render(
-        self, source: str = '', mode: str = 'rgb_array', *, timeout: float | None = None
-    ) -> npt.NDArray[np.uint8] | str:
+    def render(self, source: str = '', mode: str = 'rgb_array') -> npt.NDArray[np.uint8] | str:
         """
         Return a picture of the present state, shape (height, width, 3), RGB, uint8, or a text.
 
@@ -355,14 +329,14 @@ class BoundaryClient:
             ``'rgb_array'``, or ``'ansi'`` for a text.
 
         """
-        answer = self._call(names.RENDER, timeout, agent=self._agent, source=source, mode=mode)
+        answer = self._call(names.RENDER, agent=self._agent, source=source, mode=mode)
         if mode == 'ansi':
             return str(answer.text)
         image = answer.image
         pixels: npt.NDArray[np.uint8] = np.frombuffer(image.data, np.uint8).copy()
         return pixels.reshape(image.height, image.width, 3)
 
-    def evaluate_actions(self, actions: npt.ArrayLike, *, timeout: float | None = None) -> Any:
+    def evaluate_actions(self, actions: npt.ArrayLike) -> Any:
         """
         Ask the safety gate what it would do with candidate actions now, without acting.
 
@@ -373,23 +347,22 @@ class BoundaryClient:
 
         """
         values = numbers_of(actions, 2)
-        spaces = self.spaces(timeout=timeout)
+        spaces = self.spaces()
         # Of several agents, the one of the namespace.
         namespace = self._own.node.get_namespace().rpartition('/')[2]
         return self._call(
             names.EVALUATE_ACTIONS,
-            timeout,
             digest=spaces.digest,
             agent=self._agent or (namespace if len(spaces.agents) > 1 else spaces.agents[0]),
             actions=values.ravel().tolist(),
             count=len(values),
         )
 
-    def end(self, *, timeout: float | None = None) -> None:
+    def end(self) -> None:
         """End the session: an episode that runs is truncated as ``abandoned``."""
         if not self.episode_id:
             raise ResetNeeded('There is no episode to end: none was begun. Call reset first.')
-        self._call(names.CLOSE, timeout, episode_id=self.episode_id, client=self.client)
+        self._call(names.CLOSE, episode_id=self.episode_id, client=self.client)
         with self._lock:
             self._done = True
 
@@ -446,10 +419,10 @@ class BoundaryClient:
 
     # Calling -------------------------------------------------------------------------------------
 
-    def _call(self, name: str, timeout: float | None, **fields: Any) -> Any:
-        return self.call(name, self._clients[name].srv_type.Request(**fields), timeout=timeout)
+    def _call(self, name: str, **fields: Any) -> Any:
+        return self.call(name, self._clients[name].srv_type.Request(**fields))
 
-    def call(self, name: str, request: Any, *, timeout: float | None = None) -> Any:
+    def call(self, name: str, request: Any) -> Any:
         """
         Call a service by its name, such as ``names.STEP``, and return its answer.
 
@@ -464,7 +437,7 @@ class BoundaryClient:
         client, once = self._clients[name], name in _ONCE
         if once and not self._met:
             # What is asked for once is asked for when the client is known on the other side.
-            self.spaces(timeout=self._startup_timeout)
+            self.spaces()
             self._met = True
         # The publisher of the events that follow is to be there, too.
         if not wait_until(
@@ -476,16 +449,11 @@ class BoundaryClient:
                 f'{self._startup_timeout:g} s). Start the nodes with `boundary-env up CONTRACT '
                 '--services`.'
             )
-        seconds = self._timeout if timeout is None else timeout
-        answer = ask(
-            client,
-            request,
-            until=time.monotonic() + seconds,
-            patience=math.inf if once else SIGN_OF_LIFE / 2.0,
-        )
+        until, patience = time.monotonic() + self.timeout, SIGN_OF_LIFE / 2.0
+        answer = ask(client, request, until=until, patience=math.inf if once else patience)
         if answer is None:
             raise LinkTimeout(
-                f'{client.srv_name} did not answer within {seconds:g} s. '
+                f'{client.srv_name} did not answer within {self.timeout:g} s. '
                 'Is the node alive? What was asked for may still be done.'
             )
         if answer.result.code and not getattr(answer, 'completed', 0):

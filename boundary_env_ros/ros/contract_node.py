@@ -113,9 +113,6 @@ class ContractNode(LifecycleNode):
     #: Whether a timer of its own has failed: such a node must not go on.
     broken = False
 
-    #: Whether the node knows what to do under a contract with several agents.
-    several_agents = False
-
     def __init__(self, name: str, role: str) -> None:
         # rclpy makes the first subscriptions and services itself.
         self._incoming = Incoming(self, self._vital(self.urgent))
@@ -319,17 +316,7 @@ class ContractNode(LifecycleNode):
             )
         self.clock = NodeClock(self.get_clock(), sim_time=contract.sim_time)
         self._loaded = loaded
-        if len(contract.agents) != 1:
-            self._meet_others()
-
-    def _meet_others(self) -> None:
-        """Hear, in a world of several agents, of the contracts of the others."""
-        if not self.several_agents:
-            raise BoundaryError(
-                f'The node {self.get_name()} takes a contract with one agent '
-                f'(got {", ".join(self.contract.agents)}).'
-            )
-        for topic in self.elsewhere():
+        for topic in self.elsewhere() if len(contract.agents) > 1 else ():
             self.add_subscription(
                 msg.ContractDescription,
                 topic,
@@ -527,7 +514,6 @@ class ContractNode(LifecycleNode):
         warn: bool = True,
         raw: bool = False,
         rate: float = 0.0,
-        group: Any = None,
     ) -> Any:
         """
         Return a subscription that lives until the cleanup.
@@ -543,9 +529,7 @@ class ContractNode(LifecycleNode):
             if self._loaded is not None:
                 callback(*message)
 
-        made = self.create_subscription(
-            kind, topic, on_message, qos, raw=raw, rate=rate, callback_group=group
-        )
+        made = self.create_subscription(kind, topic, on_message, qos, raw=raw, rate=rate)
         if warn:
             self._asked_for[made.topic_name] = qos
         return self.own(self.destroy_subscription, made)

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-``boundary-env serve``: the services of an environment over HTTP and WebSocket.
+``boundary-env serve``: the services and events of an environment over WebSocket.
 
 The bridge keeps nothing: it is one more client of ``policy_server`` and gate, whose rules hold for
 its clients.
@@ -10,7 +10,7 @@ its clients.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 import json
@@ -21,6 +21,7 @@ from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
     MissingDependency,
+    RequestRejected,
     ResultCode,
 )
 from boundary_env_ros.ros.client import BoundaryClient, SERVICES
@@ -47,12 +48,6 @@ _MOST_CALLS = 32
 _MOST_BEHIND = 1000
 _SAY = partial(print, flush=True)
 _LOCAL = ('127.0.0.1', 'localhost', '::1')
-#: Result codes that are the caller's mistake; all others are of the environment.
-_BAD_INPUT = (ResultCode.INVALID_ARGUMENT, ResultCode.INVALID_ACTION)
-
-
-def _error(code: ResultCode, message: str) -> Json:
-    return {'result': {'code': int(code), 'message': message}}
 
 
 class Bridge:
@@ -70,7 +65,8 @@ class Bridge:
 
     def __init__(self, *, namespace: str = '', domain_id: int | None = None, timeout: float):
         self._loop = asyncio.get_running_loop()
-        self._listeners: set[asyncio.Queue[Json | None]] = set()
+        #: Where the events go; None ends one that is too far behind.
+        self.listeners: set[asyncio.Queue[Json | None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_CALLS, 'call')
         self._client = BoundaryClient(
             'http_bridge',
@@ -83,68 +79,57 @@ class Bridge:
 
     def close(self) -> None:
         """Let go of the listeners, of ROS and of the threads."""
-        for queue in self._listeners:
+        for queue in self.listeners:
             queue.put_nowait(None)
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._client.close()
 
     # Calls ---------------------------------------------------------------------------------------
 
-    async def call(self, wire_name: str, data: Any) -> Json:
+    async def answer(self, text: str) -> Json:
         """
-        Call a service with plain data, and return its answer as plain data.
+        Call what a message asks for, and return the message that answers it.
 
-        An error is an answer that has a ``result`` and nothing else.
+        The body of an error is a ``result`` and nothing else.
         """
-        if wire_name not in WIRE:
-            return _error(
-                ResultCode.INVALID_ARGUMENT,
-                f'Unknown service (expected {", ".join(WIRE)}, got {wire_name!r}).',
-            )
-        name, kind = WIRE[wire_name]
+        name, number = 'error', None
         try:
-            request = from_json(kind.Request, data)
-            answer = await self._loop.run_in_executor(
-                self._threads, self._client.call, name, request
+            asked = json.loads(text)
+            name, number = str(asked['type']).removesuffix('/req'), asked.get('id')
+            if name not in WIRE:
+                raise RequestRejected(
+                    f'Unknown service (expected {", ".join(WIRE)}, got {name!r}).'
+                )
+            service, kind = WIRE[name]
+            request = from_json(kind.Request, asked.get('body', {}))
+            body = to_json(
+                await self._loop.run_in_executor(
+                    self._threads, self._client.call, service, request
+                )
             )
         except BoundaryError as error:
-            return _error(code_of(error), str(error))
-        found: Json = to_json(answer)
-        return found
+            body = {'result': {'code': int(code_of(error)), 'message': str(error)}}
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            message = 'Expected {"type": "env/step/req", "id": 1, "body": {...}}.'
+            body = {'result': {'code': int(ResultCode.INVALID_ARGUMENT), 'message': message}}
+        return {'type': f'{name}/resp' if name != 'error' else name, 'id': number, 'body': body}
 
     # Events --------------------------------------------------------------------------------------
 
     def _on_event(self, event: Any) -> None:
-        if self._listeners:
-            self._loop.call_soon_threadsafe(self._tell, to_json(event))
+        if self.listeners:
+            self._loop.call_soon_threadsafe(self._tell, {'type': PUSH, 'body': to_json(event)})
 
     def _tell(self, event: Json) -> None:
-        for queue in tuple(self._listeners):
+        for queue in tuple(self.listeners):
             if queue.qsize() >= _MOST_BEHIND:
-                self._listeners.discard(queue)
+                self.listeners.discard(queue)
                 queue.put_nowait(None)
             else:
                 queue.put_nowait(event)
 
-    def listen(self) -> asyncio.Queue[Json | None]:
-        """Return a queue of the events from now on; None ends it."""
-        queue: asyncio.Queue[Json | None] = asyncio.Queue()
-        self._listeners.add(queue)
-        return queue
-
-    def leave(self, queue: asyncio.Queue[Json | None]) -> None:
-        """Send no more events to a queue."""
-        self._listeners.discard(queue)
-
 
 # HTTP --------------------------------------------------------------------------------------------
-
-
-def _status(answer: Json) -> int:
-    code = ResultCode(answer['result']['code'])
-    if code is ResultCode.OK:
-        return 200
-    return 400 if code in _BAD_INPUT else 504 if code is ResultCode.TIMEOUT else 409
 
 
 def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Application:
@@ -163,68 +148,31 @@ def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Ap
 
     """
 
-    @web.middleware
-    async def guard(
-        request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        origin = request.headers.get('Origin', '')
-        foreign = origin and origin != f'{request.scheme}://{request.host}'
-        if foreign and origin not in origins:
-            return refused(403, f'The web page is not allowed (got {origin}). Use --origin.')
-        if host in _LOCAL and (request.url.host or '') not in _LOCAL:
-            return refused(403, f'Wrong host (expected {host}, got {request.host}).')
-        try:
-            response = (
-                web.Response(status=204) if request.method == 'OPTIONS' else await handler(request)
-            )
-        except web.HTTPException as error:
-            response = refused(error.status, f'{error.reason}: {request.method} {request.path}.')
-        if foreign and not response.prepared:
-            response.headers['Access-Control-Allow-Origin'] = origin
-            response.headers['Access-Control-Allow-Headers'] = 'Content-Type'
-            response.headers['Vary'] = 'Origin'
-        return response
-
-    def refused(status: int, message: str) -> web.Response:
-        return web.json_response(_error(ResultCode.INVALID_ARGUMENT, message), status=status)
-
-    async def call(request: web.Request) -> web.Response:
-        # A web page may send anything else without asking first.
-        if request.content_type != 'application/json':
-            return refused(415, 'Content-Type: expected application/json.')
-        text = await request.text()
-        try:
-            data = json.loads(text) if text else {}
-        except (ValueError, RecursionError) as error:
-            return refused(400, f'The request is not JSON: {error}.')
-        answer = await bridge.call(f'env/{request.match_info["name"]}', data)
-        return web.json_response(answer, status=_status(answer))
-
     async def socket(request: web.Request) -> web.WebSocketResponse:
+        origin = request.headers.get('Origin', '')
+        if origin not in ('', f'{request.scheme}://{request.host}', *origins):
+            raise web.HTTPForbidden(
+                text=f'The web page is not allowed (got {origin}). Use --origin.'
+            )
+        if host in _LOCAL and (request.url.host or '') not in _LOCAL:
+            raise web.HTTPForbidden(text=f'Wrong host (expected {host}, got {request.host}).')
         answers = web.WebSocketResponse(heartbeat=20.0, max_msg_size=2**20)
         await answers.prepare(request)
-        events = bridge.listen()
-        running: set[asyncio.Task[None]] = set()
+        events: asyncio.Queue[Json | None] = asyncio.Queue()
+        bridge.listeners.add(events)
 
         async def push() -> None:
             while (event := await events.get()) is not None:
-                await answers.send_json({'type': PUSH, 'body': event})
+                await answers.send_json(event)
             await answers.close()
 
         async def reply(text: str) -> None:
-            name, number = '', None
-            try:
-                asked = json.loads(text)
-                name, number, data = asked['type'], asked.get('id'), asked.get('body', {})
-                answer = await bridge.call(str(name).removesuffix('/req'), data)
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                message = 'Expected {"type": "env/step/req", "id": 1, "body": {...}}.'
-                answer = _error(ResultCode.INVALID_ARGUMENT, message)
-            kind = f'{str(name).removesuffix("/req")}/resp' if name else 'error'
+            answer = await bridge.answer(text)
             if not answers.closed:
-                await answers.send_json({'type': kind, 'id': number, 'body': answer})
+                await answers.send_json(answer)
 
         pushing = asyncio.create_task(push())
+        running: set[asyncio.Task[None]] = set()
         try:
             async for message in answers:
                 if message.type is WSMsgType.TEXT:
@@ -232,13 +180,13 @@ def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Ap
                     running.add(task)
                     task.add_done_callback(running.discard)
         finally:
-            bridge.leave(events)
+            bridge.listeners.discard(events)
             for task in (pushing, *running):
                 task.cancel()
         return answers
 
-    made = web.Application(middlewares=[guard], client_max_size=2**20)
-    made.add_routes([web.post('/env/{name}', call), web.get('/ws', socket)])
+    made = web.Application()
+    made.add_routes([web.get('/ws', socket)])
     return made
 
 
@@ -281,7 +229,7 @@ def serve(
             await runner.setup()
             await web.TCPSite(runner, host, port).start()
             bound = runner.addresses[0]
-            say(f'http://{f"[{bound[0]}]" if ":" in bound[0] else bound[0]}:{bound[1]}')
+            say(f'ws://{f"[{bound[0]}]" if ":" in bound[0] else bound[0]}:{bound[1]}/ws')
             await stopped.wait()
         finally:
             bridge.close()

@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 import json
+import math
 import os
 import time
 from typing import Any
@@ -56,6 +57,10 @@ _SLICE = 0.05
 
 #: How long one agent of several is looked at before the next, s.
 _TURN = 0.02
+
+
+#: What was closed of each agent whose episode ran.
+Closed = Mapping[str, list[StepResult]]
 
 
 class RosWorld:
@@ -173,8 +178,10 @@ class RosWorld:
             self._look_what_it_can()
             return begun
         except BoundaryError:
-            # What was begun halfway must not keep the next one out.
-            self.abandon()
+            # What was begun halfway must not keep the next one out; a client that was refused ends
+            # nothing of the one that holds the episode.
+            for each in clients:
+                each.give_up(client or each.client)
             raise
 
     def step(
@@ -184,11 +191,13 @@ class RosWorld:
         self._check_open()
         wanted = {agent: as_request(action) for agent, action in actions.items()}
         running = self.running
-        passed: tuple[StepResult, ...] = ()
-        if self._contract.agent_order and len(self._clients) == 1:
-            wanted, passed = self._await_turn(running, wanted)
-            if passed and not self.running:
-                return dict.fromkeys(running, passed)
+        closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
+        alone = self._contract.agent_order and len(self._clients) == 1
+        if alone and running == tuple(wanted):
+            [(agent, request)] = wanted.items()
+            wanted[agent] = self._await_turn(agent, request, closed[agent])
+            if not self.running:
+                return {agent: tuple(closed[agent])}
         check_actions(self._contract, self._last(running), wanted)
         if self._can and 'check' in self._can:
             for agent, each in wanted.items():
@@ -197,95 +206,73 @@ class RosWorld:
         for agent in running:
             if agent not in requests:
                 self._clients[agent].pass_over()
-        if len(self._clients) == 1 and requests:
-            [(agent, request)] = requests.items()
-            closed = self._clients[agent].collect(request, wanted[agent].on_result)
-            return {agent: (*passed, *closed)}
-        if self._contract.agent_order:
-            return self._up_to_next_turn(running, wanted)
-        return self._collect(running, wanted, requests)
-
-    def _await_turn(
-        self, running: Sequence[str], wanted: dict[str, StepRequest]
-    ) -> tuple[dict[str, StepRequest], tuple[StepResult, ...]]:
-        """
-        Wait for the turn of the only agent of this client.
-
-        Its action answers what the policy had seen; the steps since then were those of others.
-        """
-        if not running or running != tuple(wanted):
-            return wanted, ()
-        [(agent, request)] = wanted.items()
-        seen = self._clients[agent].last
-        passed = self._clients[agent].until_turn(request.on_result)
-        if passed:
-            request = replace(
-                request, answers=request.answers or seen, skipped=request.skipped + len(passed)
-            )
-        return {agent: request}, passed
-
-    def _collect(
-        self,
-        running: Sequence[str],
-        wanted: Mapping[str, StepRequest],
-        requests: Mapping[str, ActionRequest],
-    ) -> dict[str, tuple[StepResult, ...]]:
-        """Wait for what the requests of several agents, who act at once, close."""
-        closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
-        waiting = list(running)
-        while waiting:
-            for agent in tuple(waiting):
-                result = self._take(agent, wanted)
-                if result is None:
-                    continue
-                closed[agent].append(result)
-                if _is_closed(result.transition, requests.get(agent)):
-                    waiting.remove(agent)
-            waiting = self._to_wait_for(waiting, closed, acted=bool(requests))
+        hears = {agent: each.on_result for agent, each in wanted.items()}
+        in_turn = self._contract.agent_order and not (alone and requests)
+        waits = self._up_to_next_turn if in_turn else self._open
+        # One of several is looked at for a moment; the others may have closed meanwhile.
+        patience = math.inf if len(running) == 1 else _TURN
+        while waiting := waits(closed, requests):
+            for agent in waiting:
+                result = self._clients[agent].take(patience)
+                if result is not None:
+                    _tell(result, hears.get(agent))
+                    closed[agent].append(result)
         return {agent: tuple(results) for agent, results in closed.items()}
 
-    def _take(self, agent: str, wanted: Mapping[str, StepRequest]) -> StepResult | None:
-        """Return the next result of one agent of several, if it comes soon."""
-        result = self._clients[agent].take(_TURN)
-        if result is not None and agent in wanted:
-            hear = wanted[agent].on_result
-            if hear is not None:
-                hear(result)
-        return result
+    def _await_turn(
+        self, agent: str, request: StepRequest, passed: list[StepResult]
+    ) -> StepRequest:
+        """
+        Wait for the turn of the only agent of this client, which the steps of others precede.
+
+        Its action answers what the policy had seen.
+        """
+        client = self._clients[agent]
+        seen = client.last
+        while client.running and not self._contract.has_turn(
+            agent, client.last.transition.id.step + 1
+        ):
+            client.pass_over()
+            result = client.take(math.inf)
+            assert result is not None  # it would have waited, or raised
+            _tell(result, request.on_result)
+            passed.append(result)
+        if not passed:
+            return request
+        skipped = request.skipped + len(passed)
+        return replace(request, answers=request.answers or seen, skipped=skipped)
 
     def _last(self, agents: Iterable[str]) -> dict[str, StepResult]:
         return {agent: self._clients[agent].last for agent in agents}
 
-    def _up_to_next_turn(
-        self, running: Sequence[str], wanted: Mapping[str, StepRequest]
-    ) -> dict[str, tuple[StepResult, ...]]:
-        """Collect what is closed until the turn of an agent that runs has come, or all ended."""
-        closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
-        step = 1 + max(each.transition.id.step for each in self._last(running).values())
-        while True:
-            for agent in running:
-                client = self._clients[agent]
-                while client.running and client.last.transition.id.step < step:
-                    result = self._take(agent, wanted)
-                    if result is not None:
-                        closed[agent].append(result)
-            if due(self._contract, self._last(running)) or not self.running:
-                return {agent: tuple(results) for agent, results in closed.items()}
-            step += 1
+    def _up_to_next_turn(self, closed: Closed, _: Mapping[str, ActionRequest]) -> list[str]:
+        """Return who is waited for until an agent that runs has its turn, or all ended."""
+        last = self._last(closed)
+        steps = {agent: each.transition.id.step for agent, each in last.items()}
+        # Before this call; one of them may have told more than another.
+        begun = max(
+            results[0].transition.id.step - 1 if results else steps[agent]
+            for agent, results in closed.items()
+        )
+        newest = max(begun + 1, *steps.values())
+        open_ = [agent for agent in closed if self._clients[agent].running]
+        behind = [agent for agent in open_ if steps[agent] < newest]
+        return behind or ([] if due(self._contract, last) else open_)
 
-    def _to_wait_for(
-        self, waiting: list[str], closed: Mapping[str, list[StepResult]], *, acted: bool
-    ) -> list[str]:
+    def _open(self, closed: Closed, requests: Mapping[str, ActionRequest]) -> list[str]:
         """
-        Return those of the waiting that the others have to wait for.
+        Return those whose request is not closed, and whom the others have to wait for.
 
         In realtime an agent without a decision of its gate delays no other: as many ticks have
         closed a step of it as one of those that are done, and it is returned with these.
         """
-        if self._contract.pacing is Pacing.LOCKSTEP:
-            return waiting
-        done = [len(closed[agent]) for agent in closed if agent not in waiting]
-        if acted and not done:
+        waiting = [
+            agent
+            for agent, results in closed.items()
+            if not (results and _is_closed(results[-1].transition, requests.get(agent)))
+        ]
+        done = [len(results) for agent, results in closed.items() if agent not in waiting]
+        if self._contract.pacing is Pacing.LOCKSTEP or (requests and not done):
             return waiting
         ticks = min(done, default=1)
         return [agent for agent in waiting if len(closed[agent]) < ticks]
@@ -362,6 +349,11 @@ class RosWorld:
     def _check_open(self) -> None:
         if self._own.closed:
             raise LinkError('The world is closed. Create a new one.')
+
+
+def _tell(result: StepResult, hear: Callable[[StepResult], None] | None) -> None:
+    if hear is not None:
+        hear(result)
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

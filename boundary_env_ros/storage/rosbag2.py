@@ -9,7 +9,7 @@ whole files. All come in the same form, file by file, so that a bag that was spl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -181,45 +181,3 @@ def _unpacked(path: Path) -> BagFile:
     file = _file(inner)
     finalize(file, folder.cleanup)  # when nothing reads it any more
     return file
-
-
-# Offers of the publishers ------------------------------------------------------------------------
-
-_RELIABILITY = {1: 'reliable', 2: 'best_effort'}
-_DURABILITY = {1: 'transient_local', 2: 'volatile'}
-
-
-def offers_of_bag(path: Path) -> dict[str, tuple[str, str]]:
-    """
-    Return reliability and durability that the publishers of each topic offered.
-
-    As far as the metadata of a folder says it, in the words of rosbag2; nothing is an error.
-    """
-    folder = path if (path / METADATA).is_file() else path / 'bag'
-    found: dict[str, tuple[str, str]] = {}
-    try:
-        information = information_of(folder)
-    except RecordError:
-        return found
-    topics = information.get('topics_with_message_count')
-    for entry in topics if isinstance(topics, list) else ():
-        try:
-            topic = entry['topic_metadata']
-            profiles = topic['offered_qos_profiles']
-            # Up to Iron a text of its own, and the words are numbers.
-            if isinstance(profiles, str):
-                profiles = limits.load_yaml(profiles, 'offered_qos_profiles')
-            for profile in profiles or ():
-                found[str(topic['name'])] = (
-                    _word(profile.get('reliability'), _RELIABILITY),
-                    _word(profile.get('durability'), _DURABILITY),
-                )
-        except (RecordError, AttributeError, KeyError, TypeError):
-            continue  # It is as if it said nothing.
-    return found
-
-
-def _word(value: object, words: Mapping[int, str]) -> str:
-    if isinstance(value, int):
-        return words.get(value, '')
-    return value if isinstance(value, str) and value in words.values() else ''

@@ -42,8 +42,6 @@ def _names() -> Mapping[str, str]:
 
 def _sources(node: str) -> str:
     shared = text_of('boundary_env_ros/ros/contract_node.py')
-    if node == 'environment':
-        shared += text_of('boundary_env_ros/ros/agent_environment.py')
     return shared + text_of(f'boundary_env_ros/ros/nodes/{node}.py')
 
 

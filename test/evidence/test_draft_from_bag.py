@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from mcap.writer import Writer
 import numpy as np
 import pytest
-import yaml
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths
@@ -25,7 +24,6 @@ from boundary_env_ros.evidence.infer_contract.bag_survey import init_from_bag
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.rosbag2 import offers_of_bag
 from support.infer_contract_messages import (
     cart_and_arm,
     header,
@@ -133,26 +131,6 @@ def test_bag_without_definitions_is_read_by_the_common_ones(tmp_path: Path) -> N
         writer.add_message(channel, 5, b'\0\1\0\0' + np.float64(2.5).tobytes(), 5)
         writer.finish()
     assert [field.topic for field in filled(init_from_bag(file)).observation] == ['level']
-
-
-def test_offers_of_publishers_are_read_in_the_words_of_every_distribution(tmp_path: Path) -> None:
-    folder = write_bag(tmp_path / 'drive', islice(cart_and_arm(), 9))
-    file = folder / 'metadata.yaml'
-    metadata = yaml.safe_load(file.read_text())
-    offers: dict[str, Any] = {
-        '/odom': [{'reliability': 'best_effort', 'durability': 'volatile'}],
-        '/scan': '- reliability: 1\n  durability: 1\n',
-        '/wheel': '{{{',
-        '/joint_states': 7,
-    }
-    for entry in metadata['rosbag2_bagfile_information']['topics_with_message_count']:
-        topic = entry['topic_metadata']
-        topic['offered_qos_profiles'] = offers.get(topic['name'], [])
-    file.write_text(yaml.dump(metadata))
-    assert offers_of_bag(folder) == {
-        '/odom': ('best_effort', 'volatile'),
-        '/scan': ('reliable', 'transient_local'),
-    }
 
 
 def test_progress_is_told_with_the_whole_where_it_is_known(bag: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The services over HTTP and WebSocket: what curl and a browser can do with them."""
+"""The services over WebSocket: what a browser and any other client without ROS can do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import json
+import queue
 import shutil
 import signal
 import subprocess
@@ -20,7 +21,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 pytest.importorskip('aiohttp', reason='needs boundary_env_ros[http]')
 
-from aiohttp import ClientSession
+from aiohttp import ClientSession, WSServerHandshakeError
 
 from boundary_env_ros.errors import ResultCode
 from boundary_env_ros.ros.http_bridge import PUSH, WIRE
@@ -34,34 +35,44 @@ pytestmark = pytest.mark.ros
 CLEAR = json.dumps({'scenario': 'clear'})
 AHEAD = [0.3, 0.0]
 BROWSER = shutil.which('chromium') or shutil.which('chromium-browser')
-PAGE = """<!doctype html><title>waiting</title><pre id="told"></pre><script>
-const headers = {'Content-Type': 'application/json'};
-const call = async (name, body) => (await fetch(
-  'BRIDGE/env/' + name, {method: 'POST', headers, body: JSON.stringify(body)})).json();
+PAGE = """<!doctype html><title>waiting</title><script>
+const waiting = {}, pushed = [];
+const socket = new WebSocket('BRIDGE');
+socket.onmessage = event => {
+  const told = JSON.parse(event.data);
+  if (told.id in waiting) waiting[told.id](told.body); else pushed.push(told.type);
+};
+const call = (name, body) => new Promise(answered => {
+  waiting[name] = answered;
+  socket.send(JSON.stringify({type: 'env/' + name + '/req', id: name, body}));
+});
 (async () => {
-  const socket = new WebSocket('BRIDGE/ws'.replace('http', 'ws'));
-  const pushed = [];
-  socket.onmessage = event => pushed.push(JSON.parse(event.data).type);
   await new Promise(open => socket.onopen = open);
   const began = await call('reset', {client: 'browser', options: '{"scenario": "clear"}'});
   const stepped = await call('step', {episode_id: began.episode_id, action: [0.3, 0.0]});
   const closed = await call('close', {episode_id: began.episode_id, client: 'browser'});
-  document.getElementById('told').textContent = JSON.stringify({
+  return JSON.stringify({
     step: stepped.transitions[0].id.step, closed: closed.result.code, pushed});
-})().catch(error => document.getElementById('told').textContent = 'failed: ' + error);
+})().catch(error => 'failed: ' + error).then(body => fetch('/', {method: 'POST', body}));
 </script>"""
 
 
 class Pages(BaseHTTPRequestHandler):
-    """Serves one page."""
+    """Serves one page, and takes what it tells."""
 
     page = b''
+    told: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def do_GET(self) -> None:
         self.send_response(200)
         self.send_header('Content-Type', 'text/html')
         self.end_headers()
         self.wfile.write(self.page)
+
+    def do_POST(self) -> None:
+        self.told.put(self.rfile.read(int(self.headers['Content-Length'])).decode())
+        self.send_response(204)
+        self.end_headers()
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
@@ -98,29 +109,34 @@ def bridge(world: World, pages: str) -> Iterator[str]:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
-        assert address.startswith('http://127.0.0.1:')
+        assert address.startswith('ws://127.0.0.1:')
         yield address
         process.send_signal(signal.SIGTERM)
         assert process.wait(20.0) == 0
 
 
-def curl(address: str, *options: str) -> tuple[int, Any]:
-    """Call curl; return status and answer."""
-    done = subprocess.run(
-        ['curl', '-s', '-w', '\n%{http_code}', *options, address],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=90.0,
-    )
-    text, status = done.stdout.rsplit('\n', 1)
-    return int(status), json.loads(text)
+def talk(bridge: str, *messages: object, **headers: str) -> list[Any]:
+    """Send messages, one after the other, and return what answers each."""
+
+    async def answers() -> list[Any]:
+        found = []
+        async with ClientSession() as session, session.ws_connect(bridge, headers=headers) as ws:
+            for message in messages:
+                await ws.send_str(message if isinstance(message, str) else json.dumps(message))
+                told = {'type': PUSH}
+                while told['type'] == PUSH:
+                    told = await ws.receive_json(timeout=90.0)
+                found.append(told)
+        return found
+
+    return asyncio.run(answers())
 
 
-def post(address: str, name: str, body: object, *options: str) -> tuple[int, Any]:
-    """Post JSON."""
-    kind = ('-H', 'Content-Type: application/json')
-    return curl(f'{address}/env/{name}', *kind, *options, '-d', json.dumps(body))
+def call(bridge: str, name: str, body: object) -> Any:
+    """Call a service and return the body of its answer."""
+    (told,) = talk(bridge, {'type': f'env/{name}/req', 'id': 7, 'body': body})
+    assert (told['type'], told['id']) == (f'env/{name}/resp', 7)
+    return told['body']
 
 
 def test_all_wire_types_are_answered(bridge: str) -> None:
@@ -128,8 +144,8 @@ def test_all_wire_types_are_answered(bridge: str) -> None:
     assert {f'env/{name}' for name in a2e | {'evaluate_actions'}} == set(WIRE)
 
     def said(name: str, body: dict[str, Any]) -> Any:
-        status, answer = post(bridge, name, body)
-        assert (status, answer['result']['code']) == (200, 0), answer
+        answer = call(bridge, name, body)
+        assert answer['result']['code'] == 0, answer
         return answer
 
     spaces = said('spaces', {})
@@ -163,92 +179,73 @@ def test_all_wire_types_are_answered(bridge: str) -> None:
 def test_bad_input_is_one_sentence_that_names_the_place(
     bridge: str, body: object, told: str
 ) -> None:
-    status, answer = post(bridge, 'reset', body)
-    assert (status, answer['result']['code']) == (400, ResultCode.INVALID_ARGUMENT)
+    answer = call(bridge, 'reset', body)
+    assert answer['result']['code'] == ResultCode.INVALID_ARGUMENT
     assert told in answer['result']['message']
 
 
 def test_what_is_no_request_is_refused(bridge: str) -> None:
-    json_type = ('-H', 'Content-Type: application/json')
-    assert curl(f'{bridge}/env/reset', *json_type, '-d', '{')[0] == 400
-    assert curl(f'{bridge}/env/reset', '-d', '{}')[0] == 415
-    assert curl(f'{bridge}/env/reset')[0] == 405
-    assert curl(f'{bridge}/elsewhere')[0] == 404
-    assert post(bridge, 'fly', {})[0] == 400
-    status = ('-s', '-o', '/dev/null', '-w', '%{http_code}')
-    done = subprocess.run(
-        ['curl', *status, *json_type, '-d', '@-', f'{bridge}/env/reset'],
-        input='x' * 2**21,
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60.0,
-    )
-    assert done.stdout == '413'
+    for message in ('{', '[]', '{"id": 7}', '[' * 100_000):
+        (told,) = talk(bridge, message)
+        assert told['type'] == 'error'
+        assert told['body']['result']['message'].startswith('Expected {"type": "env/step/req"')
+    assert 'Unknown service (expected env/reset, ' in call(bridge, 'fly', {})['result']['message']
 
 
 def test_an_error_of_the_environment_says_its_code_and_its_sentence(bridge: str) -> None:
-    status, answer = post(bridge, 'step', {'episode_id': 'no such', 'action': AHEAD})
-    assert status == 409
+    answer = call(bridge, 'step', {'episode_id': 'no such', 'action': AHEAD})
     assert answer['result']['code'] in (ResultCode.UNKNOWN_EPISODE, ResultCode.NOT_RESET)
     assert set(answer) == {'result'}
 
 
 def test_web_pages_that_were_not_named_are_refused(bridge: str, pages: str) -> None:
-    assert post(bridge, 'spaces', {}, '-H', 'Origin: http://evil.example')[0] == 403
-    assert post(bridge, 'spaces', {}, '-H', 'Host: evil.example')[0] == 403
-    assert curl(f'{bridge}/ws', '-H', 'Origin: http://evil.example')[0] == 403
-    assert post(bridge, 'spaces', {}, '-H', f'Origin: {pages}')[0] == 200
+    asked = {'type': 'env/spaces/req'}
+    for headers in ({'Origin': 'http://evil.example'}, {'Host': 'evil.example'}):
+        with pytest.raises(WSServerHandshakeError) as refused:
+            talk(bridge, asked, **headers)
+        assert refused.value.status == 403
+    (told,) = talk(bridge, asked, Origin=pages)
+    assert told['body']['contract'] == 'warehouse_cart'
 
 
-def test_a_websocket_carries_calls_and_events(bridge: str) -> None:
-    async def talk() -> tuple[list[Any], list[Any]]:
-        answers: list[Any] = []
+def test_every_event_is_pushed(bridge: str) -> None:
+    async def listen() -> tuple[str, list[Any]]:
         pushed: list[Any] = []
-
-        async with ClientSession() as session, session.ws_connect(f'{bridge}/ws') as ws:
+        async with ClientSession() as session, session.ws_connect(bridge) as ws:
 
             async def ask(name: str, body: object) -> Any:
                 await ws.send_json({'type': f'env/{name}/req', 'id': name, 'body': body})
-                while True:
-                    told = await ws.receive_json(timeout=60.0)
-                    if told['type'] == PUSH:
-                        pushed.append(told['body'])
-                    else:
-                        answers.append(told)
-                        return told['body']
+                return await told(name)
+
+            async def told(name: str) -> Any:
+                message = await ws.receive_json(timeout=60.0)
+                while message['type'] == PUSH:
+                    pushed.append(message['body'])
+                    if name == PUSH:
+                        return None
+                    message = await ws.receive_json(timeout=60.0)
+                return message['body']
 
             episode = (await ask('reset', {'client': 'ws', 'options': CLEAR}))['episode_id']
             await ask('step', {'episode_id': episode, 'action': AHEAD})
             await ask('close', {'episode_id': episode, 'client': 'ws'})
-            await ws.send_str('[]')
-            answers.append(await ws.receive_json(timeout=60.0))
             while not any(event['truncated'] for event in pushed):
-                told = await ws.receive_json(timeout=60.0)
-                if told['type'] == PUSH:
-                    pushed.append(told['body'])
-        return answers, pushed
+                await told(PUSH)
+        return episode, pushed
 
-    answers, pushed = asyncio.run(talk())
-    assert [(told['type'], told['id']) for told in answers[:3]] == [
-        (f'env/{name}/resp', name) for name in ('reset', 'step', 'close')
-    ]
-    assert all(told['body']['result']['code'] == 0 for told in answers[:3])
-    assert {event['id']['episode_id'] for event in pushed} == {answers[0]['body']['episode_id']}
+    episode, pushed = asyncio.run(listen())
+    assert {event['id']['episode_id'] for event in pushed} == {episode}
 
 
 @pytest.mark.skipif(BROWSER is None, reason='needs a browser: chromium')
 def test_a_web_page_drives_the_robot(bridge: str, pages: str) -> None:
     Pages.page = PAGE.replace('BRIDGE', bridge).encode()
-    options = ('--headless', '--no-sandbox', '--disable-gpu', '--timeout=20000')
-    done = subprocess.run(
-        [str(BROWSER), *options, '--virtual-time-budget=20000', '--dump-dom', pages],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=90.0,
-    )
-    told = done.stdout.partition('<pre id="told">')[2].partition('</pre>')[0]
+    options = ('--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-port=0')
+    with subprocess.Popen([str(BROWSER), *options, pages], stderr=subprocess.DEVNULL) as browser:
+        try:
+            told = Pages.told.get(timeout=90.0)
+        finally:
+            browser.terminate()
     assert told.startswith('{'), told
     page = json.loads(told)
     assert (page['step'], page['closed']) == (1, 0)

@@ -92,8 +92,8 @@ def test_a_game_over_services(domain: int) -> None:
         (reward,) = spaces.reward
         assert (reward.name, list(reward.low), list(reward.high)) == ('won', [-1.0], [1.0])
         assert len(json.loads(spaces.static_model)['lines']) == 8
-        assert [field.name for field in began.baseline] == ['board', 'feedback.move']
-        assert all(len(field.values) for field in began.baseline)
+        assert [field.name for field in began.observation.fields] == ['board']
+        assert all(len(field.values) for field in began.observation.fields)
         assert len(json.loads(began.info)['free']) == 9
 
         # A step answers with a snapshot, and so does an observation of an episode that is named.

@@ -165,8 +165,9 @@ def test_services_that_are_killed_stop_the_robot_and_lose_the_policy(
     assert (last.ending, last.truncated) == ('policy_lost', True)
     world.probe.until(lambda: world.speed() < 0.01, _SOON, 'a cart that stands still')
     world.gate_rests()
+    client.timeout = 0.5
     with pytest.raises(LinkTimeout):
-        client.step(AHEAD, timeout=0.5)
+        client.step(AHEAD)
     # Those that take their place know nothing of the episode, and serve the next.
     world.revive()
     with BoundaryClient('bob', domain_id=world.domain_id) as bob:

@@ -35,7 +35,6 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.recovery import recover
-from boundary_env_ros.storage.rosbag2 import offers_of_bag
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.contained import contained
 from support.storage_wire import (
@@ -211,7 +210,6 @@ def of_aliases() -> str:
 def test_metadata_without_measure_is_one_error(bag: Path, text: str, said: str) -> None:
     (bag / 'metadata.yaml').write_text(text)
     assert said in contained(lambda: read_all(bag))
-    assert contained(lambda: offers_of_bag(bag)) == '{}'
     assert 'metadata.yaml names the file of the bag' in contained(lambda: recover(bag).done)
     assert contained(lambda: read_all(bag)) == '3'
 
@@ -221,7 +219,6 @@ def test_metadata_that_is_a_device_without_end_is_refused(bag: Path) -> None:
     (bag / 'metadata.yaml').symlink_to('/dev/zero')
     said = contained(lambda: read_all(bag))
     assert 'metadata.yaml cannot be read (expected a regular file' in said
-    assert contained(lambda: offers_of_bag(bag)) == '{}'
     assert 'metadata.yaml names the file' in contained(lambda: recover(bag).done)
 
 

@@ -30,8 +30,6 @@ class PolicyServer(ContractNode):
     each has its own (``cart_a/policy_server/reset``), as each has topics of its own.
     """
 
-    several_agents = True
-
     def __init__(self) -> None:
         super().__init__('policy_server', 'client')
         self._waiting = ReentrantCallbackGroup()

@@ -61,8 +61,6 @@ class Recorder(ContractNode):
     before; it is complete when the node is deactivated.
     """
 
-    several_agents = True
-
     def __init__(self) -> None:
         super().__init__('recorder', 'recorder')
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')

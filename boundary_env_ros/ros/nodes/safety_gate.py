@@ -142,8 +142,6 @@ class SafetyGate(ContractNode):
     of its own, in the namespace of its name.
     """
 
-    several_agents = True
-
     def __init__(self) -> None:
         super().__init__('safety_gate', 'safety_gate')
         self._gate: Gate | None = None

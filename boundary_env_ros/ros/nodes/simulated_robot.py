@@ -76,8 +76,6 @@ class SimulatedRobotNode(ContractNode):
     asked to.
     """
 
-    several_agents = True
-
     def __init__(self) -> None:
         super().__init__('simulated_robot', 'robot')
         self.declare(

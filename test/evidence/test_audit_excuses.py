@@ -361,7 +361,7 @@ def test_hole_that_a_record_claims_and_that_has_messages_in_it_excuses_nothing(
     auditor = Auditor(
         terms.contract, terms.task, run.topics, holes=[(begin, begin + 60 * NANOSECONDS)]
     )
-    for piece in run.pieces(auditor.topics):
+    for piece in run.source.pieces(auditor.topics):
         if isinstance(piece, Message):
             auditor.message(piece)
         elif isinstance(piece, Entry):

@@ -451,7 +451,7 @@ def test_memory_stays_flat_as_the_bag_grows(
         write_bag(tmp_path / f'bag{rounds}', record_of(bench, loaded))
         run = Run(tmp_path / f'bag{rounds}')
         auditor = Auditor(loaded.contract, task, run.topics)
-        for piece in run.pieces(auditor.topics):
+        for piece in run.source.pieces(auditor.topics):
             if isinstance(piece, Message):
                 auditor.message(piece)
             elif isinstance(piece, Entry):

@@ -47,7 +47,7 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
             **_PATIENT,
             ('action', 'base', 'scale_together'): ['linear.x', 'angular.z'],
             ('action', 'base', 'max_tracking_error'): [0.4, 1.5],
-            ('safety', 'obstacle', 'time_to_collision'): 1.5,
+            ('safety', 'obstacles', 'scan', 'time_to_collision'): 1.5,
         }
     ),
     'smooth': lambda: shipped(
@@ -55,7 +55,7 @@ CONTRACTS: Mapping[str, Callable[[], Contract]] = {
             **_PATIENT,
             ('safety', 'republish_period'): 0.06,
             ('action', 'base', 'max_jerk'): [2.0, 8.0],
-            ('safety', 'obstacle', 'slow_distance'): 2.0,
+            ('safety', 'obstacles', 'scan', 'slow_distance'): 2.0,
         }
     ),
     'strict': lambda: shipped(

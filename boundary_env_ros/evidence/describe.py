@@ -33,7 +33,7 @@ from boundary_env_ros.core.contract.model import (
     ResetProcedure,
 )
 from boundary_env_ros.core.contract.problem_text import Path
-from boundary_env_ros.core.contract.safety import Obstacle, Safety
+from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.infer_contract.writing import Page
 from boundary_env_ros.evidence.plain import plain
@@ -207,10 +207,6 @@ class _Writing:
             value = dict(value)
         if not value or not (is_dataclass(value) or is_dataclass(first) or _is_map(value)):
             self._page.key(key, _plain(item, names), depth, comment)
-            return
-        if isinstance(first, Obstacle) and len(value) == 1 and not first.name:
-            self._page.section('obstacle', depth)
-            self.keys(first, ('safety', 'obstacle'), depth + 1)
             return
         self._page.section(key, depth, comment)
         if is_dataclass(value):

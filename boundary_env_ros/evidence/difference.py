@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.key import Key, Part, parts_of
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract.problem_text import printable
-from boundary_env_ros.core.contract.safety import Obstacle, obstacle_path, Operator, Workspace
+from boundary_env_ros.core.contract.safety import Obstacle, Operator, Workspace
 
 #: What has a name, by which it is known again.
 Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
@@ -152,7 +152,7 @@ def _named(
     was, now = {item.name: item for item in old}, {item.name: item for item in new}
     for name in dict.fromkeys((*was, *now)):
         some = was.get(name) or now[name]
-        here = '.'.join(obstacle_path(some)) if isinstance(some, Obstacle) else f'{path}.{name}'
+        here = f'{path}.{name}'
         judged_by = isinstance(some, FieldSpec) and part.change.meaning is not Meaning.BREAKING
         if name not in now and judged_by:
             yield _change(here, was[name], _ABSENT, replace(part, change=breaking(_GONE)))

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.core.contract.safety import obstacle_path
 from boundary_env_ros.core.contract.sources import Lookup, Paths, Source
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.contract_types import problems_of
@@ -64,7 +63,7 @@ class ContractTests(UnderContract):
             for group in contract.action
         ]
         safety = contract.safety
-        seen += [('.'.join(obstacle_path(rule)), rule.topic, None) for rule in safety.obstacles]
+        seen += [(f'safety.obstacles.{rule.name}', rule.topic, None) for rule in safety.obstacles]
         seen += [(f'safety.workspace.{w.name}', w.topic, w.source) for w in safety.workspaces]
         for hidden in contract.privileged:
             for place, origin, source in seen:

@@ -270,7 +270,7 @@ def test_an_unknown_instant_is_the_unknown_clock_in_a_message() -> None:
 
 def test_a_known_zero_stays_a_known_zero() -> None:
     stamp = Stamp(clock=Clock.ROS, nanoseconds=0)
-    measurement = Measurement(name='obstacle', topic='/scan', captured=stamp, age=0.0)
+    measurement = Measurement(name='obstacle.scan', topic='/scan', captured=stamp, age=0.0)
     assert from_message(Measurement, to_message(measurement, factory)) == measurement
     assert from_json(Measurement, to_json(measurement)) == measurement
 
@@ -313,7 +313,7 @@ def written_decision() -> dict[str, Any]:
         trigger=Trigger.REQUEST,
         command=(0.5, 0.0),
         rules=(RuleResult(rule='rate', outcome=Verdict.LIMITED, reason=Reason.RATE_LIMIT),) * 2,
-        measurements=(Measurement(name='obstacle', topic='/scan', captured=stamp),),
+        measurements=(Measurement(name='obstacle.scan', topic='/scan', captured=stamp),),
     )
     return typing.cast(dict[str, Any], to_json(decision))
 

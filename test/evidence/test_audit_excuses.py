@@ -161,8 +161,8 @@ def with_old_scans(forge: Forge, numbers: Sequence[int]) -> None:
         if not isinstance(value, GateDecision) or value.sequence not in numbers:
             return value
         before = decisions[value.sequence - 6]
-        (old,) = (m for m in before.measurements if m.name == 'obstacle')
-        return measured(value, 'obstacle', lambda _: old)
+        (old,) = (m for m in before.measurements if m.name == 'obstacle.scan')
+        return measured(value, 'obstacle.scan', lambda _: old)
 
     forge.everywhere(change)
 
@@ -184,9 +184,9 @@ def test_one_decision_that_had_a_message_late_excuses_no_other(
         if isinstance(value, GateDecision) and value.sequence == early.sequence:
             instant = value.decided or value.commanded
             before = forge.decisions[early.sequence - 12]
-            (old,) = (m for m in before.measurements if m.name == 'obstacle')
+            (old,) = (m for m in before.measurements if m.name == 'obstacle.scan')
             made = replace(old, received_steady=instant.steady - MS)
-            return measured(value, 'obstacle', lambda _: made)
+            return measured(value, 'obstacle.scan', lambda _: made)
         return value
 
     forge.everywhere(late)

@@ -294,7 +294,7 @@ def test_garbage_on_a_sensor_topic_supports_nothing(
     tmp_path: Path, tape: Tape, contract: Contract, task: Task
 ) -> None:
     forge = Forge(list(tape), contract, task)
-    (m,) = (m for m in forge.decisions[25].measurements if m.name == 'obstacle')
+    (m,) = (m for m in forge.decisions[25].measurements if m.name == 'obstacle.scan')
     sent = forge.heard('/scan', m.captured)
     short = {**sent.what, 'ranges': []}
     forge.raw('/scan', lambda s: replace(s, what=short) if s is sent else s)

@@ -147,7 +147,7 @@ def test_a_looser_limit_gives_what_was_asked_for() -> None:
 
 def test_what_the_gate_would_have_sent_before_is_what_the_next_command_starts_from() -> None:
     def far_sighted(data: Any) -> None:
-        data['safety']['obstacle']['slow_distance'] = 1.3
+        data['safety']['obstacles']['scan']['slow_distance'] = 1.3
 
     def slower(data: Any) -> None:
         data['action']['base']['max_acceleration'][0] = 0.5
@@ -233,7 +233,7 @@ def test_a_shorter_timeout_of_the_policy_stops_in_realtime() -> None:
 
 
 def _without_obstacle(data: Any) -> None:
-    del data['safety']['obstacle']
+    del data['safety']['obstacles']
     data['episode']['on_stop'].pop('obstacle_stop')
 
 
@@ -242,7 +242,7 @@ def _without_obstacle(data: Any) -> None:
     [
         ([], [lambda data: data.update(period=0.05)], 'period: expected 0.1 as in the record'),
         ([], [place], 'safety.workspace.'),
-        ([_without_obstacle], [], 'safety.obstacle'),
+        ([_without_obstacle], [], 'safety.obstacles.scan'),
         (
             [],
             [lambda data: data['observation']['pose'].update(topic='elsewhere')],

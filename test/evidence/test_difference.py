@@ -311,10 +311,10 @@ CASES: list[tuple[tuple[str | int, ...], object, Meaning, str, str, str]] = [
         '[0.05, 0.15]',
     ),
     (
-        ('safety', 'obstacle', 'slow_speed'),
+        ('safety', 'obstacles', 'scan', 'slow_speed'),
         0.2,
         Meaning.BEHAVIOURAL,
-        'safety.obstacle.slow_speed',
+        'safety.obstacles.scan.slow_speed',
         '0.25',
         '0.2',
     ),
@@ -454,7 +454,7 @@ def test_what_comes_as_a_whole_is_told_as_a_whole() -> None:
     cart = by_name('warehouse_cart')
     other = replace(cart, safety=replace(cart.safety, obstacles=()))
     [change] = difference(other, cart).changes
-    assert change.path == 'safety.obstacle'
+    assert change.path == 'safety.obstacles.scan'
     assert change.before == 'nothing'
     assert change.after.startswith('{topic: scan, ')
     velocity = replace(cart.observation[1], confidence=Confidence(field='x'))

@@ -195,7 +195,7 @@ def test_carts_that_are_driven_at_each_other_are_stopped_apart_by_their_gates() 
 
 
 def test_carts_whose_gates_look_at_no_obstacle_collide_and_both_episodes_end() -> None:
-    world = EmbeddedWorld(changed('two_carts', safety__obstacle__stop_distance=0.2))
+    world = EmbeddedWorld(changed('two_carts', safety__obstacles__scan__stop_distance=0.2))
     starts = {'cart_a': [-1.0, -1.4, 0.0], 'cart_b': [1.0, -1.4, 3.1416]}
     begin(world, {agent: {'start': start} for agent, start in starts.items()})
     ended: dict[str, Transition] = {}

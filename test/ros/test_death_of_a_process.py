@@ -59,7 +59,7 @@ CHANGES: dict[str, Any] = {
         'gate_timeout': 1.2,
         'robot_timeout': 0.6,
         'sensor_timeout': 0.75,
-        'obstacle': {'slow_distance': 1.4, 'stop_distance': 0.9},
+        'obstacles': {'scan': {'slow_distance': 1.4, 'stop_distance': 0.9}},
         # Not what is judged here.
         'max_action_age': 3.0,
         'gate_lateness': 3.0,

@@ -43,7 +43,7 @@ CHANGES: dict[str, Any] = {
         **PATIENT['safety'],
         # A gate that waits longer for a sensor needs more room to stop in.
         'sensor_timeout': 1.0,
-        'obstacle': {'slow_distance': 1.7, 'stop_distance': 1.1},
+        'obstacles': {'scan': {'slow_distance': 1.7, 'stop_distance': 1.1}},
         'operator': OPERATOR,
     },
     'action': {'base': {'driver_timeout_probe': [0.1, 0.0]}},

@@ -227,7 +227,7 @@ FAULTS = [
         'n: [2.0]',
     ),
     ('  hold_timeout: 0.15', '  hold_timeout: 15 ms', 'safety.hold_timeout', 'hold_timeout: 15'),
-    ('    slow_speed: 0.25\n', '', 'safety.obstacle.slow_speed', '  obstacle:\n'),
+    ('      slow_speed: 0.25\n', '', 'safety.obstacles.scan.slow_speed', '    scan:\n'),
     ('  name: go_to_goal', '  name: go_home', 'task.name', 'name: go_home'),
     ('  time_limit: 6.0', '  time_limit: 0.0', 'episode.time_limit', 'time_limit: 0.0'),
     ('    deadline: 8.0', '    deadline: soon', 'episode.reset.deadline', 'deadline: soon'),

@@ -161,8 +161,6 @@ def alike(keys: set[tuple[Where, str]]) -> set[tuple[Where, str]]:
 def _first(where: Where, key: str) -> Where:
     if where[:1] in (('state',), ('privileged',)):
         return ('observation', *where[1:])
-    if where == ('safety', 'obstacle'):
-        return ('safety', 'obstacles', '*')
     read = (
         ('action', '*', 'acknowledgement'),
         ('safety', 'operator'),

@@ -89,7 +89,7 @@ def observation(**keys: Any) -> Change:
 def action(**keys: Any) -> Change:
     def change(data: dict[str, Any]) -> None:
         data['action']['base'].update(keys)
-        del data['safety']['obstacle']
+        del data['safety']['obstacles']
 
     return change
 
@@ -121,7 +121,7 @@ def obstacles(**rules: dict[str, Any]) -> Change:
     }
 
     def change(data: dict[str, Any]) -> None:
-        del data['safety']['obstacle']
+        del data['safety']['obstacles']
         data['safety']['obstacles'] = {
             name: {'topic': f'sensor_{name}', **shared, **keys} for name, keys in rules.items()
         }
@@ -291,7 +291,7 @@ BAD: dict[str, tuple[Change, list[str]]] = {
             data['action']['base'].update(
                 type='acme_msgs/msg/Wheel', fields=['speed', 'locked'], interface='velocity'
             ),
-            data['safety']['obstacle'].update(dimension='base/speed'),
+            data['safety']['obstacles']['scan'].update(dimension='base/speed'),
         ),
         [
             (

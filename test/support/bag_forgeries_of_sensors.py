@@ -52,7 +52,9 @@ def obstacle_farther_and_no_limit(forge: Forge) -> None:
     # Nothing was near, and so nothing was slowed: measurement, ruling, command, message.
 
     def change(decision: GateDecision) -> GateDecision:
-        return measured(decision, 'obstacle', lambda m: replace(m, values=(3.0, *m.values[1:])))
+        return measured(
+            decision, 'obstacle.scan', lambda m: replace(m, values=(3.0, *m.values[1:]))
+        )
 
     forge.regate(forge.decision(is_slowed), change)
 
@@ -63,7 +65,7 @@ def obstacle_from_an_older_scan(forge: Forge) -> None:
     older = forge.decision(
         lambda d: d.sequence == slowed.sequence - 6 and d.id.episode_id == slowed.id.episode_id
     )
-    (source,) = (m for m in older.measurements if m.name == 'obstacle')
+    (source,) = (m for m in older.measurements if m.name == 'obstacle.scan')
 
     def change(decision: GateDecision) -> GateDecision:
         assert decision.received is not None
@@ -74,7 +76,7 @@ def obstacle_from_an_older_scan(forge: Forge) -> None:
             received_steady=decision.received.steady - 2 * MS,
             age=(since + 2 * MS) / NANOSECONDS,
         )
-        return measured(decision, 'obstacle', lambda _: made)
+        return measured(decision, 'obstacle.scan', lambda _: made)
 
     forge.regate(slowed, change)
 
@@ -91,7 +93,7 @@ def obstacle_stamped_later(forge: Forge) -> None:
             )
             return replace(m, captured=captured, age=worst / NANOSECONDS)
 
-        return measured(decision, 'obstacle', younger)
+        return measured(decision, 'obstacle.scan', younger)
 
     forge.regate(forge.decision(is_slowed), change)
 
@@ -232,7 +234,7 @@ def pixels_changed(forge: Forge) -> None:
 def scan_on_its_topic(forge: Forge) -> None:
     # The scan itself is changed afterwards, on its topic; what was made of it stays.
     slowed = forge.decision(is_slowed)
-    (m,) = (m for m in slowed.measurements if m.name == 'obstacle')
+    (m,) = (m for m in slowed.measurements if m.name == 'obstacle.scan')
     sent = forge.heard('/scan', m.captured)
     what = {**sent.what, 'ranges': [4.0] * 36}
     forge.raw('/scan', lambda s: replace(s, what=what) if s is sent else s)
@@ -241,7 +243,7 @@ def scan_on_its_topic(forge: Forge) -> None:
 def sensor_message_taken_out(forge: Forge) -> None:
     # The message that a measurement is of is gone from its topic.
     slowed = forge.decision(is_slowed)
-    (m,) = (m for m in slowed.measurements if m.name == 'obstacle')
+    (m,) = (m for m in slowed.measurements if m.name == 'obstacle.scan')
     sent = forge.heard('/scan', m.captured)
     forge.raw('/scan', lambda s: None if s is sent else s)
 

@@ -205,7 +205,7 @@ def invent_rule(step: Transition) -> Transition:
 
 def _some_rule(decision: GateDecision, *, before: float, after: float) -> Any:
     return RuleResult(
-        rule='obstacle_slow',
+        rule='obstacle_slow.scan',
         outcome=Verdict.LIMITED,
         reason=Reason.OBSTACLE_SLOW,
         dimension=0,

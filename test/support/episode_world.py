@@ -336,7 +336,7 @@ class EpisodeWorld:
             measured = (ahead, math.inf, 1.0, 1.0)
             self.decided(
                 self.gate.apply(
-                    Measured(name='obstacle', values=measured, captured=captured, now=now)
+                    Measured(name='obstacle.scan', values=measured, captured=captured, now=now)
                 )
             )
         self.carry(self.environment.go_on(now))

@@ -68,7 +68,7 @@ from support.core_world import (
 ROUNDING = 1e-9
 
 FREE = (8.0, 8.0, 1.0, 1.0)
-TOPICS = {'obstacle': '/scan', 'feedback.base': '/odom'}
+TOPICS = {'obstacle.scan': '/scan', 'feedback.base': '/odom'}
 
 
 def same(one: Vector, other: Vector) -> bool:
@@ -599,7 +599,7 @@ class Bench:
         if name == 'scan':
             return self._see(
                 self.gate.apply(
-                    Measured(name='obstacle', values=self.scan, captured=captured, now=now)
+                    Measured(name='obstacle.scan', values=self.scan, captured=captured, now=now)
                 )
             )
         if name == 'emergency_stop':

@@ -35,7 +35,9 @@ TOOL: dict[str, object] = {
 def unhindered(**base: object) -> Contract:
     """Return the shipped contract without obstacles, its group `base` with other keys."""
     changes: dict[Path_, object] = {('action', 'base', key): value for key, value in base.items()}
-    return shipped({('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05, **changes})
+    return shipped(
+        {('safety', 'obstacles'): None, ('safety', 'republish_period'): 0.05, **changes}
+    )
 
 
 def altered(limits: Limits, **changes: Any) -> Limits:

@@ -36,7 +36,7 @@ def hand_contract() -> LoadedContract:
     data['action']['base'] |= {'max_jerk': [4.0, 16.0]}
     data['action']['base']['max_tracking_error'] = [0.9, 3.0]
     safety = data['safety']
-    ahead = safety.pop('obstacle')
+    ahead = safety.pop('obstacles')['scan']
     place = 'pose.pose'
     safety |= {
         'obstacles': {

@@ -70,7 +70,7 @@ SLED: dict[str, Any] = {
 def workspace_data(place: Mapping[str, Any], changes: Mapping[Path_, object] | None = None) -> Any:
     """Return a contract with a workspace called hall, as plain data."""
     data: Any = shipped_data()
-    del data['safety']['obstacle']
+    del data['safety']['obstacles']
     del data['episode']['on_stop']['obstacle_stop']
     if len(place['dimensions']) == 2:
         base, both = data['action']['base'], ['linear.x', 'linear.y']

@@ -19,7 +19,7 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.motion_checks import motion, obstacles, workspaces
 from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, said
-from boundary_env_ros.core.contract.safety import obstacle_path, STOP_TYPE
+from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
     Array,
     Beams,
@@ -227,7 +227,7 @@ def readers(contract: Contract) -> Iterator[tuple[Path, Any]]:
         if group.acknowledgement is not None:
             yield ('action', group.name, 'acknowledgement'), group.acknowledgement
     yield from ((('safety', 'workspace', w.name), w) for w in safety.workspaces)
-    yield from ((obstacle_path(rule), rule) for rule in safety.obstacles)
+    yield from ((('safety', 'obstacles', rule.name), rule) for rule in safety.obstacles)
     if safety.operator is not None:
         yield ('safety', 'operator'), safety.operator
 

@@ -12,7 +12,6 @@ from boundary_env_ros.core.contract.problem_text import Fault, Path, said
 from boundary_env_ros.core.contract.safety import (
     Moves,
     Obstacle,
-    obstacle_path,
     STOPS_WITHIN,
     Workspace,
 )
@@ -119,7 +118,7 @@ def obstacles(contract: Contract) -> Iterator[Fault]:
         else:
             expected, actual = fault
             name = contract.command_dimensions[rule.dimension]
-            path = (*obstacle_path(rule), 'dimension')
+            path = ('safety', 'obstacles', rule.name, 'dimension')
             yield path, expected, said(f'{name}, {actual}')
 
 
@@ -159,7 +158,7 @@ def _braking(contract: Contract, rule: Obstacle) -> Iterator[Fault]:
     )
     if not (stop > 0.0 and rate > 0.0 and rule.stop_distance < rule.slow_distance):
         return
-    path, fastest = obstacle_path(rule), max(abs(low), abs(high))
+    path, fastest = ('safety', 'obstacles', rule.name), max(abs(low), abs(high))
     slow = min(rule.slow_speed, fastest)
     delay = contract.period + 2.0 * rate / jerk
     room = rule.slow_distance - rule.stop_distance

@@ -80,7 +80,7 @@ class Obstacle:
     Attributes
     ----------
     name
-        Of the rule, where there are several; empty for the only one.
+        Of the rule.
     topic
         The sensor. Its x axis must be the direction of forward motion.
     type
@@ -108,7 +108,7 @@ class Obstacle:
 
     """
 
-    name: Annotated[str, Key(''), change.NAME] = ''
+    name: Annotated[str, Key(''), change.NAME]
     topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
     type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), change.SENSOR] = SCAN
     frame: Annotated[str, Key(), change.SENSOR] = ''
@@ -124,12 +124,7 @@ class Obstacle:
     @property
     def input(self) -> str:
         """Return the name of what the gate measures for it."""
-        return f'obstacle.{self.name}' if self.name else 'obstacle'
-
-
-def obstacle_path(rule: Obstacle) -> tuple[str, ...]:
-    """Return the keys that lead to a rule in a contract."""
-    return ('safety', 'obstacles', rule.name) if rule.name else ('safety', 'obstacle')
+        return f'obstacle.{self.name}'
 
 
 # Workspace ---------------------------------------------------------------------------------------
@@ -376,10 +371,8 @@ class Safety:
     foreign_publisher
         What a second publisher on a command topic does. ``stop``: it stops the robot for as long
         as it is there. ``report``: it is only reported.
-    obstacle
-        The only rule about obstacles.
     obstacles
-        Instead: several by name, each with the keys of ``safety.obstacle``.
+        Rules about obstacles by name, one for each sensor.
     workspaces
         Places by name that commands move, and where each may be: [the
         formula](nodes/safety_gate.md#workspace). Where in its message it is is said as for a
@@ -439,7 +432,6 @@ class Safety:
     foreign_publisher: Annotated[OnForeignPublisher, Key(), change.SAFETY] = (
         OnForeignPublisher.STOP
     )
-    obstacle: ClassVar[Annotated[Obstacle | None, Key()]] = None
     obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), change.LIMIT] = ()
     workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), change.LIMIT] = ()
     operator: Annotated[Operator | None, Key(), change.HAND] = None

@@ -72,7 +72,7 @@ def _parts(contract: Contract) -> _Parts:
             for spec in (*contract.observation, *contract.state)
             if spec.derived is None
         },
-        **{f'safety.{o.input}': (o, _OF_OBSTACLE) for o in safety.obstacles},
+        **{f'safety.obstacles.{o.name}': (o, _OF_OBSTACLE) for o in safety.obstacles},
         **{f'safety.{place.input}': (place, _OF_PLACE) for place in safety.workspaces},
     }
     if safety.operator is not None:

@@ -66,7 +66,9 @@ def parse_safety(key: Reader, dimensions: Sequence[str], period: float) -> Safet
         command_timeout=command_timeout,
         hold_timeout=hold_timeout,
         **{name: key.value(Safety, name, default=value) for name, value in usual.items()},
-        obstacles=_obstacles(key, dimension),
+        obstacles=tuple(
+            _obstacle(rule, name, dimension) for name, rule in _by_name(key, 'obstacles')
+        ),
         workspaces=tuple(
             _workspace(place, name, dimension) for name, place in _by_name(key, 'workspace')
         ),
@@ -101,16 +103,6 @@ def _operator(safety: Reader, size: int) -> Operator | None:
 
 
 # Obstacles ---------------------------------------------------------------------------------------
-
-
-def _obstacles(safety: Reader, dimension: Form) -> tuple[Obstacle, ...]:
-    """Return the only rule, or several in the order of their names."""
-    if not safety.has('obstacle'):
-        rules = _by_name(safety, 'obstacles')
-        return tuple(_obstacle(rule, name, dimension) for name, rule in rules)
-    if safety.has('obstacles'):
-        safety.problem(('obstacles',), '`obstacle`, or several by name here', said('both'))
-    return (_obstacle(safety.section('obstacle'), '', dimension),)
 
 
 def _obstacle(key: Reader, name: str, dimension: Form) -> Obstacle:

@@ -91,7 +91,7 @@ def test_the_same_meaning_has_the_same_digest_every_time() -> None:
 
 ORDERLESS: list[Path_] = [
     ('safety',), ('episode',), ('action', 'base'), ('observation', 'pose'), ('task', 'parameters'),
-    ('latency_budget',), ('safety', 'obstacle'), ('episode', 'on_stop'), ('episode', 'reset'),
+    ('latency_budget',), ('safety', 'obstacles'), ('episode', 'on_stop'), ('episode', 'reset'),
 ]  # fmt: skip
 
 
@@ -116,8 +116,8 @@ def test_the_order_of_the_sections_makes_no_difference() -> None:
         (('observation', 'scan', 'dtype'), 'float32'),
         (('observation', 'front', 'on_stale'), 'mark'),
         (('observation', 'velocity', 'out_of_bounds'), 'clip'),
-        (('safety', 'obstacle', 'min_valid'), 0.5),
-        (('safety', 'obstacle', 'type'), 'sensor_msgs/msg/LaserScan'),
+        (('safety', 'obstacles', 'scan', 'min_valid'), 0.5),
+        (('safety', 'obstacles', 'scan', 'type'), 'sensor_msgs/msg/LaserScan'),
         (('action', 'base', 'driver_timeout_acknowledged'), False),
         (('episode', 'endings'), {'success': 'terminated', 'time_limit': 'truncated'}),
     ],
@@ -178,8 +178,8 @@ MEANING: list[tuple[Path_, object]] = [
     (('safety', 'gate_period'), 0.019),
     (('safety', 'command_timeout'), 0.31),
     (('safety', 'emergency_stop'), 'stop'),
-    (('safety', 'obstacle', 'stop_distance'), 0.51),
-    (('safety', 'obstacle', 'min_valid'), 0.6),
+    (('safety', 'obstacles', 'scan', 'stop_distance'), 0.51),
+    (('safety', 'obstacles', 'scan', 'min_valid'), 0.6),
     (('latency_budget', 'gate'), 0.02),
     (('latency_budget', 'of'), 'scan'),
     (('lockstep', 'deadline'), 11.0),

@@ -145,7 +145,7 @@ def test_parsing_does_not_change_the_data() -> None:
     [
         (('perid',), "Did you mean 'period'?"),
         (('action', 'base', 'max_decelerations'), "Did you mean 'max_deceleration'?"),
-        (('safety', 'obstacle', 'slow_distanc'), "Did you mean 'slow_distance'?"),
+        (('safety', 'obstacles', 'scan', 'slow_distanc'), "Did you mean 'slow_distance'?"),
         (('observation', 'pose', 'maxage'), "Did you mean 'max_age'?"),
     ],
 )
@@ -483,7 +483,7 @@ NAMED = 'the name of a dimension (base/linear.x, base/angular.z)'
 
 
 def test_a_dimension_is_called_by_its_name() -> None:
-    place = ('safety', 'obstacle', 'dimension')
+    place = ('safety', 'obstacles', 'scan', 'dimension')
     together = ('action', 'base', 'scale_together')
     contract = shipped({together: ['linear.x', 'base/angular.z']})
     assert contract.safety.obstacles[0].dimension == 0

@@ -30,7 +30,7 @@ def data_with(changes: Mapping[Path_, object]) -> dict[str, object]:
     """Return the shipped contract with a tool beside the base, and some keys changed."""
     data = shipped_data()
     put(data, ('action', 'tool'), dict(TOOL))
-    drop(data, ('safety', 'obstacle'))
+    drop(data, ('safety', 'obstacles'))
     for path, value in changes.items():
         put(data, path, value)
     return data
@@ -177,7 +177,7 @@ def test_the_least_room_that_is_asked_for_is_enough_for_one_that_was_getting_fas
 ) -> None:
     changes: dict[Path_, object] = {base(key): value for key, value in profile.items()}
     changes |= {('safety', 'republish_period'): 0.05}
-    where = ('safety', 'obstacle', 'slow_distance')
+    where = ('safety', 'obstacles', 'scan', 'slow_distance')
     with pytest.raises(ContractError) as caught:
         shipped({**changes, where: 0.7})
     [problem] = [found for found in caught.value.problems if found.path == where]

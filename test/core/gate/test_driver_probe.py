@@ -19,7 +19,7 @@ from support.gate_bench import Bench
 from support.gate_numbers import TICK
 
 PROBED: dict[Path_, object] = {
-    ('action', 'base', 'driver_timeout_probe'): [0.1, 0.0], ('safety', 'obstacle'): None,
+    ('action', 'base', 'driver_timeout_probe'): [0.1, 0.0], ('safety', 'obstacles'): None,
 }  # fmt: skip
 DECLARED = 0.25
 

@@ -155,6 +155,6 @@ def test_who_does_not_hang_for_long_decides_once(
         bench.time.wait(hang)
         return bench.time.now
 
-    heard = Measured(name='obstacle', values=FREE, captured=None, now=began)
+    heard = Measured(name='obstacle.scan', values=FREE, captured=None, now=began)
     assert bench.gate.apply(heard, late) == ()
-    assert bench.gate.state.readings.latest['obstacle'].received_steady == began.steady
+    assert bench.gate.state.readings.latest['obstacle.scan'].received_steady == began.steady

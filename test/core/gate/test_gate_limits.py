@@ -90,7 +90,7 @@ def test_the_first_action_of_an_episode_is_limited_from_the_measured_state() -> 
 def test_a_robot_that_is_pushed_is_sent_no_speed_by_a_stop_whatever_its_unit_is_called(
     unit: list[str],
 ) -> None:
-    bench = Bench(shipped({('safety', 'obstacle'): None, ('action', 'base', 'unit'): unit}))
+    bench = Bench(shipped({('safety', 'obstacles'): None, ('action', 'base', 'unit'): unit}))
     bench.motion = (0.7, 0.0)
     bench.start()
     [decision] = bench.press()
@@ -262,7 +262,7 @@ def test_a_decision_carries_the_inputs_of_its_rules(bench: Bench) -> None:
     bench.time.wait(0.03)
     decision = bench.ask(0.05, 0.0)
     scan, odometry = decision.measurements
-    assert (scan.name, scan.topic, scan.values) == ('obstacle', '/scan', (3.0, 2.0, 0.9, 0.8))
+    assert (scan.name, scan.topic, scan.values) == ('obstacle.scan', '/scan', (3.0, 2.0, 0.9, 0.8))
     assert (odometry.name, odometry.topic) == ('feedback.base', '/odom')
     assert scan.age == pytest.approx(0.03 + bench.lag)
     assert decision.since_environment == pytest.approx(0.03)

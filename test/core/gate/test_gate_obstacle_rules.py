@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
-from support.core_world import put, shipped, shipped_data, TASKS
+from support.core_world import put, shipped_data, TASKS
 from support.gate_sequence import left_of
 
 FREE = (8.0, 8.0, 1.0, 1.0)
@@ -45,7 +45,7 @@ SEVERAL: dict[str, dict[str, Any]] = {
 
 def contract_of(rules: dict[str, dict[str, Any]], **changes: Any) -> Contract:
     data: Any = shipped_data()
-    del data['safety']['obstacle']
+    del data['safety']['obstacles']
     data['safety']['obstacles'] = rules
     for path, value in changes.items():
         put(data, tuple(path.split('__')), value)
@@ -296,11 +296,6 @@ def test_a_rule_needs_a_sensor_of_which_something_is_usable() -> None:
         assert problem.startswith(
             'safety.obstacles.front.min_valid: expected a finite number greater than 0 not more '
         )
-
-
-def test_the_only_rule_is_about_the_measurement_without_a_name() -> None:
-    [only] = shipped().safety.obstacles
-    assert (only.name, only.input) == ('', 'obstacle')
 
 
 def test_one_topic_is_of_one_type_in_every_rule() -> None:

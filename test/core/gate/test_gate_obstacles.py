@@ -61,7 +61,7 @@ def test_an_obstacle_in_the_stop_zone_stops_the_robot(bench: Bench) -> None:
     decision = bench.ask(0.4, 0.0)
     assert decision.verdict is Verdict.STOPPED
     [result] = decision.rules
-    assert (result.rule, result.reason) == ('obstacle_stop', Reason.OBSTACLE_STOP)
+    assert (result.rule, result.reason) == ('obstacle_stop.scan', Reason.OBSTACLE_STOP)
     assert (result.value, result.limit) == (NEAR, OBSTACLE.stop_distance)
     assert decision.admitted_action == ()
     bench.wait(0.5, policy=(0.4, 0.0))

@@ -38,7 +38,7 @@ RATE = 1.0
 def tool() -> Contract:
     """Return the shipped contract with a tool beside the base."""
     group = {**TOOL, 'max_velocity': [0.5, *[RATE] * 4]}
-    return shipped({('safety', 'obstacle'): None, ('action', 'tool'): group})
+    return shipped({('safety', 'obstacles'): None, ('action', 'tool'): group})
 
 
 HOLDING = Limits(tool())
@@ -289,7 +289,7 @@ def test_half_a_turn_has_a_way_too() -> None:
 
 def running(**group: object) -> Bench:
     """Return a gate whose tool looks 0.3 rad to the side."""
-    contract = shipped({('safety', 'obstacle'): None, ('action', 'tool'): {**TOOL, **group}})
+    contract = shipped({('safety', 'obstacles'): None, ('action', 'tool'): {**TOOL, **group}})
     bench = Bench(contract)
     bench.motion = (*START, *about_z(0.3))
     return bench.start()

@@ -31,7 +31,7 @@ SLOW, STOP = OBSTACLE.slow_distance, OBSTACLE.stop_distance
 
 
 def scan(*values: float, age: float | None = 0.02) -> Measurement:
-    return Measurement(name='obstacle', topic='/scan', values=values, age=age)
+    return Measurement(name='obstacle.scan', topic='/scan', values=values, age=age)
 
 
 def situation(**changes: object) -> RuleInput:
@@ -44,7 +44,7 @@ def situation(**changes: object) -> RuleInput:
         'previous': (0.0, 0.0),
         'since_request': 0.02,
         'since_environment': 0.02,
-        'measurements': {'obstacle': found},
+        'measurements': {'obstacle.scan': found},
     }
     return RuleInput(**{**well, **changes})
 
@@ -93,7 +93,7 @@ def test_a_refusal_for_bounds_goes_before_any_limit() -> None:
 
 def test_limits_are_told_in_the_documented_order_each_with_its_own_change() -> None:
     ruling = rule(LIMITS, situation(scan=scan(0.7, 8.0, 1.0, 1.0)), (9.0, 0.1))
-    assert [r.rule for r in ruling.results] == ['bounds', 'obstacle_slow', 'rate']
+    assert [r.rule for r in ruling.results] == ['bounds', 'obstacle_slow.scan', 'rate']
     first, second, third = ruling.results
     assert (first.before, first.after) == (9.0, LIMITS.high[0])
     assert (second.before, second.after) == (first.after, OBSTACLE.slow_speed)

@@ -36,7 +36,9 @@ SLOW = CART.safety.obstacles[0].slow_speed
 
 def ahead(distance: float) -> dict[str, Measurement]:
     values = (distance, 8.0, 1.0, 1.0)
-    return {'obstacle': Measurement(name='obstacle', topic='/scan', values=values, age=0.02)}
+    return {
+        'obstacle.scan': Measurement(name='obstacle.scan', topic='/scan', values=values, age=0.02)
+    }
 
 
 FREE = ahead(8.0)
@@ -110,7 +112,7 @@ def test_each_dimension_that_is_scaled_says_by_how_much() -> None:
     assert (result.reason, result.dimension) == (Reason.SCALED_TOGETHER, 1)
     assert result.value == pytest.approx(SLOW / 0.8)
     assert (result.limit, result.unit) == (1.0, 'of what was asked for')
-    assert [r.rule for r in ruling.results] == ['obstacle_slow', 'scale_together']
+    assert [r.rule for r in ruling.results] == ['obstacle_slow.scan', 'scale_together']
 
 
 def test_the_dimension_with_least_left_decides() -> None:
@@ -246,7 +248,7 @@ def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
 
 PROFILE: dict[tuple[str | int, ...], object] = {
     ('action', 'base', 'max_jerk'): [0.5, 20.0],
-    ('safety', 'obstacle'): None,
+    ('safety', 'obstacles'): None,
     ('safety', 'republish_period'): 0.05,
 }
 

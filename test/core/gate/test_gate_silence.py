@@ -157,7 +157,7 @@ def test_a_sensor_that_is_punctual_with_frozen_stamps_is_a_silent_one(bench: Ben
     for _ in range(round((SAFETY.sensor_timeout + 2 * TICK) / TICK)):
         bench.wait(TICK)
         bench.gate.apply(
-            Measured(name='obstacle', values=FREE, captured=frozen, now=bench.time.now)
+            Measured(name='obstacle.scan', values=FREE, captured=frozen, now=bench.time.now)
         )
     bench.time.wait(TICK)
     decision = bench.ask(0.4, 0.0)
@@ -172,7 +172,9 @@ def test_a_sensor_from_the_future_is_no_better_than_one_from_the_past(bench: Ben
 
 def test_a_sensor_without_a_stamp_is_judged_by_its_arrival(bench: Bench) -> None:
     bench.alive.discard('scan')
-    bench.gate.apply(Measured(name='obstacle', values=FREE, captured=None, now=bench.time.now))
+    bench.gate.apply(
+        Measured(name='obstacle.scan', values=FREE, captured=None, now=bench.time.now)
+    )
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
     bench.time.wait(SAFETY.sensor_timeout + TICK)
     bench.pulse()
@@ -181,7 +183,9 @@ def test_a_sensor_without_a_stamp_is_judged_by_its_arrival(bench: Bench) -> None
 
 def test_a_sensor_stamped_by_another_clock_is_judged_by_its_arrival(bench: Bench) -> None:
     other = Stamp(clock=Clock.ROS, nanoseconds=0, host='robot')
-    bench.gate.apply(Measured(name='obstacle', values=FREE, captured=other, now=bench.time.now))
+    bench.gate.apply(
+        Measured(name='obstacle.scan', values=FREE, captured=other, now=bench.time.now)
+    )
     decision = bench.ask(0.05, 0.0)
     assert decision.verdict is Verdict.ADMITTED
     assert decision.measurements[0].age == 0.0

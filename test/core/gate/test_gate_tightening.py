@@ -29,7 +29,7 @@ PROFILED = Limits(
     shipped(
         {
             ('action', 'base', 'max_jerk'): [2.0, 8.0],
-            ('safety', 'obstacle'): None,
+            ('safety', 'obstacles'): None,
             ('safety', 'republish_period'): 0.05,
         }
     )

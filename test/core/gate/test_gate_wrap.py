@@ -41,7 +41,7 @@ def turntable(**keys: object) -> Contract:
         },
     }  # fmt: skip
     return shipped({
-        ('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05,
+        ('safety', 'obstacles'): None, ('safety', 'republish_period'): 0.05,
         ('action',): {'motors': {**group, **keys}},
     })  # fmt: skip
 

@@ -61,7 +61,7 @@ def robot(interface: str, **keys: Any) -> Bench:
     if interface == 'effort':
         group['safe'] = 0.0
     return Bench(shipped({
-        ('safety', 'obstacle'): None, ('safety', 'republish_period'): 0.05,
+        ('safety', 'obstacles'): None, ('safety', 'republish_period'): 0.05,
         ('action',): {'joint': group},
     })).start()  # fmt: skip
 

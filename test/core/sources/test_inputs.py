@@ -41,9 +41,9 @@ def test_every_field_of_a_topic_is_an_input_of_the_environment() -> None:
 
 def test_the_gate_listens_to_what_its_rules_name_and_to_nothing_else() -> None:
     inputs = {item.name: item for item in gate_inputs(CONTRACT)}
-    assert set(inputs) == {'obstacle', 'feedback.base'}
-    assert inputs['obstacle'].read(scan(ring(ahead=1.0))).values == (1.0, 5.0, 1.0, 1.0)
-    assert inputs['obstacle'].read(scan(ring())).stamp == 1_000_000_000
+    assert set(inputs) == {'obstacle.scan', 'feedback.base'}
+    assert inputs['obstacle.scan'].read(scan(ring(ahead=1.0))).values == (1.0, 5.0, 1.0, 1.0)
+    assert inputs['obstacle.scan'].read(scan(ring())).stamp == 1_000_000_000
     without = replace(CONTRACT, safety=replace(CONTRACT.safety, obstacles=()))
     assert [item.name for item in gate_inputs(without)] == ['feedback.base']
 
@@ -85,7 +85,7 @@ def test_the_gate_listens_itself_to_a_field_that_holds_the_robot() -> None:
     )
     contract = replace(CONTRACT, observation=observation)
     inputs = {item.name: item for item in gate_inputs(contract)}
-    assert set(inputs) == {'obstacle', 'feedback.base', 'alive.pose', 'alive.front'}
+    assert set(inputs) == {'obstacle.scan', 'feedback.base', 'alive.pose', 'alive.front'}
     assert inputs['alive.pose'].topic == 'pose_detections'
     assert inputs['alive.pose'].qos == reliable
     # Whether it lives is all that is asked of an image, whatever it shows.
@@ -118,8 +118,8 @@ def moving(at: float) -> Message:
 @pytest.mark.parametrize(
     ('name', 'message', 'why'),
     [
-        ('obstacle', stamped(1.0, data=1), 'ranges'),
-        ('obstacle', Message(data=1), 'ranges'),
+        ('obstacle.scan', stamped(1.0, data=1), 'ranges'),
+        ('obstacle.scan', Message(data=1), 'ranges'),
         ('feedback.base', stamped(1.0, twist=1), 'linear'),
         ('feedback.base', moving(0.0), 'The stamp in the header is 0'),
         ('alive.pose', stamped(1.0, pose=1), 'pose'),
@@ -236,10 +236,10 @@ def test_a_sensor_of_obstacles_is_held_to_the_frame_that_the_contract_declares()
     there = scan(ring(ahead=1.0))
     for frame, declared in (('laser', contract), ('', contract), ('tilted', CONTRACT)):
         there.header.frame_id = frame
-        assert seen_by_the_gate(declared, 'obstacle', there).values[0] == 1.0
+        assert seen_by_the_gate(declared, 'obstacle.scan', there).values[0] == 1.0
     there.header.frame_id = 'tilted'
-    reading = seen_by_the_gate(contract, 'obstacle', there)
-    assert "scan (obstacle; expected 'laser'," in reading.problem
+    reading = seen_by_the_gate(contract, 'obstacle.scan', there)
+    assert "scan (obstacle.scan; expected 'laser'," in reading.problem
     assert reading.values == ()
 
 

@@ -36,7 +36,7 @@ def obstacle_stops(
 def _stops(
     limits: Limits, rule: Obstacle, situation: RuleInput, wanted: Vector | None
 ) -> Iterator[RuleResult]:
-    name = _called('obstacle_stop', rule)
+    name = f'obstacle_stop.{rule.name}'
     for distance, valid, sign in _sides(limits, situation, rule):
         if not _heads(rule.dimension, sign, situation.previous, wanted):
             continue
@@ -58,7 +58,7 @@ def _slow_zone(rule: Obstacle, distance: float, sign: int, shaped: LimitedComman
     speed = shaped.values[rule.dimension] * sign
     if speed > rule.slow_speed and distance < rule.slow_distance:
         shaped.limit(
-            _called('obstacle_slow', rule),
+            f'obstacle_slow.{rule.name}',
             Reason.OBSTACLE_SLOW,
             rule.dimension,
             sign * rule.slow_speed + 0.0,
@@ -77,7 +77,7 @@ def _collision(rule: Obstacle, distance: float, sign: int, shaped: LimitedComman
     most = left / rule.time_to_collision
     if speed > most:
         shaped.limit(
-            _called('time_to_collision', rule),
+            f'time_to_collision.{rule.name}',
             Reason.TIME_TO_COLLISION,
             rule.dimension,
             sign * most + 0.0,
@@ -104,10 +104,6 @@ def _sides(
 
 def _heads(dimension: int, sign: int, *vectors: Vector | None) -> bool:
     return any(vector and vector[dimension] * sign > AT_REST for vector in vectors)
-
-
-def _called(name: str, rule: Obstacle) -> str:
-    return f'{name}.{rule.name}' if rule.name else name
 
 
 def _of_what(rule: Obstacle) -> str:

@@ -187,6 +187,17 @@ def test_other_ending_than_was_announced_is_named(
     assert set(report.counts) == {'ending-declared'}, f'\n{report}'
 
 
+def test_ending_that_was_announced_at_another_step_is_named(
+    record: list[Piece], contract: Contract, task: Task
+) -> None:
+    last = [t for t in transitions_of(record) if t.ending][-1]
+    states = [p for p in record if isinstance(p, EpisodeStatus)]
+    announced = next(s for s in states if s.id == last.id and s.state.over)
+    other = replace(announced, id=announced.at(last.id.step + 1))
+    report = audit_all(changed(record, announced, other), contract, task)
+    assert set(report.counts) == {'ending-declared'}, f'\n{report}'
+
+
 def test_ending_that_another_process_declared_for_a_dead_environment_counts(
     record: list[Piece], contract: Contract, task: Task
 ) -> None:
@@ -471,6 +482,8 @@ def test_every_rule_has_a_name_a_severity_and_its_page() -> None:
         ('episode-constant', {'client': 'somebody'}),
         ('episode-constant', {'state': EpisodeState.TERMINATED}),
         ('episode-constant', {'ending': 'success'}),
+        ('episode-constant', {'id.step': 99}),
+        ('episode-constant', {'id.step': 0}),
     ],
 )
 def test_state_of_an_episode_that_says_otherwise_than_its_steps_is_named(

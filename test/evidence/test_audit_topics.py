@@ -302,6 +302,22 @@ def test_garbage_on_a_sensor_topic_supports_nothing(
     assert 'values-from-sensors' in audit_path(tmp_path / 'bag').counts
 
 
+def test_message_in_another_frame_than_that_of_its_field_is_named(
+    tmp_path: Path, tape: Tape, contract: Contract, task: Task
+) -> None:
+    forge = Forge(list(tape), contract, task)
+
+    def elsewhere(sent: Sent) -> Sent:
+        header = {**sent.what['header'], 'frame_id': 'elsewhere'}
+        return replace(sent, what={**sent.what, 'header': header})
+
+    forge.raw('/pose_detections', elsewhere)
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert set(report.counts) == {'frame-as-contract'}, f'\n{report}'
+    assert report.outcome is Outcome.CONSISTENT
+
+
 # Derived fields ----------------------------------------------------------------------------------
 
 DERIVED = """\

@@ -70,8 +70,12 @@ _OWN: Mapping[str, type] = {
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[Rule, ...]] = {
     'gate': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
-    'field': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
-    'privileged': (catalogue.VALUES_FROM_SENSORS,),
+    'field': (
+        catalogue.VALUES_FROM_SENSORS,
+        catalogue.VALUES_NEWEST,
+        catalogue.FRAME_AS_CONTRACT,
+    ),
+    'privileged': (catalogue.VALUES_FROM_SENSORS, catalogue.FRAME_AS_CONTRACT),
     'feedback': (catalogue.VALUES_FROM_SENSORS,),
     'environment': (catalogue.VALUES_FROM_SENSORS,),
     'command': (catalogue.COMMAND_ON_TOPIC,),

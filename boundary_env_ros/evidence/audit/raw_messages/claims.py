@@ -120,7 +120,16 @@ class Claims:
         if not same_topic(use.topic, claim.topic):
             self.find(claim, '.topic', repr(use.topic), repr(claim.topic))
         self._sent(claim, heard)
-        again = claim.made(heard.readings[use.name])
+        reading = heard.readings[use.name]
+        if claim.kind == 'fields' and reading.problem:
+            self.find(
+                claim,
+                '.frame_id',
+                f'the frame of the contract in the header on {use.topic}',
+                reading.problem,
+                catalogue.FRAME_AS_CONTRACT,
+            )
+        again = claim.made(reading)
         for name, made in again.items() if again != claim.said else ():
             why = f'of that message on {use.topic}'
             for found in unlike(f'{claim.place}.{name}', made, claim.said[name], why):

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
@@ -137,10 +137,20 @@ def _use(kind: str, item: Input, named: _Named) -> Use:
         name=f'{kind} {item.name}',
         topic=named.find(item.topic, item.type),
         wanted=item.topic,
-        read=item.read,
+        read=_in_frame(item) if kind == 'field' and item.frames else item.read,
         infinite=item.infinite,
         reliable=item.qos.reliable,
     )
+
+
+def _in_frame(item: Input) -> Callable[[Message], Reading]:
+    """Return the reader of a field, which says if a message names another frame."""
+
+    def read(message: Message) -> Reading:
+        reading, frame = item.read(message), item.other_frame(message)
+        return replace(reading, problem=repr(frame)) if frame else reading
+
+    return read
 
 
 class _Named(dict[str, str]):

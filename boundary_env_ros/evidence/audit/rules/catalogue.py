@@ -27,6 +27,7 @@ _RAW = frozenset(
         'as-published',
         'values-from-sensors',
         'values-newest',
+        'frame-as-contract',
         'command-on-topic',
         'emergency-stop-heard',
     }
@@ -90,6 +91,7 @@ COMMAND_MOTION = RULE['command-motion']
 AS_PUBLISHED = RULE['as-published']
 VALUES_FROM_SENSORS = RULE['values-from-sensors']
 VALUES_NEWEST = RULE['values-newest']
+FRAME_AS_CONTRACT = RULE['frame-as-contract']
 COMMAND_ON_TOPIC = RULE['command-on-topic']
 EMERGENCY_STOP_HEARD = RULE['emergency-stop-heard']
 

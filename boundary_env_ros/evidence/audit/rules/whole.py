@@ -132,17 +132,19 @@ def wrong_ending(status: EpisodeStatus, last: Transition) -> Found:
         return
     if not (last.terminated or last.truncated):
         return
-    announced = (status.state is EpisodeState.TERMINATED, status.ending, status.declared_by)
+    recorded = (last.terminated, last.ending, last.declared_by, last.id.step)
+    terminated = status.state is EpisodeState.TERMINATED
+    announced = (terminated, status.ending, status.declared_by, status.id.step)
     if status.ending == last.ending == endings.ENVIRONMENT_LOST and last.truncated:
         # An environment that hung and woke up says so itself, after the recorder has.
-        announced = (*announced[:2], last.declared_by)
-    if announced != (last.terminated, last.ending, last.declared_by):
+        announced = (*announced[:2], *recorded[2:])
+    if announced != recorded:
         yield Mismatch(
             'ending',
             f'{status.state.name.lower()} by {status.declared_by!r} for '
-            f'{status.ending!r}, as it was announced',
+            f'{status.ending!r} at step {status.id.step}, as it was announced',
             f'{"terminated" if last.terminated else "truncated"} by '
-            f'{last.declared_by!r} for {last.ending!r}',
+            f'{last.declared_by!r} for {last.ending!r} at step {last.id.step}',
         )
 
 
@@ -160,9 +162,13 @@ def changed_status(status: EpisodeStatus, before: EpisodeStatus | None, last: Tr
     if before.client and status.client:
         yield from unlike('status.client', before.client, status.client)
     # An environment that hung and woke up goes on, after the recorder has ended it.
-    ended = before.state.over and before.ending != endings.ENVIRONMENT_LOST
-    if ended and not status.state.over:
+    if before.ending == endings.ENVIRONMENT_LOST:
+        return
+    if before.state.over and not status.state.over:
         yield Mismatch('status.state', f'{before.state.name}, as before', status.state.name)
+    if status.id.step < before.id.step:
+        expected = f'at least {before.id.step}, as before'
+        yield Mismatch('status.id.step', expected, str(status.id.step))
 
 
 def wrong_decision(carried: GateDecision, sent: GateDecision) -> Found:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
 
 from boundary_env_ros.evidence.audit.rules.base import NotChecked, Severity
@@ -107,17 +107,8 @@ class Finding:
 
     def to_json(self) -> Plain:
         """Return the finding as plain data."""
-        return {
-            'rule': self.rule,
-            'severity': self.severity.value,
-            'page': RULE[self.rule].page,
-            'agent': self.agent,
-            'episode': self.episode,
-            'step': self.step,
-            'field': self.field,
-            'expected': self.expected,
-            'actual': self.actual,
-        }
+        rule = RULE[self.rule]
+        return {**asdict(self), 'severity': rule.severity.value, 'page': rule.page}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,21 +282,10 @@ class AuditReport:
         return {
             'outcome': self.outcome.value,
             **{severity.value: self.count(severity) for severity in Severity},
-            'transitions': self.transitions,
-            'episodes': self.episodes,
-            'decisions': self.decisions,
-            'imported': self.imported,
-            'contract': self.contract,
-            'digest': self.digest,
+            **asdict(self),
+            'not_checked': list(map(asdict, self.not_checked)),
             'rules': len(RULE) - len(self.not_applied),
-            'not_checked': [{'rule': i.rule, 'why': i.why} for i in self.not_checked],
-            'from_topics': dict(self.from_topics),
-            'excused': {reason: dict(counts) for reason, counts in self.excused.items()},
-            'asked': dict(self.asked),
             'excused_too_often': list(self.beyond),
-            'lacking': dict(self.lacking),
-            'chain': dict(self.chain),
-            'counts': dict(self.counts),
             'findings': [finding.to_json() for finding in self.findings],
         }
 

@@ -182,13 +182,8 @@ class Window:
 
     def newer(self, heard: Heard, log_time: int, use: str) -> Heard | None:
         """Return the last message behind another, and before a time, that measured something."""
-        for i in range(bisect_left(self._heard, log_time, key=_LOG_TIME) - 1, -1, -1):
-            one = self._heard[i]
-            if one.number <= heard.number:
-                break
-            if measured(one, use):
-                return one
-        return None
+        last = self.last_before(log_time, use)
+        return last if last is not None and last.number > heard.number else None
 
     def last_before(self, log_time: int, use: str) -> Heard | None:
         """Return the last message that was there before a time and measured something."""

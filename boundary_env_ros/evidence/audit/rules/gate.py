@@ -30,9 +30,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
 #: Verdicts under which the robot goes on as it was asked to.
 MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)
 
-#: What makes the gate decide on an action of the policy.
-OF_POLICY = (Trigger.REQUEST, Trigger.CHUNK)
-
 
 def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     """Return whether two vectors are the same but for rounding."""

@@ -5,9 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
 from pathlib import Path
-import re
 import socket
 import time
 from typing import TYPE_CHECKING
@@ -21,7 +19,6 @@ from boundary_env_ros.cli.command import (
     Group,
     json_option,
     option,
-    Parsed,
     PathType,
     print_json,
     user_option,
@@ -31,26 +28,8 @@ from boundary_env_ros.errors import RecordError
 if TYPE_CHECKING:
     from boundary_env_ros.storage.episode_search import FoundEpisode
 
-_NANOSECONDS = 1_000_000_000
-_AGO = re.compile(r'(\d+)([smhdw])')
-_UNITS = {'s': 'seconds', 'm': 'minutes', 'h': 'hours', 'd': 'days', 'w': 'weeks'}
 _WHICH = 'Which episodes'
 _EPISODE = 'first digits of its id, as many as tell it from the others; or last'
-
-
-def since(text: str) -> int:
-    """Return the system time, nanoseconds, that a date or a time ago is."""
-    ago = _AGO.fullmatch(text)
-    try:
-        if ago is not None:
-            moment = datetime.now() - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        else:
-            moment = datetime.fromisoformat(text)
-        return int(moment.timestamp() * _NANOSECONDS)
-    except (ValueError, OverflowError, OSError):
-        raise ValueError(
-            f'expected a date, a date with a time, or how long ago (30m, 2h, 3d), got {text!r}'
-        ) from None
 
 
 @click.group(cls=Group)
@@ -76,19 +55,11 @@ def episodes() -> None:
     default=None,
     help='ended in success, or in anything else (a truncation counts), says the environment',
 )
-@option(
-    '--since',
-    group=_WHICH,
-    type=Parsed('time', since),
-    metavar='WHEN',
-    help='begun since: 2026-11-22, 2026-11-22T14:30, or 30m, 2h, 3d ago',
-)
 def list_(
     paths: tuple[Path, ...],
     as_json: bool,
     ending: tuple[str, ...],
     success: bool | None,
-    since: int | None,
 ) -> int:
     """
     List the episodes of runs.
@@ -97,7 +68,7 @@ def list_(
     that contradicts the environment. `boundary-env inspect RUN --episode ID` shows one of them.
 
       boundary-env episodes list runs/demo-20261122-024000
-      boundary-env episodes list runs/ --failure --since 2d
+      boundary-env episodes list runs/ --failure
       boundary-env episodes list runs/ --json | jq '.[] | select(.client == "no_op")'
 
     Exit codes:
@@ -109,9 +80,7 @@ def list_(
     found = [
         one
         for one in _all(paths)
-        if (not ending or one.row.ending in ending)
-        and success in (None, one.row.success)
-        and (since is None or one.row.created_at >= since)
+        if (not ending or one.row.ending in ending) and success in (None, one.row.success)
     ]
     if as_json:
         print_json([episode_text.plain(episode) for episode in found])

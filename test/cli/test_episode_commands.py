@@ -13,7 +13,6 @@ import time
 
 import pytest
 
-from boundary_env_ros.cli.episodes import since
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -142,8 +141,6 @@ def test_many_runs_are_one_table_the_oldest_first(runs: Path, capsys: Output) ->
         (['--success'], [WON]),
         (['--failure'], [LATE, OTHER]),
         (['--ending', 'time_limit', '--ending', 'safety_stop'], [LATE, OTHER]),
-        (['--since', '2026-11-22T12:01:30'], [RUNS, OTHER]),
-        (['--since', '2026-11-23'], [OTHER]),
     ],
 )
 def test_episodes_are_found_by_what_is_known_of_them(
@@ -152,14 +149,6 @@ def test_episodes_are_found_by_what_is_known_of_them(
     assert main(['episodes', 'list', str(runs), '--json', *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [one['episode_id'] for one in found] == expected
-
-
-def test_an_hour_ago_is_an_hour_ago() -> None:
-    hour = 60 * MINUTE
-    before = time.time_ns()
-    found = since('1h')
-    # A float of seconds has some microseconds to lose.
-    assert before - hour - 1000 <= found <= time.time_ns() - hour + 1000
 
 
 def test_nothing_found_is_said(runs: Path, capsys: Output) -> None:
@@ -248,7 +237,6 @@ def test_mark_counts_for_every_agent_of_an_episode_or_for_one(
             ['episodes', 'label', '{runs}/monday', '0a', 'success', '--user', ' '],
             'expected the name of a person',
         ),
-        (['episodes', 'list', '{runs}', '--since', 'yesterday'], 'expected a date'),
         (
             ['episodes', 'label', '{runs}/monday', '0a', 'good', '--user', 'ada'],
             "'good' is not one of",

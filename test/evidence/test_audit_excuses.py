@@ -170,7 +170,7 @@ def with_old_scans(forge: Forge, numbers: Sequence[int]) -> None:
 def assert_named(report: AuditReport, numbers: Sequence[int]) -> None:
     """Ask for a finding on each decision but the first, which goes back behind the one before."""
     told = {f.field for f in report.findings if f.rule == 'values-newest'}
-    assert {f'decision {number}.obstacle' for number in numbers[1:]} <= told, f'\n{report}'
+    assert {f'decision {number}.obstacle.scan' for number in numbers[1:]} <= told, f'\n{report}'
 
 
 def test_one_decision_that_had_a_message_late_excuses_no_other(
@@ -225,7 +225,7 @@ def test_gate_that_says_all_the_time_that_it_was_late_is_not_supported(
 
     forge.everywhere(late)
     report = audited(forge.tape)
-    assert 'values-newest' in report.counts or 'gate obstacle' in report.beyond, f'\n{report}'
+    assert 'values-newest' in report.counts or 'gate obstacle.scan' in report.beyond, f'\n{report}'
 
 
 # An emergency stop is never excused --------------------------------------------------------------

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import math
 import re
 
-from boundary_env_ros.core.contract.grammar import TYPE
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
     Contract,
@@ -18,8 +17,8 @@ from boundary_env_ros.core.contract.model import (
     WaitStep,
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
-from boundary_env_ros.core.contract.sources import FORMS, Lookup
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
+from boundary_env_ros.storage.contract.parser import is_of_type
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
@@ -33,15 +32,6 @@ GUESS, DECIDE = 'GUESS', 'DECIDE'
 _MARK = re.compile(r'# (GUESS|DECIDE): ')
 
 _TYPE = r'\w+/(msg|srv)/\w+'
-
-#: Keys whose meaning, or need, follows from the type of the message.
-_OF_TYPE = frozenset(
-    [
-        *FORMS, 'interface', 'unit', 'safe', 'length', 'shape', 'encoding', 'type',
-        'low', 'high', 'duration', 'max_velocity', 'max_acceleration', 'max_jerk',
-        'max_deceleration', 'max_effort_rate',
-    ]
-)  # fmt: skip
 
 #: Units that a user may expect to be converted.
 _NOT_SI = frozenset(['deg', 'deg/s', 'degree', 'degrees', 'mm', 'mm/s', 'cm', 'cm/s', 'rpm'])
@@ -133,31 +123,12 @@ def _with_types(
         problem
         for problem in problems
         for section, name in unknown.items()
-        if name in problem.expected + problem.actual
-        or (problem.path[: len(section)] == section and _is_of_type(problem.path[len(section) :]))
-    }
-    malformed = {
-        problem.path[:-1]
-        for problem in problems
-        if problem.path[-1:] == ('type',) and problem.expected == TYPE.expected
-    }
-    follows |= {
-        problem
-        for problem in problems
-        for section in malformed
-        if problem.path[: len(section)] == section
-        and problem.path[len(section) :] != ('type',)
-        and _is_of_type(problem.path[len(section) :])
+        if name in problem.expected + problem.actual or is_of_type(problem.path, section)
     }
     kept = [problem for problem in found if problem not in follows]
     if kept == list(problems):
         return kept
     return sorted(kept, key=lambda problem: problem.line or math.inf)
-
-
-def _is_of_type(below: KeyPath) -> bool:
-    """Return whether a problem of a section may follow from the type of its message."""
-    return not below or below[0] in _OF_TYPE
 
 
 def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
@@ -227,14 +198,6 @@ def _unwise_values(
                 f'{", ".join(odd)}: no unit is converted, the numbers are those of the message. '
                 'Messages of ROS have rad and m.'
             ),
-        )
-    if one.low and all(low == high for low, high in zip(one.low, one.high, strict=True)):
-        yield (*path, 'high'), f'it equals `low` ({one.low[0]:g}), so no value can ever differ.'
-    source = getattr(one, 'source', None)
-    if isinstance(source, Lookup) and source.source == source.target:
-        yield (
-            (*path, 'transform', 'of'),
-            f'it is the same frame as `in` ({source.target!r}), so nothing ever moves.',
         )
 
 

@@ -8,11 +8,12 @@ Every problem is found and reported at once. The key reference is ``doc/contract
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.checks import contradictions
+from boundary_env_ros.core.contract.grammar import NAME, TYPE
 from boundary_env_ros.core.contract.key import parts_of
 from boundary_env_ros.core.contract.model import (
     Contract,
@@ -22,6 +23,7 @@ from boundary_env_ros.core.contract.model import (
     TaskSpec,
 )
 from boundary_env_ros.core.contract.problem_text import nearest, Path, said
+from boundary_env_ros.core.contract.sources import FORMS
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.gate.decision import Reason
@@ -32,6 +34,15 @@ from boundary_env_ros.storage.contract.forms import number_form, word_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.reset import parse_reset
 from boundary_env_ros.storage.contract.safety import parse_safety
+
+#: Keys whose meaning, or need, follows from the type of the message.
+_OF_TYPE = frozenset(
+    [
+        *FORMS, 'interface', 'unit', 'safe', 'length', 'shape', 'encoding', 'type',
+        'low', 'high', 'duration', 'max_velocity', 'max_acceleration', 'max_jerk',
+        'max_deceleration', 'max_effort_rate',
+    ]
+)  # fmt: skip
 
 
 def parse(
@@ -99,8 +110,32 @@ def parse(
     top.finish()
     top.report(list(contradictions(contract, {problem.path for problem in top.problems})))
     if top.problems:
-        raise ContractError(sorted(_told_once(top.problems), key=_by_line), source)
+        raise ContractError(sorted(_told_once(_causes(top.problems)), key=_by_line), source)
     return contract
+
+
+def _causes(problems: Sequence[Problem]) -> list[Problem]:
+    """Return problems without those that may follow from a type that is none."""
+    untyped = {
+        problem.path[:-1]: problem
+        for problem in problems
+        if problem.expected == TYPE.expected and problem.actual != 'nothing'
+    }
+    follows = {
+        problem
+        for problem in problems
+        for section, cause in untyped.items()
+        if is_of_type(problem.path, section)
+        and problem is not cause
+        and problem.expected != NAME.expected
+    }
+    return [problem for problem in problems if problem not in follows]
+
+
+def is_of_type(path: Path, section: Path) -> bool:
+    """Return whether a problem at a place may follow from the type of the message of a section."""
+    below = path[len(section) :]
+    return path[: len(section)] == section and (not below or below[0] in _OF_TYPE)
 
 
 def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:

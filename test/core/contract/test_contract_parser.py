@@ -458,7 +458,6 @@ def test_nothing_commands_a_sensor(place: Path, key: str, type_name: str) -> Non
         ),
         ({('period',): 1e-300}, ('period',), 'a time (s) from 1e-09'),
         ({('episode', 'time_limit'): 1e300}, ('episode', 'time_limit'), 'a time (s) from 1e-09'),
-        ({('episode', 'time_limit'): 9e8}, ('episode', 'time_limit'), 'at most 4294967295'),
     ],
 )
 @pytest.mark.timeout(10)

@@ -16,7 +16,6 @@ import pytest
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
-from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.rules.base import same
 from boundary_env_ros.evidence.export.dataset import FORMATS, write_dataset
 from boundary_env_ros.storage.contract_file import LoadedContract
@@ -85,15 +84,6 @@ def equal(row: Any, data: Any) -> bool:
     if isinstance(row, float) and not math.isfinite(row):
         return isinstance(data, str)
     return (isinstance(row, (bytes, int)) and not isinstance(row, bool)) or bool(row == data)
-
-
-def test_json_lines_and_contract_are_a_run_that_can_be_audited(
-    tmp_path: Path, record: list[Piece], loaded: LoadedContract
-) -> None:
-    export(tmp_path / 'set', 'jsonl', record, loaded)
-    report = audit_path(tmp_path / 'set')
-    assert report.counts == {}, f'\n{report}'
-    assert report.episodes == 5
 
 
 def test_nothing_is_overwritten(

@@ -17,7 +17,6 @@ from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.measured import kept_of
 from boundary_env_ros.core.gate.rules.rotation import nearer_sign
-from boundary_env_ros.errors import ContractError
 from support.core_world import shipped
 from support.gate_bench import Bench
 from support.gate_sequence import Sequence
@@ -139,24 +138,6 @@ def test_a_driver_that_wraps_what_it_measures_does_not_make_the_gate_begin_anew(
         bench.wait(0.02)
     assert before == pytest.approx(math.tau - 3.10)
     assert bench.motion[0] < 0.0, 'the reading has not wrapped: nothing is tested'
-
-
-# What may be declared ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ('keys', 'told'),
-    [
-        ({'wrap': ['lift']}, 'positions in rad'),
-        ({'wrap': ['arm']}, 'the name of a dimension'),
-        ({'wrap': ['table'] * 2}, 'different dimensions'),
-        ({'low': -3.1416, 'high': 3.1416}, 'at least two turns'),
-        ({'kind': 'multi_discrete', 'levels': [[0, 1], [0, 1]]}, 'continuous or delta, with wrap'),
-    ],
-)
-def test_what_is_no_angle_that_wraps_is_refused(keys: dict[str, object], told: str) -> None:
-    with pytest.raises(ContractError, match=told):
-        turntable(**keys)
 
 
 def test_an_angle_that_is_not_declared_to_wrap_goes_where_it_is_sent() -> None:

@@ -21,7 +21,6 @@ import pytest
 
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.gate.events import PublishersSeen
-from boundary_env_ros.errors import ContractError
 from support.core_world import shipped
 from support.gate_bench import Bench
 
@@ -243,17 +242,3 @@ def test_without_a_limit_on_its_acceleration_a_position_is_held_at_once() -> Non
     bench.wait(0.3, policy=(1.0,))
     was = bench.command
     assert {d.command for d in (*bench.press(), *bench.wait(0.3))} == {was}
-
-
-@pytest.mark.parametrize(
-    ('keys', 'expected'),
-    [
-        ({'max_acceleration': 3.0, 'max_deceleration': 2.0}, r'at least max_acceleration \(3\)'),
-        ({'max_deceleration': 2.0}, 'no max_deceleration without max_acceleration'),
-    ],
-)
-def test_a_position_brakes_at_least_as_well_as_it_accelerates(
-    keys: dict[str, float], expected: str
-) -> None:
-    with pytest.raises(ContractError, match=expected):
-        robot('position', max_velocity=0.7, **keys)

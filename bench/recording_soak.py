@@ -162,7 +162,11 @@ class Sender:
                 )
                 status.publish(to_msg(said, now))
             decision = GateDecision(
-                id=id_, sequence=number + 1, verdict=Verdict.HELD, trigger=Trigger.TIMER
+                id=id_,
+                sequence=number + 1,
+                verdict=Verdict.HELD,
+                trigger=Trigger.TIMER,
+                decided=now,
             )
             transition = Transition(
                 contract=contract.name,

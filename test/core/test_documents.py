@@ -92,6 +92,7 @@ def test_the_text_of_a_request_is_read_once(monkeypatch: pytest.MonkeyPatch) -> 
         sequence=1,
         verdict=Verdict.ADMITTED,
         trigger=Trigger.REQUEST,
+        decided=Timepiece().now,
         request=request,
     )
     assert set(published(decision)) == {'desk'}
@@ -156,6 +157,7 @@ def test_what_is_published_is_what_was_asked_for_and_admitted(
         sequence=1,
         verdict=verdict,
         trigger=trigger,
+        decided=Timepiece().now,
         request=asking('{ "desk": {"type":  "ask"} }'),
     )
     admitted = verdict in (Verdict.ADMITTED, Verdict.LIMITED) and trigger is Trigger.REQUEST

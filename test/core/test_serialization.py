@@ -311,6 +311,7 @@ def written_decision() -> dict[str, Any]:
         sequence=1,
         verdict=Verdict.LIMITED,
         trigger=Trigger.REQUEST,
+        decided=ClockReading(ros=stamp, steady=1),
         command=(0.5, 0.0),
         rules=(RuleResult(rule='rate', outcome=Verdict.LIMITED, reason=Reason.RATE_LIMIT),) * 2,
         measurements=(Measurement(name='obstacle.scan', topic='/scan', captured=stamp),),
@@ -323,7 +324,7 @@ def written_decision() -> dict[str, Any]:
     [
         (('sequence',), '1', r"\.sequence: expected a value of type int, got '1'\."),
         (('sequence',), True, r'\.sequence: expected a value of type int, got True'),
-        (('armed',), 1, r'GateDecision\.armed: expected a value of type bool, got 1'),
+        (('seeded',), 1, r'GateDecision\.seeded: expected a value of type bool, got 1'),
         (('software_version',), None, r'\.software_version: expected a value of type str'),
         (('verdict',), 'ALLOWED', r'GateDecision\.verdict: expected one of ADMITTED, .*REJECTED'),
         (('verdict',), 2, r'GateDecision\.verdict: expected one of ADMITTED'),

@@ -269,7 +269,7 @@ DAMAGES = (
     Damage(
         'a seed where nobody took over', 'decision-recomputed', republished, other(seeded=True)
     ),
-    Damage('a request in his name', 'allowed-to-move', of_operator, other(armed=False)),
+    Damage('a request in his name', 'allowed-to-move', of_operator, other(lease_id='')),
     Damage('looser limits', 'runtime-limits-stricter', heard, other(runtime_limits=LOOSER)),
     Damage(
         'limits as in the contract again',
@@ -288,10 +288,8 @@ DAMAGES = (
         heard,
         lambda d: replace(
             d,
-            received=replace(
-                d.received,  # type: ignore[type-var]
-                ros=later(d.received, 2_000).ros,
-            ),
+            received=replace(d.decided, ros=later(d.decided, 2_000).ros),
+            decided=replace(d.decided, ros=later(d.decided, 2_000).ros),
         ),
     ),
     Damage('sent again too soon', 'decision-recomputed', republished, other(time_step=0.004)),

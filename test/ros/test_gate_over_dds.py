@@ -207,7 +207,7 @@ def test_no_command_leaves_bounds_and_rates_whatever_the_policy_asks_for(
     assert np.all(ordinary | (braking & (np.abs(change) <= stop * contract.period + 1e-9)))
     # Over any stretch of time, not only from one command to the next: speeding up keeps the rate,
     # by the gate's own clock. Only requests speed up, and are decided on when they come.
-    came = [decision.decided.steady if decision.decided else 0 for decision in sent]
+    came = [decision.decided.steady for decision in sent]
     first = next(i for i, at in enumerate(came) if at)  # a timer may have stopped it before
     decided = np.maximum.accumulate(came[first:]) / NANOSECONDS
     apart = decided[np.newaxis, :] - decided[:, np.newaxis]

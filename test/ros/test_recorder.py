@@ -211,6 +211,7 @@ class Bench:
             sequence=sequence,
             verdict=Verdict.HELD,
             trigger=Trigger.TIMER,
+            decided=now(),
         )
 
     # What is on the disk -------------------------------------------------------------------------

@@ -101,8 +101,7 @@ class Forge:
                 )
                 made = replace(made, previous_command=before.command, previous_rate=rate)
             if not was_unheard(made):
-                measured = {m.name: m for m in made.measurements}
-                ruling = rule_on(limits, situation_of(made, measured), wanted_of(made))
+                ruling = rule_on(limits, situation_of(made), wanted_of(made))
                 made = replace(
                     made,
                     verdict=ruling.verdict,

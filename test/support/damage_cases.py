@@ -326,7 +326,7 @@ CASES: tuple[Case, ...] = (
         'request-answered',
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.sequence', 5000)),
     ),
-    Case('not armed', 'allowed-to-move', edit(is_admitted, lambda s: with_answer(s, armed=False))),
+    Case('not armed', 'allowed-to-move', edit(is_admitted, lambda s: with_answer(s, lease_id=''))),
     Case(
         'emergency stop ignored',
         'allowed-to-move',

@@ -188,6 +188,7 @@ def decision(step: int) -> GateDecision:
             client='policy',
         ),
         received=instant(at),
+        decided=instant(at),
         commanded=instant(at),
         requested_action=(0.5, 0.25),
         admitted_action=(0.25, 0.25),
@@ -208,7 +209,7 @@ def decision(step: int) -> GateDecision:
         time_step=0.1,
         previous_command=(0.2, 0.25),
         previous_rate=(0.0, 0.0),
-        armed=True,
+        lease_id='lease',
         since_request=0.1,
         measurements=(
             Measurement(name='scan', topic='/cart/scan', values=(1.25,), captured=stamp(at)),

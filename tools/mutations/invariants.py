@@ -910,7 +910,7 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         "Armed in mid-episode the policy's time runs from the arming",
-        REDUCER,
+        STATE,
         '            last_request=now.steady,\n            pending=None,\n',
         '            pending=None,\n',
         (_LEASES + 'armed_in_mid_episode_the_time_of_the_policy_runs_from_the_arming',),
@@ -1008,9 +1008,9 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'A request that waited into the next lease is forgotten',
-        REDUCER,
-        '            pending=None,\n            # A hand',
-        '            # A hand',
+        STATE,
+        '            pending=None,\n            chunk=None,\n',
+        '            chunk=None,\n',
         (_LOCKSTEP + 'a_request_that_waited_into_the_next_lease_is_forgotten',),
     ),
     Mutation(
@@ -1490,7 +1490,7 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'What is planned is not published, nor remembered',
         REDUCER,
-        'decision = self._decision(state, ruling, situation, state.sequence)\n',
+        'decision = self._decision(state, ruling, situation, state.sequence, at)\n',
         'state, (decision,) = self._emit(state, ruling, situation, at)\n',
         (_PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',),
     ),
@@ -1591,14 +1591,14 @@ _BY_HAND = (
     ),
     Mutation(
         'A hand that was there before the lease is there now',
-        REDUCER,
+        STATE,
         '            teleoperated=state.readings.switch_held(now),\n',
         '            teleoperated=False,\n',
         (_OPERATOR + 'a_switch_that_is_held_before_the_arming_need_not_be_heard_again',),
     ),
     Mutation(
         'A hand that let go before the lease is not there now',
-        REDUCER,
+        STATE,
         '            teleoperated=state.readings.switch_held(now),\n',
         '',
         (_OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',),
@@ -1771,7 +1771,7 @@ _WHILE_NOTHING_COMES = (
     ),
     Mutation(
         'Another lease begins without the latencies of the one before',
-        REDUCER,
+        STATE,
         '            health=replace(state.health, late=()),\n',
         '',
         (_HEALTH + 'another_lease_begins_without_the_latencies_of_the_one_before',),

@@ -215,11 +215,6 @@ class CommandHistory:
         """Return what may still be under way, as far as a rule asks for it."""
         return () if self.recent is None else self.recent.at(self._robot_time(now))
 
-    @property
-    def looks_back(self) -> float:
-        """For how many seconds a command that is in force no more is remembered."""
-        return 0.0 if self.recent is None else self.recent.seconds
-
     def recalled(self, sent: tuple[SentCommand, ...], now: ClockReading) -> CommandHistory:
         """Return it with what is under way as a decision says of it."""
         if self.recent is None:

@@ -294,13 +294,15 @@ class GateDecision:
 
     ``command`` is what reached the command topic at ``commanded``; it is empty if nothing did. It
     holds until the next decision that publishes one, or until the driver's own timeout.
-    ``requested_command`` is what was asked for in command space, before any rule.
+    ``requested_command`` is what was asked for in command space, before any rule. ``decided`` is
+    when it was decided: what the rules go by is as old as it was then.
     """
 
     id: StepId
     sequence: int
     verdict: Verdict
     trigger: Trigger
+    decided: ClockReading
     request: ActionRequest | None = None
     received: ClockReading | None = None
     commanded: ClockReading | None = None
@@ -315,7 +317,7 @@ class GateDecision:
     previous_acceleration: Vector = ()
     seeded: bool = False
     emergency_stop: bool = False
-    armed: bool = False
+    lease_id: str = ''
     since_request: float | None = None
     since_environment: float | None = None
     since_tick: float | None = None
@@ -340,9 +342,9 @@ class GateDecision:
         )
 
     @property
-    def decided(self) -> ClockReading | None:
-        """Return when it was taken, where the record says so: on a request, when that came."""
-        return self.received if self.trigger is Trigger.REQUEST else None
+    def armed(self) -> bool:
+        """Return whether there was a lease."""
+        return bool(self.lease_id)
 
 
 class GateState(IntEnum):

@@ -19,7 +19,6 @@ from boundary_env_ros.core.environment.lockstep import Advanced
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     freeze,
-    RuleResult,
     RuntimeLimits,
 )
 from boundary_env_ros.core.timebase import ClockReading, Stamp
@@ -167,18 +166,6 @@ class Request(Event):
 
     request: ActionRequest
     received: ClockReading | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenUp(Event):
-    """A request is refused that waits in vain for its sensors (lockstep)."""
-
-    request: ActionRequest
-    received: ClockReading
-    rules: tuple[RuleResult, ...]
-
-    def __post_init__(self) -> None:
-        freeze(self, 'rules')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

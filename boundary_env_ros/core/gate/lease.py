@@ -122,6 +122,11 @@ class LeaseState:
     # The episode ---------------------------------------------------------------------------------
 
     @property
+    def lease_id(self) -> str:
+        """The lease; empty if there is none."""
+        return '' if self.lease is None else self.lease.lease_id
+
+    @property
     def running(self) -> bool:
         """Whether the holder of the lease may ask for something."""
         episode, lease = self.episode, self.lease

@@ -37,7 +37,6 @@ from boundary_env_ros.core.gate.events import (
     EmergencyStop,
     EpisodeTold,
     Event,
-    GivenUp,
     Measured,
     NextAction,
     OperatorCommand,
@@ -117,7 +116,6 @@ class Reducer:
             PublishersSeen: self._see_publishers,
             WentOut: self._went_out,
             Request: self._request,
-            GivenUp: self._give_up,
             NextAction: self._next_action,
             OperatorCommand: self._by_hand,
             OthersTurn: self._hold_turn,
@@ -154,17 +152,7 @@ class Reducer:
             return state, ()
         self._refuse_unheard(state, now)
         lease = Lease(lease_id=event.lease_id, holder=event.client, episode_id=event.episode_id)
-        state = state.without_lease()
-        state = replace(
-            state,
-            lease_state=replace(state.lease_state, lease=lease),
-            health=replace(state.health, late=()),
-            last_request=now.steady,
-            pending=None,
-            # A hand that was there before the lease is there now, too.
-            teleoperated=state.readings.switch_held(now),
-        )
-        return state, ()
+        return state.under_lease(lease, now), ()
 
     def _refuse_unprobed(self, state: State) -> None:
         """Refuse an arming while it is not known that the drivers stop by themselves."""
@@ -491,9 +479,6 @@ class Reducer:
             wanted = safe_from(state.limits.safe, situation.previous)  # nothing was asked for yet
         return self._emit(state, rule(state.limits, situation, wanted or None), situation, at)
 
-    def _give_up(self, state: State, event: GivenUp) -> Step:
-        return self._reject(state, event.request, event.received, event.rules, event)
-
     def _reject(
         self,
         state: State,
@@ -664,7 +649,7 @@ class Reducer:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         reasons, commands = _why(ruling), state.commands
         sequence = state.sequence + 1
-        decision = self._decision(state, ruling, situation, sequence, asked)
+        decision = self._decision(state, ruling, situation, sequence, at, asked)
         decided = replace(
             state,
             sequence=sequence,
@@ -683,6 +668,7 @@ class Reducer:
         ruling: RuleOutput,
         situation: RuleInput,
         sequence: int,
+        at: Event,
         asked: Chunk | None = None,
     ) -> GateDecision:
         return GateDecision(
@@ -691,13 +677,14 @@ class Reducer:
             verdict=ruling.verdict,
             request=asked.request if asked else None,
             received=asked.received if asked else None,
+            decided=at.now,
             requested_action=asked.action(self._size) if asked else (),
             admitted_action=ruling.admitted,
             requested_command=ruling.wanted,
             command=ruling.command,
             rules=ruling.results,
             previous_command=situation.previous or (),
-            armed=state.lease_state.lease is not None,
+            lease_id=state.lease_state.lease_id,
             foreign_publishers=situation.foreign,
             runtime_limits=state.runtime_limits,
             measurements=tuple(situation.measurements.values()),
@@ -740,7 +727,7 @@ class Reducer:
                 ruling = RuleOutput(verdict=Verdict.REJECTED, results=refusals)
             else:
                 ruling, situation = self._rule(state, situation, at, action)
-            decision = self._decision(state, ruling, situation, state.sequence)
+            decision = self._decision(state, ruling, situation, state.sequence, at)
             decisions.append(replace(decision, requested_action=action))
         return tuple(decisions)
 

@@ -3,11 +3,11 @@
 """
 The gate once more, on what a record says that it was told.
 
-Each recorded decision becomes the event that led to it, for the same function that runs on a
-robot. Only what that cannot know again comes from the record: when the gate decided and why then
-(the trigger), what its sensors had measured and how old that was, how long the others had been
-silent, whether an episode ran, and whether the emergency stop was latched. What it had sent before
-is its own: a command that another gate would have limited is limited in what the next one begins
+Each recorded decision becomes the event that led to it, at its instant, for the same function
+that runs on a robot. Only what that cannot know again comes from the record: what triggered it,
+what its sensors had measured, how long the environment had been silent, which lease there was,
+whether its episode ran, and whether the emergency stop was latched. What it had sent before is
+its own: a command that another gate would have limited is limited in what the next one begins
 from, too.
 """
 
@@ -17,15 +17,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
-    Measurement,
     Reason,
     RuntimeLimits,
     StepId,
@@ -35,27 +32,22 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.gate.events import (
     Deactivate,
     Event,
-    GivenUp,
     NextAction,
     OperatorCommand,
     OthersTurn,
     Request,
     Tick,
 )
-from boundary_env_ros.core.gate.recorded_instants import ASKED, RecordedInstants
 from boundary_env_ros.core.gate.reducer import Reducer
 from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
-from boundary_env_ros.core.gate.rules.motion import start_anew
-from boundary_env_ros.core.gate.rules.pending_motion import same_way
 from boundary_env_ros.core.gate.rules.recorded import (
     situation_of,
     was_deactivated,
     was_over,
     was_unheard,
 )
-from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.gate.state import State
@@ -64,13 +56,11 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 #: What the gate was told, whatever it had done before.
 _TOLD = (
     'emergency_stop',
-    'armed',
     'since_environment',
     'since_tick',
     'clock_error',
     'foreign_commands',
     'crowded',
-    'measurements',
 )
 
 
@@ -103,21 +93,12 @@ class Replay:
         self._state = State.of(contract, digest=digest, agent=agent, topics=topics)
         #: Before the last decision.
         self._before = self._state
-        self._lockstep = contract.pacing is Pacing.LOCKSTEP
-        self._episode = ''
-        self._lease_known = False
+        self._lease_id = ''
         self._last_sequence: int | None = None
         self.missing = 0
-        self._instants = RecordedInstants(contract)
-        self._now = self._instants.now
-        # Whether this gate did the same as the recorded one: then what is counted from there is as
-        # recorded, to the last digit.
-        self._sent_alike = self._asked_alike = True
+        #: Whether what the gate remembers of its commands is to be taken from the next decision.
+        self._lost = False
         self._overruns_known = True
-        self._rates_unknown = self._probed = False
-        self._same_terms = digest_of(contract) == digest
-
-    # Driving it ----------------------------------------------------------------------------------
 
     def again(
         self,
@@ -143,348 +124,189 @@ class Replay:
         -------
         GateDecision or None
             What this gate decides there; None if it decides nothing, as a gate that has no reason
-            to stop. The instants are those of the record.
+            to stop.
 
         """
-        gap = self._begin(then, current, begun=begun)
-        self._now = self._instants.go_on_to(then)
-        if gap:
-            self._take_up(then)
-        if self._probed and then.trigger is not Trigger.PROBE:
-            self._probed = False
-            commands = replace(self._state.commands, braked=self._braked(then))
-            self._state = replace(self._state, commands=commands)
-        self._before = self._state
-        self._before = self._state = self._as_recorded(then)
-        event = self._event(then)
-        found = None
+        self._look_for_gap(then, begun=begun)
+        self._before = self._state = self._as_recorded(then, current)
+        if self._cannot_know(then):
+            return then
+        event, found = self._event(then), None
         if event is not None:
             self._state, decided = self._reducer.step(self._state, event)
             found = decided[-1] if decided else None
-        self._follow(then, found)
+        self._lost = self._lost and then.seeded and not then.published
         if found is None:
             return None
+        if found.published and then.commanded is not None:
+            commands = self._state.commands.gone_out(then.commanded)
+            self._state = replace(self._state, commands=commands)
         return replace(
             found,
             sequence=then.sequence,
-            received=then.received,
             commanded=then.commanded if found.published else None,
             software_version=then.software_version,
         )
 
     def adopt(self, then: GateDecision) -> None:
         """Go on from what the record says that the gate did, not from what this one would have."""
-        self._probed = then.trigger is Trigger.PROBE
-        before, lease_state = self._before, self._state.lease_state
-        commands, chunk, last_request = before.commands, before.chunk, before.last_request
-        refused, stopped = (then.verdict is v for v in (Verdict.REJECTED, Verdict.STOPPED))
-        if then.published:
-            # Whether a position still runs on decides whether a lease has come to its end.
-            rate: Vector = ()
-            if stopped:
-                rate, _ = start_anew(before.limits, situation_of(then), then.command)
-            ruling = RuleOutput(
-                verdict=then.verdict,
-                wanted=then.requested_command,
-                command=then.command,
-                rate=rate,
-            )
-            commands = commands.after(ruling, then.trigger, self._now)
-            commands = commands.gone_out(then.commanded or self._now)
-            self._rates_unknown = True
-        if not refused and then.trigger in ASKED:
-            last_request = self._now.steady
-        if then.trigger is Trigger.REQUEST and then.request is not None and not was_unheard(then):
-            lease = lease_state.lease
-            if lease is not None and then.request.sequence > lease.last_sequence:
-                lease_state = lease_state.heard(then.request)
-            chunk = None if refused else Chunk(then.request, then.received or self._now, 0, 0)
-        if then.trigger is Trigger.CHUNK and chunk is None:
-            chunk = _chunk_of(then)
-        if then.trigger in (Trigger.REQUEST, Trigger.CHUNK):
-            chunk = None if chunk is None else chunk.next(self._contract.period)
-        state = replace(
-            before,
-            lease_state=lease_state,
-            health=self._state.health,
-            commands=commands,
-            last_request=last_request,
-            chunk=None if stopped else chunk,
-            stopping=before.stopping if refused else stopped,
-        )
-        if (was_over(then) or was_deactivated(then)) and not state.moving:
-            state = state.without_command()
-            if was_deactivated(then):
-                state = replace(state, commands=state.commands.dropped())
+        self._last_sequence, self._lost = then.sequence, True
+        state = replace(self._before, health=self._state.health, last_request=None)
+        if then.verdict is not Verdict.REJECTED:
+            stopped, request = then.verdict is Verdict.STOPPED, then.request
+            chunk, lease_state = state.chunk, state.lease_state
+            if request is not None and lease_state.lease is not None:
+                lease_state = lease_state.heard(request)
+                chunk = _chunk_of(then, request).next(self._contract.period)
+            chunk = None if stopped else chunk
+            state = replace(state, lease_state=lease_state, chunk=chunk, stopping=stopped)
         self._state = state
-        self._sent_alike = self._asked_alike = True
 
-    def _begin(self, then: GateDecision, current: str, *, begun: bool) -> bool:
-        """Begin with another lease; return whether decisions are missing before this one."""
-        heard = then.request is not None and not was_unheard(then)
-        own = heard or (then.verdict is not Verdict.REJECTED and not was_over(then))
-        episode = then.id.episode_id if own else current
-        last = self._last_sequence
-        first = last is None and (not begun or then.sequence != 1)
-        gap = first if last is None else then.sequence != last + 1
+    def _look_for_gap(self, then: GateDecision, *, begun: bool) -> None:
+        """Look whether decisions are missing before this one."""
+        last, self._last_sequence = self._last_sequence, then.sequence
+        gap = (not begun or then.sequence != 1) if last is None else then.sequence != last + 1
         self.missing = 0
-        self._last_sequence = then.sequence
-        if episode and episode != self._episode and not was_over(then):
-            # A lease begins only when the robot of the one before is at rest.
-            self._episode, self._lease_known = episode, False
-            self._instants.begin()
-            state = self._state.without_command()
-            self._state = replace(
-                state,
-                chunk=None,
-                teleoperated=_hand_held(then, self._contract) or False,
-                health=replace(state.health, late=()),
-            )
-            self._overruns_known = self._asked_alike = self._sent_alike = True
+        if then.lease_id not in ('', self._lease_id):
+            self._lease_id, self._overruns_known = then.lease_id, True
+            if self._lost or (gap and not was_over(then)):
+                self._state = self._state.without_command()  # it was braked, unseen
             gap = not begun
         elif last is not None and gap:
             self.missing = max(then.sequence - last - 1, 0)
-        return gap
-
-    def _take_up(self, then: GateDecision) -> None:
-        """Take the memory of the gate from the inputs of a decision."""
-        self._overruns_known = False
-        self._sent_alike = self._asked_alike = True
-        commands, chunk = self._state.commands, self._state.chunk
-        if then.previous_command and not then.seeded:
-            previous = then.previous_command
-            commands = replace(
-                commands, command=previous, in_force=previous, goal=then.requested_command
-            )
-            self._rates_unknown = True
-        commands = commands.recalled(then.recent_commands, self._now)
-        if then.trigger is Trigger.CHUNK:
-            chunk = _chunk_of(then) or chunk
-        self._state = replace(self._state, commands=commands, chunk=chunk)
-
-    def _braked(self, then: GateDecision) -> frozenset[int]:
-        """
-        Return the groups whose drivers were seen to brake in a probe.
-
-        That stands in no decision but the next: it begins elsewhere than at the last command.
-        """
-        last, found, start = self._state.commands.in_force or (), set(), 0
-        for index, group in enumerate(self._contract.action):
-            part = slice(start, start + group.size)
-            start += group.size
-            elsewhere = then.seeded or then.previous_command[part] != last[part]
-            if group.driver_timeout_probe and elsewhere:
-                found.add(index)
-        return frozenset(found)
+        if gap:
+            self._lost, self._overruns_known = True, False
 
     # What was told -------------------------------------------------------------------------------
 
-    def _as_recorded(self, then: GateDecision) -> State:
-        """Return the state with what a decision says of it: limits, episode, lease, and hand."""
-        state = self._state
+    def _as_recorded(self, then: GateDecision, current: str) -> State:
+        """Return the state with what a decision says of it."""
+        state = self._under_lease(self._state, then, current)
+        if self._lost:
+            state = self._taken_up(state, then)
         if then.runtime_limits != state.runtime_limits:
             # As strict as they were, and no less strict than this contract's.
             stricter = _stricter(self._declared, then.runtime_limits)
             limits = tightened_limits(self._declared, stricter)
             state = replace(state, limits=limits, runtime_limits=then.runtime_limits)
-        armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
-        state = self._in_hand(self._under_lease(state, then, armed=armed), then)
         if any(result.reason is Reason.STILL_STOPPED for result in then.rules):
             state = replace(state, stopping=True)  # a stop at rest is not said again
-        if self._rates_unknown and not then.seeded and then.verdict is not Verdict.REJECTED:
-            self._rates_unknown = False
-            commands = replace(
-                state.commands, rate=then.previous_rate, acceleration=then.previous_acceleration
-            )
-            state = replace(state, commands=commands)
-        return state
+        latest = {m.name: m for m in then.measurements if m.name in self._topics}
+        latest = {name: found for name, found in latest.items() if found.age is not None}
+        readings = replace(state.readings, latest=latest)
+        held = readings.switch_held(then.decided)
+        if not held and OPERATOR in latest and latest[OPERATOR].values[-1] >= HELD:
+            # The timer, which would have noticed that the hand is silent, may not have run yet.
+            held = any(result.reason is Reason.OPERATOR for result in then.rules)
+        return replace(state, readings=readings).in_hand(held)
 
-    def _under_lease(self, state: State, then: GateDecision, *, armed: bool) -> State:
-        """Return the state with the episode and the lease that the gate had."""
-        over, request = was_over(then), then.request
+    def _under_lease(self, state: State, then: GateDecision, current: str) -> State:
+        """Return the state with the lease that the gate had, and its episode."""
+        over, lease = was_over(then), state.lease_state.lease
+        if then.lease_id != state.lease_state.lease_id:
+            lease = None
+            if then.lease_id:
+                lease = Lease(lease_id=then.lease_id, holder='', episode_id='')
+                state = replace(state.under_lease(lease, then.decided), last_request=None)
+            else:
+                state = state.without_lease()
+        if lease is not None and not lease.episode_id and not over:
+            # A refused decision goes by the name that its request gave itself.
+            episode_id = current if was_unheard(then) else then.id.episode_id
+            lease = replace(lease, episode_id=episode_id)
+        armed = not any(result.reason is Reason.NOT_ARMED for result in then.rules)
         runs = EpisodeState.RUNNING if armed else EpisodeState.RESETTING
         episode = EpisodeStatus(
             id=StepId(
                 digest=self._digest,
                 agent=self._agent,
-                episode_id=self._episode,
+                episode_id='' if lease is None else lease.episode_id,
                 step=then.id.step,
             ),
             state=EpisodeState.TRUNCATED if over else runs,
             pacing=self._contract.pacing,
         )
-        if self._lease_ended(state, then, armed=armed):
-            state = state.without_command()
-        lease, known = state.lease_state.lease, _heard_through(then)
-        if not self._lease_known and request is not None and known is not None:
-            self._lease_known = True
-            lease = Lease(
-                lease_id=request.lease_id,
-                holder=request.client,
-                episode_id=self._episode,
-                last_sequence=known,
+        braking = state.lease_state.braking
+        if braking is not None and then.verdict is not Verdict.REJECTED:
+            braking = then.id if over else None
+        lease_state = replace(state.lease_state, episode=episode, lease=lease, braking=braking)
+        return replace(state, lease_state=lease_state)
+
+    def _taken_up(self, state: State, then: GateDecision) -> State:
+        """Return the state with what the gate remembered, from the inputs of a decision."""
+        commands, lease_state = state.commands, state.lease_state
+        if then.previous_command and not then.seeded:
+            sent = then.decided.steady - round((then.time_step or 0.0) * NANOSECONDS)
+            commands = replace(
+                commands,
+                command=then.previous_command,
+                in_force=then.previous_command,
+                rate=then.previous_rate,
+                acceleration=then.previous_acceleration,
+                goal=then.requested_command,
+                emitted=sent,
+                out=sent,
             )
-        elif lease is None or (lease.episode_id != self._episode and not over):
-            # Known once a request under it is heard; until then no lease is this one.
-            lease = Lease(lease_id='not known', holder='', episode_id=self._episode)
-        return replace(state, lease_state=replace(state.lease_state, episode=episode, lease=lease))
-
-    def _lease_ended(self, state: State, then: GateDecision, *, armed: bool) -> bool:
-        """
-        Return whether a lease has ended since, at rest or, in lockstep, however it moved.
-
-        That is not said. Without one everything is forgotten; under the next one what was sent
-        before is not known any more.
-        """
-        if state.moving and not self._lockstep:
-            return False
-        if not then.armed:
-            return True
-        previous, seeded = state.commands.previous(
-            state.limits, then.trigger, self._measured(then), self._now
-        )
-        as_recorded = (previous is None, seeded) == (not then.previous_command, then.seeded)
-        return not armed and not as_recorded
-
-    def _in_hand(self, state: State, then: GateDecision) -> State:
-        """Return the state with the operator's switch as recorded."""
-        hand = next((m for m in then.measurements if m.name == OPERATOR), None)
-        held = _hand_held(then, self._contract)
-        if hand is None or held is None:
-            return state
-        if hand.values:
-            # So that it is as old now as it was then.
-            age = round((hand.age or 0.0) * NANOSECONDS)
-            now, captured = self._now, None
-            if self._lockstep and hand.age is not None:
-                captured = replace(now.ros, nanoseconds=now.ros.nanoseconds - age)
-            now = replace(now, steady=now.steady - age)
-            readings = state.readings.after(OPERATOR, hand.values, captured, now)
-            state = replace(state, readings=readings)
-        silent = bool(hand.values) and hand.values[-1] >= HELD and not held
-        if silent and any(result.reason is Reason.OPERATOR for result in then.rules):
-            held = True  # the timer, which would have noticed the silence, had not run yet
-        return state.in_hand(held)
+        commands = commands.recalled(then.recent_commands, then.decided)
+        request, lease = then.request, lease_state.lease
+        if request is not None and lease is not None and not was_unheard(then):
+            lease = replace(lease, last_sequence=request.sequence - 1)
+            lease_state = replace(lease_state, lease=lease)
+        chunk = state.chunk
+        if then.trigger is Trigger.CHUNK and request is not None:
+            chunk = _chunk_of(then, request)
+        return replace(state, commands=commands, lease_state=lease_state, chunk=chunk)
 
     def _event(self, then: GateDecision) -> Event | None:
         """Return what led to a decision; None if nothing that this gate knows did."""
-        now, known, request = self._now, self._known(then), then.request
+        now, known, request = then.decided, self._known(then), then.request
         if then.trigger is Trigger.REQUEST and request is not None:
-            received = then.received or now
-            if self._waited(then, request):
-                return GivenUp(
-                    now=now, known=known, request=request, received=received, rules=then.rules
-                )
-            return Request(now=now, known=known, request=request, received=received)
+            return Request(now=now, known=known, request=request, received=then.received or now)
         if then.trigger is Trigger.CHUNK:
             return NextAction(now=now, known=known)
         if then.trigger is Trigger.OPERATOR:
-            by_hand = known['measurements'].get(OPERATOR)
-            return OperatorCommand(now=now, known=known) if by_hand and by_hand.values else None
+            by_hand = OPERATOR in self._state.readings.latest
+            return OperatorCommand(now=now, known=known) if by_hand else None
         if holds_for_another(then):
             return OthersTurn(now=now, known=known)
         if then.trigger is Trigger.TIMER:
             return (Deactivate if was_deactivated(then) else Tick)(now=now, known=known)
         return None
 
-    def _waited(self, then: GateDecision, request: ActionRequest) -> bool:
+    def _cannot_know(self, then: GateDecision) -> bool:
         """
-        Return whether a request in lockstep was refused while it waited for its sensors.
+        Return whether no decision says what a refusal went by.
 
-        When they came is in no decision.
+        That is the episode of a lease before its first request was heard; and in lockstep when
+        sensors came, of a request that waited for them.
         """
-        if not self._lockstep or then.verdict is not Verdict.REJECTED:
+        request, lease = then.request, self._state.lease_state.lease
+        if request is None or then.verdict is not Verdict.REJECTED:
             return False
-        lease = self._state.lease_state.lease
+        if lease is not None and not lease.episode_id and was_unheard(then):
+            return True
         heard = 0 if lease is None else lease.last_sequence
-        return any(
+        return self._contract.pacing is Pacing.LOCKSTEP and any(
             result.rule == 'sensors'
             or (result.reason is Reason.OUT_OF_ORDER and request.sequence > heard)
             for result in then.rules
         )
 
     def _known(self, then: GateDecision) -> Mapping[str, Any]:
-        """Return what a decision says of the situation, as far as that is this gate's, too."""
-        recorded = situation_of(then, self._measured(then))
-        names = set(_TOLD)
-        if self._sent_alike:
-            names.add('time_step')
-        if self._asked_alike:
-            names.add('since_request')
+        """Return what a decision says of the situation that this gate cannot know by itself."""
+        recorded = situation_of(then)
+        names = list(_TOLD)
+        if self._state.last_request is None:
+            names.append('since_request')
         if not self._overruns_known:
-            names.add('overruns')
-        # What may still be under way, if that is what this gate has sent. When a decision was
-        # taken is known to within the lateness of a gate (in lockstep exactly), and so is when
-        # what was sent before matters no more.
-        slack = 2.0 / NANOSECONDS if self._lockstep else self._contract.safety.gate_lateness
-        commands = self._state.commands
-        ours = commands.under_way(self._now)
-        if self._same_terms and same_way(
-            recorded.recent_commands, ours, commands.looks_back, slack
-        ):
-            names.add('recent_commands')
+            names.append('overruns')
         return {name: getattr(recorded, name) for name in names}
 
-    def _measured(self, then: GateDecision) -> Mapping[str, Measurement]:
-        """Return the recorded measurements that this gate asks for."""
-        return {m.name: m for m in then.measurements if m.name in self._topics}
 
-    def _follow(self, then: GateDecision, found: GateDecision | None) -> None:
-        """Take note of how far this gate goes with the recorded one."""
-        sent = found is not None and found.published
-        self._instants.follow(then)
-        if sent and then.commanded is not None:
-            commands = self._state.commands.gone_out(then.commanded)
-            self._state = replace(self._state, commands=commands)
-        if sent or then.published:
-            self._sent_alike = sent and then.published
-        asked = then.trigger in ASKED
-        accepted = asked and then.verdict is not Verdict.REJECTED
-        ours = asked and found is not None and found.verdict is not Verdict.REJECTED
-        if accepted or ours:
-            self._asked_alike = accepted and ours
-
-
-def _chunk_of(then: GateDecision) -> Chunk | None:
+def _chunk_of(then: GateDecision, request: ActionRequest) -> Chunk:
     """Return the chunk that a decision executes, at its action."""
-    if then.request is None or then.received is None:
-        return None
-    index = max(then.id.step - then.request.id.step, 0)
-    return Chunk(then.request, then.received, index, 0)
-
-
-#: Rules that refuse a request by its order, or before that is looked at.
-_BEFORE_ORDER = frozenset({'well_formed', 'authority'})
-
-
-def _heard_through(decision: GateDecision) -> int | None:
-    """
-    Return which request of a lease was heard last before its first decision, as far as it says.
-
-    None if the decision was not on a request of the holder of the lease.
-    """
-    request = decision.request
-    if request is None:
-        return None
-    # Order and holder are looked at before turn, document and sensors.
-    if not was_unheard(decision) or _BEFORE_ORDER.isdisjoint(r.rule for r in decision.rules):
-        return 0
-    for result in decision.rules:
-        order = result.rule == 'authority' and result.reason is Reason.OUT_OF_ORDER
-        if order and result.limit is not None:
-            return round(result.limit) - 1
-    return None
-
-
-def _hand_held(decision: GateDecision, contract: Contract) -> bool | None:
-    """Return whether the operator held the switch; None if the decision does not say."""
-    operator = contract.safety.operator
-    hand = next((m for m in decision.measurements if m.name == OPERATOR), None)
-    if operator is None or hand is None:
-        return None
-    if hand.age is None or not hand.values:
-        return False
-    return hand.age <= operator.timeout and hand.values[-1] >= HELD
+    index = max(then.id.step - request.id.step, 0)
+    return Chunk(request, then.received or then.decided, index, then.decided.steady)
 
 
 def _stricter(declared: Limits, runtime_limits: RuntimeLimits) -> RuntimeLimits:

@@ -21,6 +21,7 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.gate.driver_probe import DriverProbe
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.gate.lease import LeaseState
+from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.sensor_buffer import SensorReadings
 from boundary_env_ros.core.timebase import ClockReading
@@ -142,6 +143,20 @@ class State:
         state = self.without_command()
         return replace(state, lease_state=replace(state.lease_state, lease=None))
 
+    def under_lease(self, lease: Lease, now: ClockReading) -> State:
+        """Return it under a new lease; what still moves under the last one is braked first."""
+        state = self.without_lease()
+        return replace(
+            state,
+            lease_state=replace(state.lease_state, lease=lease),
+            health=replace(state.health, late=()),
+            last_request=now.steady,
+            pending=None,
+            chunk=None,
+            # A hand that was there before the lease is there now, too.
+            teleoperated=state.readings.switch_held(now),
+        )
+
     def in_hand(self, held: bool) -> State:
         """Return it with an operator that has the robot, or has it no more."""
         if held is self.teleoperated:
@@ -169,7 +184,7 @@ class State:
             digest=self.lease_state.digest,
             agent=self.lease_state.agent,
             state=self.name,
-            lease_id='' if lease is None else lease.lease_id,
+            lease_id=self.lease_state.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
             teleoperated=self.teleoperated,

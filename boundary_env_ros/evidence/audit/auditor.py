@@ -81,6 +81,7 @@ _FROM_BEFORE = frozenset(
         'previous_rate',
         'previous_acceleration',
         'seeded',
+        'time_step',
         'overruns',
         'recent_commands',
     }
@@ -627,5 +628,4 @@ class Auditor:
 
 def _is_later(decision: GateDecision, before: GateDecision) -> bool:
     """Return whether the gate came to a decision after another one."""
-    one, other = (each.decided or each.commanded for each in (decision, before))
-    return one is not None and other is not None and one.steady > other.steady
+    return decision.decided.steady > before.decided.steady

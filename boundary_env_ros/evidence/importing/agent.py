@@ -173,6 +173,7 @@ class ImportedAgent:
                 sequence=self._sequence,
                 verdict=Verdict.ADMITTED,
                 trigger=Trigger.REQUEST,
+                decided=now,
                 requested_action=action,
                 admitted_action=action,
                 command=command,

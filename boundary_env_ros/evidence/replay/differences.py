@@ -18,6 +18,7 @@ OF_DECISION = (
     'previous_rate',
     'previous_acceleration',
     'seeded',
+    'time_step',
     'overruns',
     'recent_commands',
     'verdict',
@@ -25,16 +26,6 @@ OF_DECISION = (
     'admitted_action',
     'command',
     'rules',
-)
-
-#: What of a refusal is.
-OF_REFUSAL = (
-    'request',
-    'requested_action',
-    'verdict',
-    'requested_command',
-    'admitted_action',
-    'command',
 )
 
 #: What of a step is closed again, what it follows from first.

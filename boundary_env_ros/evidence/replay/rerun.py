@@ -23,7 +23,6 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.replay import Replay
-from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
@@ -35,7 +34,6 @@ from boundary_env_ros.evidence.replay.differences import (
     first_difference,
     OF_DECISION,
     OF_IMPORT,
-    OF_REFUSAL,
     OF_STEP,
     WORTH,
 )
@@ -294,7 +292,7 @@ class Rerun:
                 field='verdict', recorded=then.verdict.name, recomputed=NO_DECISION
             )
         else:
-            names = _OF_OTHER_DECISION if self._other else _names_of_decision(then, again)
+            names = _OF_OTHER_DECISION if self._other else OF_DECISION
             first = first_difference(then, again, names)
         if first is None:
             return False
@@ -418,19 +416,6 @@ class Rerun:
             if found is not None:
                 return replace(found, field=f'reset.{found.field}')
         return first_difference(then, again, names_of(then))
-
-
-def _names_of_decision(then: GateDecision, again: GateDecision) -> tuple[str, ...]:
-    """
-    Return what of a decision is decided again.
-
-    A request that was refused unheard changes nothing. Before the first one under a lease was
-    heard, nothing in the record says which lease the gate had granted.
-    """
-    if not was_unheard(then):
-        return OF_DECISION
-    authority = all(any(r.rule == 'authority' for r in d.rules) for d in (then, again))
-    return OF_REFUSAL if authority else (*OF_REFUSAL, 'rules')
 
 
 def names_of(then: Transition) -> tuple[str, ...]:

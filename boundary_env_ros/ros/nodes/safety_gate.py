@@ -519,9 +519,7 @@ class SafetyGate(ContractNode):
 
     def _send_one(self, decision: GateDecision) -> None:
         if decision.published:
-            commanded = self.clock.now()
-            if decision.received is not None:
-                commanded = not_before(commanded, decision.received)
+            commanded = not_before(self.clock.now(), decision.decided)
             # The command first: what it takes to explain it would make it late.
             start = 0
             for output in self._outputs:

@@ -35,6 +35,7 @@ def command(
     return GateDecision(
         id=step_id(sequence), sequence=sequence, verdict=Verdict.ADMITTED, trigger=Trigger.REQUEST,
         command=values, previous_command=previous,
+        decided=ClockReading(ros=stamp(at), steady=at),
         commanded=ClockReading(ros=stamp(at), steady=at),
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.events import Event, Request
 from boundary_env_ros.core.transition import Kind
-from support.core_world import step_id
+from support.core_world import step_id, Timepiece
 from support.episode_world import EpisodeWorld, NEAR_GOAL
 
 UNHEARD = (
@@ -36,7 +36,10 @@ def decision(
     rules: tuple[RuleResult, ...] = ()
     if reason is not None:
         rules = (RuleResult(rule='authority', outcome=verdict, reason=reason),)
-    return GateDecision(id=step_id(1), sequence=1, verdict=verdict, trigger=trigger, rules=rules)
+    return GateDecision(
+        id=step_id(1), sequence=1, verdict=verdict, trigger=trigger, decided=Timepiece().now,
+        rules=rules,
+    )  # fmt: skip
 
 
 ADMITTED = decision(Verdict.ADMITTED)

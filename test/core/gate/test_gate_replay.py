@@ -9,10 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from boundary_env_ros.core.gate import replay
-from boundary_env_ros.core.gate.decision import GateDecision, Measurement, Trigger
+from boundary_env_ros.core.gate.decision import GateDecision, Trigger
 from boundary_env_ros.core.gate.events import Event
-from boundary_env_ros.core.gate.recorded_instants import RecordedInstants
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.replay import Replay
 from boundary_env_ros.errors import RequestRejected
@@ -23,6 +21,8 @@ from tools.gate_campaign import contract_of, CONTRACTS
 #: What is decided, and what it follows from.
 DECIDED = (
     'id',
+    'lease_id',
+    'measurements',
     'requested_action',
     'previous_command',
     'previous_rate',
@@ -54,12 +54,6 @@ class Recorded(Run):
             whole = replace(decision, commanded=self.now) if decision.published else decision
             self.decisions.append((whole, episode))
         super()._see(decisions)
-
-
-@pytest.fixture(autouse=True)
-def _digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the digest of the campaign be that of its contracts."""
-    monkeypatch.setattr(replay, 'digest_of', lambda contract: DIGEST)
 
 
 @pytest.mark.parametrize('name', CONTRACTS)
@@ -96,34 +90,6 @@ def test_the_same_events_lead_to_the_same_state_and_decisions(name: str) -> None
             again.extend(decisions)
     assert repr(again) == repr(decided)
     assert repr(state) == repr(run.gate.state)
-
-
-@pytest.mark.parametrize('stamped', [False, True])
-def test_the_age_of_what_was_measured_says_when_a_decision_without_a_command_was_taken(
-    stamped: bool,
-) -> None:
-    run = Recorded('waiting', 1)
-    run.go()
-    sent = next(d for d, _ in run.decisions if d.published and d.trigger is Trigger.TIMER)
-    assert sent.commanded is not None
-    at = 300_000_000  # ns after the command
-    stamp = replace(sent.commanded.ros, nanoseconds=sent.commanded.ros.nanoseconds + at - 200)
-    measured = Measurement(
-        name='feedback.arm',
-        topic='joint_states',
-        values=(1.0,),
-        captured=stamp if stamped else None,
-        received_steady=sent.commanded.steady + at - (100 if stamped else 200),
-        age=200e-9,
-    )
-    silent = replace(
-        sent, command=(), commanded=None, since_request=None, time_step=run.contract.period,
-        measurements=(measured,),
-    )  # fmt: skip
-    instants = RecordedInstants(run.contract)
-    instants.go_on_to(sent)
-    instants.follow(sent)
-    assert instants.go_on_to(silent).steady == sent.commanded.steady + at
 
 
 def test_after_a_change_it_goes_on_from_the_record() -> None:

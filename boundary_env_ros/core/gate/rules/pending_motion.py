@@ -83,38 +83,6 @@ class Recent:
         )
 
 
-def same_way(
-    one: Sequence[SentCommand], other: Sequence[SentCommand], seconds: float, slack: float
-) -> bool:
-    """
-    Return whether two memories are of the same commands, at the same distances in time.
-
-    Parameters
-    ----------
-    one, other
-        What was sent, the oldest first.
-    seconds
-        How long a command matters after the next was sent.
-    slack
-        By how many seconds instants may differ; what falls out of memory within it may be in one
-        of them only.
-
-    """
-    count = min(len(one), len(other))
-    if not count:
-        return not one and not other
-    for a, b in zip(one[-count:], other[-count:], strict=True):
-        apart = (a.age - one[-1].age) - (b.age - other[-1].age)
-        if a.command != b.command or abs(apart) > slack:
-            return False
-    longer = max(one, other, key=len)
-    # Each of those is forgotten once the next is old enough.
-    return all(
-        abs(following.age - longer[-1].age - seconds) <= slack
-        for following in longer[1 : len(longer) - count + 1]
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingMotion:
     """

@@ -10,7 +10,6 @@ from typing import Any
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
-    Measurement,
     Reason,
     Trigger,
     Verdict,
@@ -20,22 +19,8 @@ from boundary_env_ros.core.gate.rules.rule_input import RECORDED, RuleInput
 from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 
 
-def situation_of(
-    decision: GateDecision, measurements: Mapping[str, Measurement] | None = None
-) -> RuleInput:
-    """
-    Return the situation that a decision was taken in.
-
-    Parameters
-    ----------
-    decision
-        The decision.
-    measurements
-        What the gate is to have measured, by name; None: what the decision says.
-
-    """
-    if measurements is None:
-        measurements = {found.name: found for found in decision.measurements}
+def situation_of(decision: GateDecision) -> RuleInput:
+    """Return the situation that a decision was taken in."""
     crowded = crowded_in(decision)
     recorded: dict[str, Any] = {name: getattr(decision, name) for name in RECORDED}
     recorded['time_step'] = decision.time_step or 0.0
@@ -51,7 +36,7 @@ def situation_of(
         others_turn=holds_for_another(decision),
         foreign_commands=decision.foreign_publishers - sum(crowded.values()),
         crowded=crowded,
-        measurements=measurements,
+        measurements={found.name: found for found in decision.measurements},
     )
 
 

@@ -99,7 +99,7 @@ class RuleInput:
 RECORDED = tuple(
     each.name
     for each in fields(RuleInput)
-    if each.name in GateDecision.__slots__ and each.name not in ('armed', 'measurements')
+    if each.name in GateDecision.__slots__ and each.name != 'measurements'
 )
 
 

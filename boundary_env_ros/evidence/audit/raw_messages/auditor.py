@@ -201,7 +201,7 @@ class RawAuditor:
         elif isinstance(record, GateDecision):
             self._gate_speaks.add(record.id.agent)
             self._commands.gated(record.id.agent)
-            self.history.came(record.decided or record.commanded, log_time)
+            self.history.came(record.decided, log_time)
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
             self._later(log_time, self._decision(record, log_time))

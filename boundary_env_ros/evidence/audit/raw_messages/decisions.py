@@ -12,7 +12,7 @@ from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_silent
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.core.timebase import ClockReading, to_nanoseconds
+from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.claims import Claim, Claims, READING, Said
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
@@ -69,14 +69,14 @@ class DecisionChecks:
         return list(self._tie(decision, log_time))
 
     def _tie(self, decision: GateDecision, log_time: int) -> Iterator[Claim]:
-        instant = decision.decided or decision.commanded
+        instant = decision.decided
         now = self._history.on_tape(instant)
         for measurement in decision.measurements:
             use = self._history.use(decision.id.agent, f'gate {measurement.name}')
             if use is None:
                 continue
             got = None
-            if now is not None and instant is not None and not self._history.lockstep:
+            if now is not None and not self._history.lockstep:
                 got = now - (instant.steady - measurement.received_steady)
             claim = Claim(
                 id=decision.id,
@@ -123,22 +123,22 @@ class DecisionChecks:
 
         """
         agent, history = self._of(decision.id.agent), self._history
-        instant = decision.decided or decision.commanded
-        now = history.on_tape(instant)
-        if now is None or instant is None:
-            # What publishes nothing has no instant, and need not go by the newest message.
-            silent = was_silent(decision)
+        now = history.on_tape(decision.decided)
+        if now is None or was_silent(decision):
+            # What publishes nothing need not go by the newest message.
             for claim in claims:
-                if not silent:
+                if now is None:
                     history.excuse('unplaced', claim.use.name)
                 self._newest(claim, None, agent)
-            if not silent:
+            if now is None:
                 history.spare('unplaced', STOP)
             return
         if decision.id.episode_id != agent.episode:
             agent.episode, agent.begun = decision.id.episode_id, now
-        waited = 0 if asked is None or decision.decided is None else now - asked
-        deaf = 0 if history.lockstep else self._deaf(decision, instant)
+        if decision.trigger is not Trigger.REQUEST or decision.received is None:
+            asked = None
+        waited = 0 if asked is None else now - asked
+        deaf = 0 if history.lockstep else self._deaf(decision)
         for claim in claims:
             newest = None
             if not history.lockstep:
@@ -176,9 +176,9 @@ class DecisionChecks:
         if which and newest is not None:
             self._claims.not_newest(claim, newest, which)
 
-    def _deaf(self, decision: GateDecision, instant: ClockReading) -> int:
+    def _deaf(self, decision: GateDecision) -> int:
         """
-        Return for how long (ns) before an instant the gate may have received nothing.
+        Return for how long (ns) before a decision the gate may have received nothing.
 
         For longer than the timeout of the sensors it does not go by what it had before, but stops.
         A decision that tells nothing of what it received is no evidence that nothing came.
@@ -186,7 +186,8 @@ class DecisionChecks:
         had = [m.received_steady for m in decision.measurements if m.received_steady]
         if decision.received is not None:
             had.append(decision.received.steady)
-        silent = instant.steady - max(had, default=instant.steady)
+        instant = decision.decided.steady
+        silent = instant - max(had, default=instant)
         if decision.verdict is Verdict.STOPPED:
             return silent
         return min(silent, to_nanoseconds(self._limits.safety.sensor_timeout))

@@ -198,8 +198,7 @@ class ObservationChecks:
 
     def _listened(self, claims: Sequence[Claim], now: Transition, at: int) -> int:
         """Return the log time up to which the environment surely received."""
-        decided = [decision.decided or decision.commanded for decision in now.decisions]
-        had = [self._history.on_tape(instant) for instant in decided]
+        had = [self._history.on_tape(decision.decided) for decision in now.decisions]
         had += [claim.got for claim in claims]
         had += [self._got(field) for field in (*now.after, *now.state)]
         return max((one for one in had if one is not None), default=at)

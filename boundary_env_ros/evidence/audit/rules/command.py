@@ -25,6 +25,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     outside,
     ROUNDING,
     Terms,
+    unlike,
     vector,
 )
 from boundary_env_ros.evidence.audit.rules.gate import same_numbers
@@ -123,21 +124,16 @@ def _time_step(link: Link) -> Found:
     if decision.verdict is Verdict.REJECTED:
         return
     period, actual = limits.contract.period, decision.time_step
-    expected: float | None = None
-    most = period
+    least, most = 0.0, period
     last = link.published
     if limits.contract.pacing is Pacing.LOCKSTEP:
-        expected = period
+        least = period
     elif last is not None and last.sequence < decision.sequence:  # else it is of another gate
         passed = elapsed(last.commanded, decision.decided)
-        # Between two episodes it may have braked, which is in no step.
-        if passed is not None and not begins_anew(last, decision):
-            expected = min(max(passed, 0.0), period)
-        # A decision is made before its command is out, so this much time at most has passed.
-        bound = elapsed(last.commanded, decision.commanded)
-        if bound is not None:
-            most = min(period, max(bound, 0.0))
-    least, most = (0.0, most) if expected is None else (expected, min(expected, most))
+        if passed is not None:
+            most = min(max(passed, 0.0), period)
+            # Between two episodes it may have braked, which is in no step.
+            least = 0.0 if begins_anew(last, decision) else most
     yield from outside('time_step', actual, least, most, 's')
 
 
@@ -153,12 +149,22 @@ def _silence_recomputed(link: Link) -> Found:
         or any(result.reason is Reason.EPISODE_OVER for result in decision.rules)
     ):
         return
-    since = elapsed(last.decided or last.commanded, decision.decided or decision.commanded)
-    if since is None:
+    since = elapsed(last.decided, decision.decided)
+    if since is not None:
+        why = f's since decision {last.sequence}'
+        yield from outside('since_request', decision.since_request, since, since, why)
+
+
+@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+def _decided(link: Link) -> Found:
+    """All that is counted to this instant would be younger if a gate could choose it."""
+    decision, contract = link.decision, known(link.terms).contract
+    if contract.pacing is not Pacing.REALTIME:
         return
-    least = since
-    if decision.decided is None:
-        least -= limits.contract.safety.gate_period + BEFORE_COMMAND
-    most = since if last.decided else since + BEFORE_COMMAND
-    why = f's since decision {last.sequence}'
-    yield from outside('since_request', decision.since_request, least, most, why)
+    if decision.trigger is Trigger.REQUEST:
+        yield from unlike('decided', decision.received, decision.decided, 'as `received`')
+        return
+    since = elapsed(decision.decided, decision.commanded)
+    if since is not None:
+        most = contract.safety.gate_period + BEFORE_COMMAND
+        yield from outside('decided', since, 0.0, most, 's before its command')

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
@@ -54,9 +55,11 @@ def _decision_stamped(link: Link) -> Found:
         if (getattr(decision, name) is not None) != is_needed:
             expected = 'an instant' if is_needed else 'none'
             yield Mismatch(name, expected, format_value(getattr(decision, name)))
-    passed = elapsed(decision.received, decision.commanded)
-    if passed is not None and passed < 0:
-        yield Mismatch('commanded', 'not before `received`', f'{number(passed)} s')
+    instants = {name: getattr(decision, name) for name in ('received', 'decided', 'commanded')}
+    for (name, one), (after, other) in pairwise(instants.items()):
+        passed = elapsed(one, other)
+        if passed is not None and passed < 0:
+            yield Mismatch(after, f'not before `{name}`', f'{number(passed)} s')
 
 
 @of_decision(catalogue.REQUEST_VALID)
@@ -91,10 +94,7 @@ def _probe_recomputed(link: Link) -> Found:
 
 def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
     """Yield what does not follow from what a decision itself says that it was based on."""
-    measured = {found.name: found for found in decision.measurements}
-    ruling = rule_on(
-        limits_of(decision, terms), situation_of(decision, measured), wanted_of(decision)
-    )
+    ruling = rule_on(limits_of(decision, terms), situation_of(decision), wanted_of(decision))
     yield from unlike('verdict', ruling.verdict, decision.verdict)
     if not same_numbers(ruling.command, decision.command):
         yield Mismatch('command', vector(ruling.command), vector(decision.command))

@@ -26,7 +26,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     of_decision,
     outside,
 )
-from boundary_env_ros.evidence.audit.rules.command import BEFORE_COMMAND, begins_anew
+from boundary_env_ros.evidence.audit.rules.command import begins_anew
 from boundary_env_ros.evidence.audit.rules.gate import MOVING
 
 #: Seconds by which two readings of two clocks may be apart without a jump of either.
@@ -102,19 +102,17 @@ def _tick_recomputed(link: Link) -> Found:
         or not decision.id.episode_id
     ):
         return
-    passed = elapsed(last.commanded, decision.decided or decision.commanded)
+    passed = elapsed(last.decided, decision.decided)
     if passed is not None:
-        why, most = f's, since decision {last.sequence}', passed + BEFORE_COMMAND
-        yield from outside('since_tick', decision.since_tick, 0.0, most, why)
+        why = f's, since decision {last.sequence}'
+        yield from outside('since_tick', decision.since_tick, 0.0, passed, why)
 
 
 @of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)
 def _clock_recomputed(link: Link) -> Found:
     decision, last, contract = link.decision, link.published, known(link.terms).contract
-    now = decision.decided
     if (
         last is None
-        or now is None
         or last.commanded is None
         or decision.verdict not in MOVING
         # A robot at rest is not told to stop at every run of the timer.
@@ -124,7 +122,7 @@ def _clock_recomputed(link: Link) -> Found:
         or begins_anew(last, decision)
     ):
         return
-    jump = _jumped(last.commanded, now)
+    jump = _jumped(last.commanded, decision.decided)
     if jump is None or abs(jump) <= contract.safety.clock_jump + _READING:
         return
     yield Mismatch('clock_error', f'{number(jump)} s, and STOPPED', number(decision.clock_error))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.observation import age_of
-from boundary_env_ros.core.gate.decision import GateDecision, Measurement
+from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.explain import unusable
 from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
@@ -18,11 +18,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Mismatch,
     of_decision,
     outside,
-    Terms,
     unlike,
-)
-from boundary_env_ros.evidence.audit.rules.command import (
-    BEFORE_COMMAND,
 )
 
 
@@ -32,30 +28,14 @@ def _measurement_age(link: Link) -> Found:
     for i, measurement in enumerate(decision.measurements):
         if not measurement.received_steady:
             continue
-        bounds = _age_bounds(decision, measurement, known(link.terms))
-        if bounds is not None:
+        if known(link.terms).contract.pacing is Pacing.LOCKSTEP:
+            # Only simulated time ages what was measured.
+            age = age_of(measurement.captured, decision.decided)
+        else:
+            age = _worse_age(measurement, decision.decided)
+        if age is not None:
             why = f's since {measurement.name!r} came and was captured'
-            yield from outside(f'measurements[{i}].age', measurement.age, *bounds, why)
-
-
-def _age_bounds(
-    decision: GateDecision, measurement: Measurement, terms: Terms
-) -> tuple[float, float] | None:
-    """Return between what the age of a measurement must lie; None if nothing tells."""
-    ends = [at for at in (decision.decided, decision.commanded) if at is not None]
-    if not ends:
-        return None
-    if terms.contract.pacing is Pacing.LOCKSTEP:
-        # Only simulated time ages what was measured, and that may go on until the command is out.
-        ages = [age_of(measurement.captured, at) for at in ends]
-        known_ones = [age for age in ages if age is not None]
-        return (min(known_ones), max(known_ones)) if known_ones else None
-    if decision.decided is not None:
-        age = _worse_age(measurement, decision.decided)
-        return age, age
-    # The timer decides before the command is out, and does not say when.
-    age = _worse_age(measurement, ends[0])
-    return age - terms.contract.safety.gate_period - BEFORE_COMMAND, age
+            yield from outside(f'measurements[{i}].age', measurement.age, age, age, why)
 
 
 def _worse_age(measurement: Measurement, now: ClockReading) -> float:

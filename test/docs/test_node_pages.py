@@ -129,7 +129,8 @@ def test_gate_page_says_which_reasons_are_raised_and_by_which_rule() -> None:
         (name,) = code(cells[0])
         assert bool(re.search(rf'\bReason\.{name}\b', RULES)) == (cells[2] != '—'), name
         for rule in code(cells[2]):
-            assert f"'{rule}'" in RULES, f'{name}: no rule {rule}'
+            # A rule about an obstacle goes on with the name that the contract gives it.
+            assert re.search(rf"'{rule}['.]", RULES), f'{name}: no rule {rule}'
 
 
 def test_gate_page_has_the_verdicts_and_the_states() -> None:

@@ -40,10 +40,9 @@ class Case:
 
 def put(record: Any, path: str, value: Any) -> Any:
     """Return a record with another value at a path such as ``decisions[0].request.action``."""
-    head, _, rest = path.partition('.')
-    match = re.fullmatch(r'(\w+)(?:\[(-?\w+)\])?', head)
+    match = re.match(r'(\w+)(?:\[([-.\w]+)\])?(?:\.|$)', path)
     assert match is not None
-    name, index = match[1], match[2]
+    name, index, rest = match[1], match[2], path[match.end() :]
     present = getattr(record, name)
     if index is None:
         new = put(present, rest, value) if rest else value

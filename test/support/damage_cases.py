@@ -368,7 +368,9 @@ CASES: tuple[Case, ...] = (
         'decision-recomputed',
         edit(
             is_stopped,
-            lambda s: put(s, 'decisions[-1].measurements[obstacle].values', (5.0, 5.0, 1.0, 1.0)),
+            lambda s: put(
+                s, 'decisions[-1].measurements[obstacle.scan].values', (5.0, 5.0, 1.0, 1.0)
+            ),
         ),
     ),
     Case(
@@ -399,7 +401,9 @@ CASES: tuple[Case, ...] = (
         'measurements-as-contract',
         edit(
             is_admitted,
-            lambda s: put(s, f'decisions[{s.decision}].measurements[obstacle].topic', '/fake'),
+            lambda s: put(
+                s, f'decisions[{s.decision}].measurements[obstacle.scan].topic', '/fake'
+            ),
         ),
     ),
     Case(

@@ -44,7 +44,7 @@ def test_an_episode_that_is_over_is_refused_as_such(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ('silent', 'message'),
     [
-        ('scan', 'obstacle (/scan, never heard)'),
+        ('scan', 'obstacle.scan (/scan, never heard)'),
         ('odometry', 'feedback.base (/odom, never heard)'),
     ],
 )
@@ -78,7 +78,7 @@ def test_a_gate_that_no_longer_hears_its_sensors_is_not_armed() -> None:
     bench.say(EpisodeState.RESETTING, 'another')
     bench.time.wait(TICK)
     message = bench.refused()
-    assert 'obstacle (/scan, 0.' in message
+    assert 'obstacle.scan (/scan, 0.' in message
     assert 'feedback.base (/odom, 0.' in message
     assert message.count(' s old)') == 2
 

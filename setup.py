@@ -76,7 +76,7 @@ setup(
         'onnx': ['onnxruntime>=1.17'],
         'parquet': ['pyarrow>=15'],
         'pettingzoo': ['pettingzoo>=1.25'],
-        'render': ['Pillow>=10.1', 'pygame>=2.5'],
+        'render': ['pygame>=2.5'],
         'report': ['Pillow>=10'],
         'ros': list(DISTRIBUTIONS[selected_distro()].run),
         'sb3': ['stable-baselines3>=2.4'],

@@ -31,7 +31,7 @@ try:
     from aiohttp import web, WSMsgType
 except ImportError as missing:
     raise MissingDependency(
-        f'The HTTP bridge needs aiohttp: {missing}. Install it with `pip install aiohttp`.'
+        f'The WebSocket bridge needs aiohttp: {missing}. Install it with `pip install aiohttp`.'
     ) from missing
 
 Json = dict[str, Any]
@@ -69,7 +69,7 @@ class Bridge:
         self.listeners: set[asyncio.Queue[Json | None]] = set()
         self._threads = ThreadPoolExecutor(_MOST_CALLS, 'call')
         self._client = BoundaryClient(
-            'http_bridge',
+            'websocket_bridge',
             namespace=namespace,
             domain_id=domain_id,
             timeout=timeout,
@@ -129,7 +129,7 @@ class Bridge:
                 queue.put_nowait(event)
 
 
-# HTTP --------------------------------------------------------------------------------------------
+# WebSocket ---------------------------------------------------------------------------------------
 
 
 def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Application:

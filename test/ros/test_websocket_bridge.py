@@ -24,7 +24,7 @@ pytest.importorskip('aiohttp', reason='needs boundary_env_ros[http]')
 from aiohttp import ClientSession, WSServerHandshakeError
 
 from boundary_env_ros.errors import ResultCode
-from boundary_env_ros.ros.http_bridge import PUSH, WIRE
+from boundary_env_ros.ros.websocket_bridge import PUSH, WIRE
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:

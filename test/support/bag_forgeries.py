@@ -107,6 +107,8 @@ FORGERIES: tuple[Forgery, ...] = (
         ('decision-recomputed',),
         records.command_message_and_copies,
     ),
+    Forgery('refusal that moves', ('allowed-to-move',), records.refusal_with_a_command),
+    Forgery('decided elsewhere', ('instants-in-order',), records.decided_elsewhere),
     Forgery(
         'decision taken out, others renumbered', ('command-on-topic',), records.decision_taken_out
     ),

@@ -17,6 +17,7 @@ from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
+    RuleResult,
     StepId,
     Trigger,
     Verdict,
@@ -83,6 +84,27 @@ def command_message_and_copies(forge: Forge) -> None:
     forge.put_decisions(
         {decision.sequence: replace(decision, command=command, admitted_action=command)}
     )
+
+
+def refusal_with_a_command(forge: Forge) -> None:
+    # The gate refused the action, so it says, and moved the robot all the same.
+    decision = forge.decision(lambda d: d.verdict is Verdict.LIMITED and d.sequence > 10)
+    refused = replace(
+        decision,
+        verdict=Verdict.REJECTED,
+        admitted_action=(),
+        rules=(
+            RuleResult(rule='authority', outcome=Verdict.REJECTED, reason=Reason.OUT_OF_ORDER),
+        ),
+    )
+    forge.put_decisions({decision.sequence: refused})
+
+
+def decided_elsewhere(forge: Forge) -> None:
+    # Ages are counted to an instant of another host, which no other is compared with.
+    decision = forge.decision(lambda d: d.trigger is Trigger.TIMER and d.published)
+    there = replace(decision.decided, ros=replace(decision.decided.ros, host='elsewhere'))
+    forge.put_decisions({decision.sequence: replace(decision, decided=there)})
 
 
 def decision_taken_out(forge: Forge) -> None:

@@ -56,6 +56,11 @@ def _decision_stamped(link: Link) -> Found:
             expected = 'an instant' if is_needed else 'none'
             yield Mismatch(name, expected, format_value(getattr(decision, name)))
     instants = {name: getattr(decision, name) for name in ('received', 'decided', 'commanded')}
+    hosts = {instant.ros.host for instant in instants.values() if instant is not None}
+    if len(hosts) > 1:
+        yield Mismatch(
+            'decided', 'the host of `received` and `commanded`', ', '.join(sorted(hosts))
+        )
     for (name, one), (after, other) in pairwise(instants.items()):
         passed = elapsed(one, other)
         if passed is not None and passed < 0:
@@ -112,6 +117,10 @@ def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
 def _allowed_to_move(link: Link) -> Found:
     decision, last = link.decision, link.published
     probing, moving = decision.trigger is Trigger.PROBE, decision.verdict in MOVING
+    if decision.verdict is Verdict.REJECTED and decision.published:
+        yield Mismatch(
+            'command', 'none: a rejected action moves nothing', vector(decision.command)
+        )
     if not (probing or moving):
         return
     why = f'for {decision.verdict.name} by {decision.trigger.name}'

@@ -79,7 +79,7 @@ def _of_step(now: Transition) -> list[tuple[str, ClockReading]]:
 def _instants(now: Transition) -> Iterator[tuple[str, ClockReading]]:
     yield from _of_step(now)
     for i, decision in enumerate(now.decisions):
-        for name in ('received', 'commanded'):
+        for name in ('received', 'decided', 'commanded'):
             if (instant := getattr(decision, name)) is not None:
                 yield f'decisions[{i}].{name}', instant
 

@@ -250,8 +250,9 @@ def _world(
     if options.world == 'embedded':
         folder = options.run or new_run(None, Path(name).stem)
         arguments.setdefault('record', folder)
-        print(f'Record: {arguments["record"]}', file=sys.stderr)
     world = make_world(options.world, loaded, **arguments)
+    if options.world == 'embedded':
+        print(f'Record: {arguments["record"]}', file=sys.stderr)
     opened(world)
     return world
 

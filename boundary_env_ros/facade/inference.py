@@ -9,9 +9,12 @@ from concurrent import futures
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import SimpleQueue
+import sysconfig
 import threading
 import time
+import traceback
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
@@ -22,6 +25,15 @@ from boundary_env_ros.facade.steps import StepResult
 
 #: How often a wait looks whether it is to be given up, seconds.
 _LOOK = 0.02
+
+#: Where the code of a policy is not: this package, Python, and what is installed beside it.
+_OTHERS = tuple(
+    f'{folder}/'
+    for folder in (
+        Path(__file__).parents[1],
+        *(sysconfig.get_path(name) for name in ('stdlib', 'purelib', 'platlib')),
+    )
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +149,7 @@ class Inference:
         if error is not None:
             raise PolicyFailed(
                 f'The policy failed, asked for {what}: {type(error).__name__}: {error}'
+                f'{_place(error)}'
             ) from error
         return future.result()
 
@@ -147,3 +160,11 @@ class Inference:
             self.wait(self._later(close), 'close()')
         self._work.put(None)
         self._thread.join(timeout=1.0)
+
+
+def _place(error: BaseException) -> str:
+    """Return file and line of the innermost frame of the policy's own code, in brackets."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith(_OTHERS)]
+    frame = (own or frames)[-1]
+    return f' ({frame.filename}, line {frame.lineno})'

@@ -215,7 +215,8 @@ def robot_type(contract: Contract, name: str = '') -> RobotType:
         raise BoundaryError(
             'Unknown robot (expected an installed simulated robot '
             f'({", ".join(sorted({*installed, *plugins})) or "there is none"}), got {wanted!r}). '
-            'Name one of these, or install the package that has it.'
+            'Install the package that has it, or pass your own in Python: '
+            "BoundaryEnv(CONTRACT, world='embedded', robot=MyRobot())."
         )
     try:
         return cast(RobotType, installed[wanted].load())

@@ -156,6 +156,7 @@ def test_options_are_read_as_yaml(tmp_path: Path, capsys: Output) -> None:
         (['--policy', 'no-op', '--inference-deadline', '0'], '0.0 is not in the range x>0'),
         (['--policy', 'no-op', '--world', 'ros', '--run', 'x'], 'the recorder leaves'),
         (['--policy', 'no-op', '--world-option', 'domain_id=7'], "'embedded' takes (robot, "),
+        (['--policy', 'no-op', '--world-option', 'robot=mine'], 'robot=MyRobot()'),
         (['--policy', 'no-op', '--option', 'scenario=nowhere'], 'scenario'),
         ([], "Missing option '--policy'"),
     ],
@@ -166,6 +167,7 @@ def test_what_cannot_be_run_is_refused_before_anything_is(
     assert main(['run', '--world', 'embedded', *words]) == 2
     output = capsys.readouterr()
     assert says in output.err
+    assert 'Record:' not in output.err
     assert output.out == ''
 
 
@@ -183,7 +185,7 @@ def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
     )
     assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART, '--episodes', '9']) == 1
     output = capsys.readouterr()
-    assert 'RuntimeError: broken' in output.err
+    assert f'RuntimeError: broken ({tmp_path}/mine.py, line 6)' in output.err
     assert ('inferences' in output.out) == done, 'the table of what was done'
     assert 'No transitions' not in output.out
 
@@ -200,7 +202,7 @@ def test_a_policy_that_fails_at_its_end_takes_nothing_away_of_what_was_done(
     words = ['--policy', f'{tmp_path}/mine.py:Policy', *CART, '--run', str(tmp_path / 'run')]
     assert main(['run', *words, '--json']) == 1
     told = json.loads(capsys.readouterr().out)
-    assert told['failure'].endswith('for close(): RuntimeError: no farewell')
+    assert 'for close(): RuntimeError: no farewell (' in told['failure']
     assert [episode['ending'] for episode in told['episodes']] == ['time_limit']
     assert audit_path(tmp_path / 'run').ok
 

@@ -114,12 +114,15 @@ def test_it_says_what_it_is_and_under_which_contract(
     assert loads((out / 'contract.yaml').read_text()).contract == run.contract
 
 
-def test_agents_of_one_world_are_episodes_of_their_own(tmp_path: Path) -> None:
+def test_agents_of_one_world_are_episodes_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip('mujoco', reason='the world is simulated by MuJoCo')
     loaded = load('two_carts', Pacing.LOCKSTEP)
     tape = make_world_tape(loaded, episodes=2, steps=5, seed=3)
     write_bag(tmp_path / 'bag', tape)
-    exported = export_run(tmp_path / 'bag', tmp_path / 'set', 'minari')
+    monkeypatch.chdir(tmp_path)
+    exported = export_run(Path('bag'), Path('set'), 'minari')
     assert exported.episodes == 4
     with h5py.File(tmp_path / 'set/data/main_data.hdf5') as file:
         said = [(e.attrs['agent'], e.attrs['total_steps']) for e in file.values()]

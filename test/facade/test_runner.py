@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+import json
 from pathlib import Path
 import threading
 from typing import Any
@@ -197,9 +198,11 @@ def test_a_record_in_which_the_policy_saw_something_else_is_found(
 
 def test_a_policy_that_raises_is_named_with_its_step(run: Run) -> None:
     def policy(observation: Mapping[str, Any]) -> object:
-        raise ValueError('no weights')
+        return json.loads('no weights')
 
-    with pytest.raises(PolicyFailed, match=r'for the observation of step 0: ValueError'):
+    line = policy.__code__.co_firstlineno + 1
+    told = rf'for the observation of step 0: JSONDecodeError: .*\({__file__}, line {line}\)$'
+    with pytest.raises(PolicyFailed, match=told):
         run(Plan(), policy)
 
 

@@ -67,7 +67,8 @@ class MinariWriter:
         self._layout = layout
         self._buffer: Any = EpisodeBuffer
         self._storage: Any = MinariStorage.new(
-            folder / 'data',
+            # Minari, summing the sizes of its files, joins a relative path to itself.
+            (folder / 'data').absolute(),
             spaces.Dict({s.name: field_space(s) for s in (*layout.numbers, *layout.images)}),
             # Of the record: doubles, and one action a step.
             action_space(layout.contract, dtype=np.float64, horizon=1),

@@ -143,5 +143,5 @@ def _no_episode(count: int, wanted: str) -> str:
         return 'The record holds no transition, and so no episode.'
     return (
         f'There is no such episode (expected 1 to {count}, the first digits of an id, or '
-        f'"last", got {wanted!r}). `boundary-env report` lists them.'
+        f'"last", got {wanted!r}). `boundary-env episodes list RUN` lists them.'
     )

@@ -201,6 +201,17 @@ def test_worst_comes_first_and_one_fault_in_a_thousand_places_does_not_hide_anot
     assert found[0].alike == 1000
 
 
+def test_endings_of_different_causes_are_different_findings(
+    calm: Transition, contract: Contract
+) -> None:
+    def lost(who: str) -> Change:
+        return lambda t: replace(t, truncated=True, ending=f'{who}_lost')
+
+    policy: list[tuple[str, int, Change | None]] = [(f'e{i}', 1, lost('policy')) for i in range(9)]
+    found = moments([*policy, ('last', 1, lost('robot'))], calm, contract, count=2)
+    assert [(m.anomaly.ending, m.alike) for m in found] == [('policy_lost', 9), ('robot_lost', 1)]
+
+
 def test_what_happens_at_once_is_one_moment(calm: Transition, contract: Contract) -> None:
     def both(step: Transition) -> Transition:
         return STOP(STALE(step))

@@ -103,12 +103,20 @@ class Anomaly(NamedTuple):
         What was seen, with its numbers.
     extent
         How much of it, 1 for the weight of the kind as it stands.
+    ending
+        Which one, of an ending: those of different causes are different findings.
 
     """
 
     kind: str
     why: str
     extent: float = 1.0
+    ending: str = ''
+
+    @property
+    def finding(self) -> tuple[str, str]:
+        """Return what it has in common with others like it."""
+        return self.kind, self.ending
 
     @property
     def weight(self) -> float:
@@ -146,13 +154,13 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
     if now.overrun:
         yield Anomaly('overrun', f'no action in time, held by the {now.held_by or "?"}')
     if now.ending in _MACHINERY:
-        yield Anomaly('machinery_lost', _ended(now, contract))
+        yield Anomaly('machinery_lost', _ended(now, contract), ending=now.ending)
     elif now.ending == endings.TIME_LIMIT:
         # The mildest of them; without a task it is how an episode ends.
         if contract is None or contract.task.name:
-            yield Anomaly('bad_ending', _ended(now, contract), extent=0.5)
+            yield Anomaly('bad_ending', _ended(now, contract), extent=0.5, ending=now.ending)
     elif now.ending and (now.truncated or now.ending != endings.SUCCESS):
-        yield Anomaly('bad_ending', _ended(now, contract), extent=1.0)
+        yield Anomaly('bad_ending', _ended(now, contract), ending=now.ending)
     if contract is not None and now.kind is Kind.STEP:
         yield from _differences(now, contract)
 

@@ -19,10 +19,10 @@ from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 #: Steps without the anomaly that a moment may have inside.
 GAP = 3
 
-#: Moments of each kind that are remembered.
+#: Moments of each finding that are remembered.
 KEPT = 8
 
-#: What each further moment of a kind that was shown before counts.
+#: What each further moment of a finding that was shown before counts.
 REPEATED = 0.6
 
 
@@ -42,7 +42,7 @@ class Moment:
     also
         What else was seen around that step.
     alike
-        Moments of the same kind in the run, this one among them.
+        Moments like it in the run, this one among them: of the same kind, and ending if it is one.
 
     """
 
@@ -89,8 +89,8 @@ class Suspects:
     def __init__(self, contract: Contract | None = None) -> None:
         self._contract = contract
         self._places: dict[str, _Place] = {}
-        self._kept: dict[str, list[Moment]] = {}
-        self._count: dict[str, int] = {}
+        self._kept: dict[tuple[str, str], list[Moment]] = {}
+        self._count: dict[tuple[str, str], int] = {}
 
     def add(self, now: Transition) -> float:
         """
@@ -135,23 +135,23 @@ class Suspects:
         """
         Return the most suspicious moments so far, the first first.
 
-        For the choice a kind that was chosen before counts less each time, so that a run with one
-        fault in a thousand places shows its other faults too. Moments of one episode around one
-        step are one.
+        For the choice what is like one that was chosen before counts less each time, so that a run
+        with one fault in a thousand places shows its other faults too. Moments of one episode
+        around one step are one.
         """
         for agent in tuple(self._places):
             self._close(agent)
         left = [moment for kept in self._kept.values() for moment in kept]
         chosen: list[Moment] = []
-        shown: dict[str, int] = {}
+        shown: dict[tuple[str, str], int] = {}
         while left and len(chosen) < count:
-            best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.anomaly.kind, 0))
+            best = max(left, key=lambda m: m.score * REPEATED ** shown.get(m.anomaly.finding, 0))
             left.remove(best)
-            kind = best.anomaly.kind
+            kind, finding = best.anomaly.kind, best.anomaly.finding
             near = next((moment for moment in chosen if moment.is_near(best)), None)
             if near is None:
-                shown[kind] = shown.get(kind, 0) + 1
-                best.alike = self._count[kind]
+                shown[finding] = shown.get(finding, 0) + 1
+                best.alike = self._count[finding]
                 chosen.append(best)
             elif kind not in {near.anomaly.kind, *(anomaly.kind for anomaly in near.also)}:
                 near.also = (*near.also, best.anomaly)
@@ -163,9 +163,9 @@ class Suspects:
             self._keep(grown)
 
     def _keep(self, moment: Moment) -> None:
-        kind = moment.anomaly.kind
-        self._count[kind] = self._count.get(kind, 0) + 1
-        kept = self._kept.setdefault(kind, [])
+        finding = moment.anomaly.finding
+        self._count[finding] = self._count.get(finding, 0) + 1
+        kept = self._kept.setdefault(finding, [])
         kept.append(moment)
         # Stable: of two that are alike the earlier one stays.
         kept.sort(key=lambda m: -m.score)

@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import (
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
-from boundary_env_ros.storage.contract.parser import is_of_type
+from boundary_env_ros.storage.contract.parser import may_follow
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
@@ -123,7 +123,7 @@ def _with_types(
         problem
         for problem in problems
         for section, name in unknown.items()
-        if name in problem.expected + problem.actual or is_of_type(problem.path, section)
+        if name in problem.expected + problem.actual or may_follow(problem.path, section)
     }
     kept = [problem for problem in found if problem not in follows]
     if kept == list(problems):

@@ -8,7 +8,7 @@ Every problem is found and reported at once. The key reference is ``doc/contract
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 import math
 
@@ -35,12 +35,15 @@ from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.reset import parse_reset
 from boundary_env_ros.storage.contract.safety import parse_safety
 
-#: Keys whose meaning, or need, follows from the type of the message.
+#: Keys whose meaning, or need, follows from the interface of a group, or the type of a message.
+_OF_INTERFACE = (
+    'low', 'high', 'safe', 'max_velocity', 'max_acceleration', 'max_jerk', 'max_deceleration',
+    'max_effort_rate',
+)  # fmt: skip
 _OF_TYPE = frozenset(
     [
-        *FORMS, 'interface', 'unit', 'safe', 'length', 'shape', 'encoding', 'type',
-        'low', 'high', 'duration', 'max_velocity', 'max_acceleration', 'max_jerk',
-        'max_deceleration', 'max_effort_rate',
+        *FORMS, *_OF_INTERFACE, 'interface', 'unit', 'length', 'shape', 'encoding', 'type',
+        'duration',
     ]
 )  # fmt: skip
 
@@ -115,7 +118,7 @@ def parse(
 
 
 def _causes(problems: Sequence[Problem]) -> list[Problem]:
-    """Return problems without those that may follow from a type that is none."""
+    """Return problems without those that may follow from a type or an interface that is none."""
     untyped = {
         problem.path[:-1]: problem
         for problem in problems
@@ -125,17 +128,23 @@ def _causes(problems: Sequence[Problem]) -> list[Problem]:
         problem
         for problem in problems
         for section, cause in untyped.items()
-        if is_of_type(problem.path, section)
+        if may_follow(problem.path, section)
         and problem is not cause
         and problem.expected != NAME.expected
+    }
+    unknown = {problem.path[:-1] for problem in problems if problem.path[-1:] == ('interface',)}
+    follows |= {
+        problem
+        for problem in problems
+        if any(may_follow(problem.path, group, _OF_INTERFACE) for group in unknown)
     }
     return [problem for problem in problems if problem not in follows]
 
 
-def is_of_type(path: Path, section: Path) -> bool:
-    """Return whether a problem at a place may follow from the type of the message of a section."""
+def may_follow(path: Path, section: Path, keys: Collection[object] = _OF_TYPE) -> bool:
+    """Return whether a problem at a place may follow from what decides some keys of a section."""
     below = path[len(section) :]
-    return path[: len(section)] == section and (not below or below[0] in _OF_TYPE)
+    return path[: len(section)] == section and (not below or below[0] in keys)
 
 
 def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:

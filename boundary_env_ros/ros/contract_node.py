@@ -546,6 +546,13 @@ class ContractNode(LifecycleNode):
                         'Have it offer more, or ask for less in the contract.'
                     )
 
+    def other_type(self, topic: str, kind: str) -> str:
+        """Say as what a topic is published, if that is not the type of the contract."""
+        found = {info.topic_type for info in self.get_publishers_info_by_topic(topic)}
+        if not found or kind in found:
+            return ''
+        return f'published as {", ".join(sorted(found))}, the contract says {kind}'
+
     def refuse(self, what: str, error: Exception) -> None:
         """Count and log something that has arrived and could not be taken."""
         self._incoming.refuse(what, error)

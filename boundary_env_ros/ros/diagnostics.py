@@ -61,6 +61,7 @@ def of_gate(
     groups: Sequence[str],
     decisions: Mapping[Verdict, int],
     latest: float,
+    unheard: str = '',
 ) -> DiagnosticStatus:
     """
     Return the condition of a gate.
@@ -77,9 +78,13 @@ def of_gate(
         How many there were of each verdict since the node is active.
     latest
         Longest time between two runs of the protecting timer since the last diagnostics, s.
+    unheard
+        Which commands reach no driver; empty if all do.
 
     """
     level, message = _summary(status)
+    if unheard and level != ERROR:
+        level, message = WARN, f'{message}. {unheard}'
     values = {
         'state': status.state.name,
         'holder': status.holder or 'none',

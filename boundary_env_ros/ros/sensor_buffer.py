@@ -191,6 +191,18 @@ class SensorBuffer:
                         break
             topic.waiting.clear()
 
+    def compare_types(self) -> None:
+        """Take why nothing comes of a topic: it is published as another type."""
+        for topic in self._topics:
+            inputs = {item.name: item for item in topic.fields}
+            inputs |= {f'feedback.{item.name}': item for item in topic.feedback}
+            for use, item in inputs.items():
+                place = topic.subscription.topic_name
+                if use not in self._unusable and (
+                    problem := self._node.other_type(place, item.type)
+                ):
+                    self._unusable[use] = problem
+
     def _read(
         self,
         item: Input,

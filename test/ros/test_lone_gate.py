@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition as Lifecycle
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, String
@@ -142,6 +143,49 @@ def lone(folder: Path, changes: Mapping[str, Any]) -> Iterator[Lone]:
             'environment': lambda: made.tell_episode(status),
         }
         yield made
+
+
+# What does not fit on a topic ------------------------------------------------------------------
+
+
+def test_a_command_that_reaches_nobody_is_told_while_the_gate_is_armed(tmp_path: Path) -> None:
+    topic, kind = '/arm_controller/joint_trajectory', 'trajectory_msgs/msg/JointTrajectory'
+    nobody = f'Nobody listens to {topic} (expected a subscription of {kind}, got '
+    with lone(tmp_path, {}) as gate, gate.probe.publisher(Bool, 'emergency_stop', names.LATCHED):
+        gate.probe.subscribe(names.DIAGNOSTICS, DiagnosticArray, names.RECORD)
+
+        def said() -> str:
+            found = gate.probe.messages(names.DIAGNOSTICS)
+            told = (entry for array in reversed(found) for entry in array.status)
+            return next((one.message for one in told if one.name.endswith(': commands')), nobody)
+
+        gate.until(lambda: said() != nobody, 'diagnostics')
+        assert nobody not in said(), 'it is not armed'
+        gate.until(lambda: gate.arms(ResultCode.OK), 'a lease')
+        gate.until(lambda: f'{nobody}none' in said(), 'a warning')
+        assert 'mend action.arm.topic' in said()
+        # As another process: of one participant a topic has one type.
+        driver = Probe(gate.domain_id)
+        try:
+            driver.subscribe(topic, String, names.RECORD)
+            gate.until(lambda: f'{nobody}std_msgs/msg/String' in said(), 'the other type')
+        finally:
+            driver.close()
+        gate.probe.subscribe(topic, JointTrajectory, names.RECORD)
+        gate.until(lambda: nobody not in said(), 'that the driver is there')
+        assert gate.process.log is not None
+        assert f'{nobody}none' in gate.process.log.read_text()
+
+
+def test_a_sensor_of_another_type_is_told_at_arming(tmp_path: Path) -> None:
+    with (
+        lone(tmp_path, {'emergency_stop_heartbeat': 3.0}) as gate,
+        gate.probe.publisher(String, 'emergency_stop', names.RECORD, 0),
+    ):
+        other = 'published as std_msgs/msg/String, the contract says std_msgs/msg/Bool'
+        gate.until(
+            lambda: f'emergency_stop (/emergency_stop): {other}' in gate.arm().message, 'a refusal'
+        )
 
 
 # The emergency stop ------------------------------------------------------------------------------

@@ -59,6 +59,8 @@ from boundary_env_ros.storage.task_check import fitting_task
 # Looked at a few times a period, so that a deadline is missed by little.
 _WATCHES_A_PERIOD = 4
 
+# Seconds between two looks for topics that are published as another type.
+_LOOK = 1.0
 
 #: What an environment asks of other nodes, beside what it publishes.
 Asked = ResetWorld | CallStep | PublishStep | ConfirmStep | SimStepRequest
@@ -149,6 +151,10 @@ class AgentEnvironment:
         now = max(self._node.clock.now().ros.nanoseconds, self._world_time)
         for name, reading in self._transforms.new(now, self.environment.unusable):
             self.environment.take(name, self._node.sample(reading))
+
+    def compare_types(self) -> None:
+        """Look why what was never heard does not come."""
+        self._sensors.compare_types()
 
     def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
         return self.environment.take(
@@ -335,6 +341,7 @@ class EnvironmentNode(ContractNode):
             self._ticks = self.every(period, self._on_tick)
         self.every(period / _WATCHES_A_PERIOD, self._on_watch)
         self.every(min(period, self.contract.safety.environment_timeout / 4.0), self._say)
+        self.every(_LOOK, self._compare_types)
         self._say()
 
     def deactivate(self) -> None:
@@ -436,6 +443,10 @@ class EnvironmentNode(ContractNode):
             if agent.environment.looks(self.clock.now()):
                 agent.look()
             agent.carry(self._world.watch(name, self.clock.now()))
+
+    def _compare_types(self) -> None:
+        for agent in self._agents.values():
+            agent.compare_types()
 
     def _say(self) -> None:
         for agent in self._agents.values():

@@ -564,8 +564,33 @@ class SafetyGate(ContractNode):
             groups=[group.name for group in self.contract.action],
             decisions=self._tally,
             latest=self._latest,
+            unheard=self._unheard(),
         )
         self._latest = 0.0
+
+    def _unheard(self) -> str:
+        """Return, and log, which commands of an armed gate reach no driver, and why."""
+        held = self.gate.state.name not in (GateState.DISARMED, GateState.INACTIVE)
+        if self.contract.pacing is Pacing.LOCKSTEP or not held:
+            return ''
+        said = []
+        for group in self.contract.action:
+            topic = self.resolve_topic_name(group.topic)
+            there = {
+                info.topic_type
+                for info in self.get_subscriptions_info_by_topic(topic)
+                if info.node_name not in (self.get_name(), _RECORDER)
+            }
+            if group.type not in there:
+                said.append(
+                    f'Nobody listens to {topic} (expected a subscription of {group.type}, got '
+                    f'{", ".join(sorted(there)) or "none"}). Start the driver, or mend '
+                    f'action.{group.name}.topic or its type.'
+                )
+        for words in said:
+            if self._competed.due(words):
+                self.get_logger().warning(words)
+        return ' '.join(said)
 
     # Other publishers ----------------------------------------------------------------------------
 
@@ -646,8 +671,13 @@ class SafetyGate(ContractNode):
             )
         except RequestRejected as refusal:
             response.result.code = int(refusal.code)
-            why = (f'{name}: {problem}' for name, problem in self.unusable.items())
-            told = why if refusal.code is ResultCode.SENSOR_MISSING else ()
+            told: list[str] = []
+            if refusal.code is ResultCode.SENSOR_MISSING:
+                told += [f'{name}: {problem}' for name, problem in self.unusable.items()]
+                for item in gate_inputs(self.contract):
+                    topic = self.resolve_topic_name(item.topic)
+                    if problem := self.other_type(topic, item.type):
+                        told.append(f'{item.name} ({topic}): {problem}.')
             response.result.message = ' '.join((str(refusal), *told))
             return response
         status = self.gate.state.status(self.clock.now())

@@ -285,8 +285,10 @@ class AgentClient:
                 )
             self._tell(' and '.join(missing))
             if time.monotonic() > deadline:
+                nobody = not (self._begin.service_is_ready() or self._arm.service_is_ready())
+                begin = f'No boundary runs here (domain {self._own.domain_id}). ' if nobody else ''
                 raise LinkTimeout(
-                    f'Missing after {self._startup_timeout:g} s: {" and ".join(missing)} '
+                    f'{begin}Missing after {self._startup_timeout:g} s: {" and ".join(missing)} '
                     f'in the namespace {self._node.get_namespace()}, '
                     f'ROS_DOMAIN_ID {self._own.domain_id}. {_START}'
                 )
@@ -383,7 +385,7 @@ class AgentClient:
                     why = f'. Refused by {refusal}'
                 if client is self._arm and self._over():
                     raise ResetFailed(self._ending_message() + why) from refusal
-                self._tell(f'{whom}, which is not ready: {refusal}')
+                self._tell(str(refusal))
             self._pause(_ASK_AGAIN)
 
     def _pause(self, seconds: float) -> None:

@@ -34,6 +34,9 @@ _GOALS = {
 
 # For an answer of a node to which the client is new, before it is asked again, s.
 _ANSWER = 0.2
+# How often the state is asked for where the graph has two nodes of a name: either may answer, and
+# one that runs must not be asked to be configured. One of them may be dead.
+_ASKED_OF_TWINS = 5
 # Between two looks at a process, s.
 _LOOK = 0.02
 
@@ -143,6 +146,13 @@ class BringUp:
             state = self._state(node, f'was to {_verb(transition)}', deadline)
             if state.id == _GOALS.get(transition):
                 return None
+            if transition == Transition.TRANSITION_CONFIGURE:
+                for _ in range(_ASKED_OF_TWINS):
+                    if state.id != State.PRIMARY_STATE_UNCONFIGURED:
+                        raise _refused(node, transition, state.label)
+                    if self._own.node.count_services(client.srv_name) < 2:
+                        break
+                    state = self._state(node, f'was to {_verb(transition)}', deadline)
             request = ChangeState.Request()
             request.transition.id = transition
             return client.call_async(request), state.label
@@ -158,15 +168,7 @@ class BringUp:
             if not wait_until(answer.done, deadline, lambda: self._let_in(node)):
                 raise _late(node, f'was to {verb}')
             if not answer.result().success:
-                fix = 'Its log says why.'
-                if transition == Transition.TRANSITION_CONFIGURE and state != 'unconfigured':
-                    fix = (
-                        'Nodes of that name run already: stop them, or take another namespace or '
-                        'domain.'
-                    )
-                raise LinkError(
-                    f'The node {node.place} refused to {verb} (in the state {state}). {fix}'
-                )
+                raise _refused(node, transition, state)
 
     def _state(self, node: Node, task: str, deadline: float) -> Any:
         client = self._client(GetState, f'{node.place}/get_state')
@@ -206,6 +208,15 @@ class BringUp:
 
 def _verb(transition: int) -> str:
     return _VERBS.get(transition, f'make the transition {transition}')
+
+
+def _refused(node: Node, transition: int, state: str) -> LinkError:
+    fix = 'Its log says why.'
+    if transition == Transition.TRANSITION_CONFIGURE and state != 'unconfigured':
+        fix = 'Nodes of that name run already: stop them, or take another namespace or domain.'
+    return LinkError(
+        f'The node {node.place} refused to {_verb(transition)} (in the state {state}). {fix}'
+    )
 
 
 def _late(node: Node, task: str) -> LinkTimeout:

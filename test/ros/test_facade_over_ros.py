@@ -229,6 +229,7 @@ def test_missing_nodes_are_named_within_the_stated_deadline(world: World) -> Non
     with pytest.raises(LinkTimeout) as caught:
         env.reset()
     text = str(caught.value)
+    assert text.startswith(f'No boundary runs here (domain {world.domain_id})')
     for part in ('after 1 s', 'environment', 'safety_gate', '/nobody', str(world.domain_id)):
         assert part in text
 

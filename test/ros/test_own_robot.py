@@ -124,6 +124,36 @@ def test_a_robot_of_ones_own_is_driven_and_its_record_is_believed(cell: Cell) ->
     cell.judge('run1')
 
 
+def test_a_driver_with_topics_of_other_types_is_told_of_as_such(cell: Cell) -> None:
+    shutil.copytree(ROVER, cell.folder, dirs_exist_ok=True)
+    contract = patient(ROVER / 'rover.yaml')
+    contract['episode']['reset']['deadline'] = 9.0
+    contract['observation']['where'] = {
+        'topic': 'cmd_vel/applied',
+        'type': 'geometry_msgs/msg/PoseStamped',
+        'fields': ['pose.position.x'],
+        'unit': 'm',
+        'low': -10.0,
+        'high': 10.0,
+    }
+    (cell.folder / 'patient.yaml').write_text(yaml.safe_dump(contract, sort_keys=False))
+    cell.start(sys.executable, 'driver.py')
+    with cell.up('patient.yaml', 'run1'):
+        # A second one is refused, and the first does not notice.
+        code, told = cell.call('up', 'patient.yaml', '--run', 'run2')
+        assert code == 2, told
+        assert 'Nodes of that name run already' in told
+        code, told = cell.call('run', '--policy', 'no-op', '--contract', 'patient.yaml')
+    assert code == 1, told
+    assert (
+        'where (/cmd_vel/applied: published as geometry_msgs/msg/TwistStamped, the contract says '
+        'geometry_msgs/msg/PoseStamped)'
+    ) in told
+    log = (cell.folder / 'run1.log').read_text()
+    assert 'No such transition' not in log
+    assert 'Nobody listens' not in log
+
+
 def test_a_driver_whose_clock_and_frame_are_wrong_is_told_of_as_such(cell: Cell) -> None:
     driver = (ROVER / 'driver.py').read_text()
     for right, wrong in (

@@ -788,8 +788,12 @@ class Environment:
         why = '; '.join(self._buffer.lost(view).values())
         if not why:
             return {}
-        if robot_died(self._contract, self._heard, now, self._buffer.quickest(view)):
-            return {endings.ROBOT_LOST: (self._name, f'every sensor is silent: {why}')}
+        max_age = self._buffer.quickest(view)
+        if robot_died(self._contract, self._heard, now, max_age):
+            why += '; no sensor was heard meanwhile'
+            if max_age is not None:
+                why += ': if the driver runs, max_age is too short for the period of its sensor'
+            return {endings.ROBOT_LOST: (self._name, why)}
         return {endings.SENSOR_LOST: (self._name, why)}
 
     def _silent(self, now: ClockReading) -> Mapping[str, tuple[str, str]]:

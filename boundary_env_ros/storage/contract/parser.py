@@ -37,13 +37,12 @@ from boundary_env_ros.storage.contract.safety import parse_safety
 
 #: Keys whose meaning, or need, follows from the interface of a group, or the type of a message.
 _OF_INTERFACE = (
-    'low', 'high', 'safe', 'max_velocity', 'max_acceleration', 'max_jerk', 'max_deceleration',
-    'max_effort_rate',
+    'safe', 'max_velocity', 'max_acceleration', 'max_jerk', 'max_deceleration', 'max_effort_rate',
 )  # fmt: skip
 _OF_TYPE = frozenset(
     [
-        *FORMS, *_OF_INTERFACE, 'interface', 'unit', 'length', 'shape', 'encoding', 'type',
-        'duration',
+        *FORMS, *_OF_INTERFACE, 'interface', 'unit', 'length', 'shape', 'encoding', 'type', 'low',
+        'high', 'duration',
     ]
 )  # fmt: skip
 

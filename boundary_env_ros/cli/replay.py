@@ -106,8 +106,10 @@ def _publish(
 ) -> int:
     from boundary_env_ros.errors import MissingDependency
     from boundary_env_ros.storage.rosbag2 import open_bag
+    from boundary_env_ros.storage.run_folder import RunFolder
 
-    place = path / 'bag' if (path / 'bag').is_dir() else path
+    run = RunFolder(path)
+    place = run.bag if run.bag.is_dir() else path
     command = ['ros2', 'bag', 'play', str(place), '--clock', '--rate', f'{rate:g}', '--topics']
     there = {channel.topic for channel in open_bag(path).channels()}
     command += _chosen(path, there, contract, topics, commands)

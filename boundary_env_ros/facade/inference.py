@@ -26,15 +26,6 @@ from boundary_env_ros.facade.steps import StepResult
 #: How often a wait looks whether it is to be given up, seconds.
 _LOOK = 0.02
 
-#: Where the code of a policy is not: this package, Python, and what is installed beside it.
-_OTHERS = tuple(
-    f'{folder}/'
-    for folder in (
-        Path(__file__).parents[1],
-        *(sysconfig.get_path(name) for name in ('stdlib', 'purelib', 'platlib')),
-    )
-)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -164,7 +155,10 @@ class Inference:
 
 def _place(error: BaseException) -> str:
     """Return file and line of the innermost frame of the policy's own code, in brackets."""
+    # This package, Python, and what is installed beside it.
+    installed = (sysconfig.get_path(name) for name in ('stdlib', 'purelib', 'platlib'))
+    others = tuple(f'{folder}/' for folder in (Path(__file__).parents[1], *installed))
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith(_OTHERS)]
+    own = [frame for frame in frames if not frame.filename.startswith(others)]
     frame = (own or frames)[-1]
     return f' ({frame.filename}, line {frame.lineno})'

@@ -69,6 +69,13 @@ _LAST_WORD = 2.0
 # For a step that was answered by its ending to come back, before a reset is refused, s.
 _COMING_BACK = 1.0
 
+# What to blame where an episode ended so.
+_LOST = {
+    endings.ROBOT_LOST: ResultCode.ROBOT_LOST,
+    endings.GATE_LOST: ResultCode.GATE_LOST,
+    endings.ENVIRONMENT_LOST: ResultCode.ENVIRONMENT_LOST,
+}
+
 # Episodes whose last step may be observed.
 _REMEMBERED = 64
 
@@ -511,13 +518,6 @@ def _ended(ending: str) -> BoundaryError:
     if ending in _LOST:
         return PeerLost(message, _LOST[ending])
     return EpisodeEnded(message)
-
-
-_LOST = {
-    endings.ROBOT_LOST: ResultCode.ROBOT_LOST,
-    endings.GATE_LOST: ResultCode.GATE_LOST,
-    endings.ENVIRONMENT_LOST: ResultCode.ENVIRONMENT_LOST,
-}
 
 
 def _snapshot(closed: Sequence[Transition]) -> dict[str, Any]:

@@ -32,7 +32,6 @@ from rclpy.parameter import Parameter
 from rclpy.qos import qos_check_compatible, QoSCompatibility, QoSProfile
 from rclpy.signals import SignalHandlerOptions
 
-from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
@@ -40,7 +39,7 @@ from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
-from boundary_env_ros.ros.conversions import set_time
+from boundary_env_ros.ros.conversions import set_time, to_bytes
 from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
 from boundary_env_ros.ros.executors import Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
@@ -330,20 +329,8 @@ class ContractNode(LifecycleNode):
         return tuple(self.topic_of(agent, names.CONTRACT) for agent in self.contract.agents)
 
     def _latch(self) -> None:
-        contract = self.contract
-        message = msg.ContractDescription(
-            node=self.get_fully_qualified_name(),
-            role=self._role,
-            contract=contract.name,
-            contract_version=contract.version,
-            digest=self.loaded.digest,
-            software_version=__version__,
-            task_distribution=contract.task.distribution,
-            task_version=contract.task.version,
-            text=self.loaded.text,
-        )
-        set_time(message.header.stamp, self.clock.now().ros.nanoseconds)
-        self._description.publish(message)
+        described = self.loaded.described(self.get_fully_qualified_name(), self._role)
+        self._description.publish(to_bytes(described, self.clock.now().ros.nanoseconds))
 
     # Diagnostics ---------------------------------------------------------------------------------
 

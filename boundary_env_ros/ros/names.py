@@ -7,21 +7,26 @@ from __future__ import annotations
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
 from boundary_env_ros.core.contract.model import Pacing, Qos
+from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
+from boundary_env_ros.storage.records import ContractDescription, TOPICS
 
 OBSERVATION = 'boundary/observation'
 ACTION_REQUEST = 'boundary/action_request'
-GATE_DECISION = 'boundary/gate_decision'
-TRANSITION = 'boundary/transition'
-PRIVILEGED_OBSERVATION = 'boundary/privileged_observation'
-ACTUATION_EVIDENCE = 'boundary/actuation_evidence'
-EPISODE_STATUS = 'boundary/episode_status'
+GATE_DECISION = TOPICS[GateDecision]
+TRANSITION = TOPICS[Transition]
+PRIVILEGED_OBSERVATION = TOPICS[PrivilegedObservation]
+ACTUATION_EVIDENCE = TOPICS[ActuationEvidence]
+EPISODE_STATUS = TOPICS[EpisodeStatus]
 GATE_STATUS = 'boundary/gate_status'
 RECORDER_STATUS = 'boundary/recorder_status'
-EPISODE_LABEL = 'boundary/episode_label'
+EPISODE_LABEL = TOPICS[EpisodeLabel]
 DIAGNOSTICS = '/diagnostics'
 EVENT = 'boundary/event'
 PUSHED = 'simulated_robot/pushed'
-CONTRACT = 'boundary/contract'
+CONTRACT = TOPICS[ContractDescription]
 SIM_STEP_REQUEST = 'boundary/sim_step_request'
 SIM_STEP_RESPONSE = 'boundary/sim_step_response'
 

@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 import re
 
+from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -20,6 +21,7 @@ from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
+from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 
 TASKS = 'boundary_env_ros.tasks'
@@ -52,6 +54,21 @@ class LoadedContract:
     digest: str
     text: str
     lines: Mapping[KeyPath, int]
+
+    def described(self, node: str, role: str) -> ContractDescription:
+        """Return what a node, by its full name, and its role tell of the contract they have."""
+        contract = self.contract
+        return ContractDescription(
+            node=node,
+            role=role,
+            contract=contract.name,
+            contract_version=contract.version,
+            digest=self.digest,
+            software_version=__version__,
+            task_distribution=contract.task.distribution,
+            task_version=contract.task.version,
+            text=self.text,
+        )
 
     def line_of(self, path: KeyPath) -> int | None:
         """Return the line of a key, or of the nearest key above that has one."""

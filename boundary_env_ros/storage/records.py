@@ -8,14 +8,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args, overload, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, get_args, overload, Protocol, TYPE_CHECKING, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.mcap_scan import Channel
+
+if TYPE_CHECKING:
+    # Nodes know records, and read no bag.
+    from boundary_env_ros.storage.mcap_scan import Channel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +35,17 @@ class ContractDescription:
     task_version: str
     text: str
 
+
+#: Topic of each kind of record, below the namespace of its agent.
+TOPICS: Final[Mapping[type, str]] = {
+    ActuationEvidence: 'boundary/actuation_evidence',
+    ContractDescription: 'boundary/contract',
+    EpisodeLabel: 'boundary/episode_label',
+    EpisodeStatus: 'boundary/episode_status',
+    GateDecision: 'boundary/gate_decision',
+    PrivilegedObservation: 'boundary/privileged_observation',
+    Transition: 'boundary/transition',
+}
 
 Record: TypeAlias = (
     Transition
@@ -162,7 +176,7 @@ class Unreadable:
 
 
 #: Gets channel, log time, publish time and bytes of a message.
-Follow: TypeAlias = Callable[[Channel, int, int, bytes], None]
+Follow: TypeAlias = 'Callable[[Channel, int, int, bytes], None]'
 
 Piece: TypeAlias = Entry | Message | Unreadable
 

@@ -8,30 +8,17 @@ from collections.abc import Callable, Mapping
 import time
 from typing import Final
 
-from boundary_env_ros import __version__
-from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.reset import SavedState
-from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.storage.atomic import Closing
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.known_definitions import known_definition
-from boundary_env_ros.storage.records import ContractDescription
+from boundary_env_ros.storage.records import ContractDescription, TOPICS
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
 
-# Where each kind of record goes, below the namespace of its agent.
-_TOPICS: Final[Mapping[type, str]] = {
-    ActuationEvidence: 'boundary/actuation_evidence',
-    ContractDescription: 'boundary/contract',
-    EpisodeStatus: 'boundary/episode_status',
-    GateDecision: 'boundary/gate_decision',
-    PrivilegedObservation: 'boundary/privileged_observation',
-    Transition: 'boundary/transition',
-}
-_TYPES: Final = {cls: f'boundary_env_ros/msg/{cls.__name__}' for cls in _TOPICS}
+_TYPES: Final = {cls: f'boundary_env_ros/msg/{cls.__name__}' for cls in TOPICS}
 
 
 class RunWriter(Closing):
@@ -92,19 +79,8 @@ class RunWriter(Closing):
 
     def describe(self, now: ClockReading) -> None:
         """Write which contract it is."""
-        contract = self._loaded.contract
-        described = ContractDescription(
-            node=f'/{self._node}',
-            role=self._node,
-            contract=contract.name,
-            contract_version=contract.version,
-            digest=self._loaded.digest,
-            software_version=__version__,
-            task_distribution=contract.task.distribution,
-            task_version=contract.task.version,
-            text=self._loaded.text,
-        )
-        self._write(described, f'/{_TOPICS[ContractDescription]}', now)
+        described = self._loaded.described(f'/{self._node}', self._node)
+        self._write(described, f'/{TOPICS[ContractDescription]}', now)
 
     def add(self, record: object, now: ClockReading) -> None:
         """
@@ -125,17 +101,21 @@ class RunWriter(Closing):
         """
         if isinstance(record, SavedState):
             self.recording.keep_state(record)
-        elif (name := _TOPICS.get(type(record))) is not None:
+        elif (name := TOPICS.get(type(record))) is not None:
             agent = record.id.agent  # type: ignore[attr-defined]
             self._write(record, f'/{self._loaded.contract.topic_of(agent, name)}', now)
 
     def _write(self, record: object, topic: str, now: ClockReading) -> None:
         cls, at = type(record), now.ros.nanoseconds
-        if topic not in self._topics:
-            self._topics.add(topic)
-            self.recording.add_topic(topic, _TYPES[cls])
+        self._declare(topic, _TYPES[cls])
         data = self._encoders[cls](record, at)
         self.recording.write(topic, data, at, at, now, record)
+
+    def _declare(self, topic: str, type_name: str) -> None:
+        """Declare a topic, before its first message."""
+        if topic not in self._topics:
+            self._topics.add(topic)
+            self.recording.add_topic(topic, type_name)
 
     def close(self) -> None:
         """

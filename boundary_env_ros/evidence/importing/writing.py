@@ -69,7 +69,6 @@ class ImportWriter(RunWriter):
         for channel in channels:
             text = definition_text(channel)
             definitions[channel.type] = (text, known_hash(channel.type, text))
-        self._copied: set[str] = set()
         self.messages = self.unjudged = 0
         self.endings: Counter[str] = Counter()
         super().__init__(
@@ -92,9 +91,7 @@ class ImportWriter(RunWriter):
         self, topic: str, kind: str, data: bytes, *, logged: int, published: int, now: int
     ) -> None:
         """Write a message of the bag as it is."""
-        if topic not in self._copied:
-            self._copied.add(topic)
-            self.recording.add_topic(topic, kind)
+        self._declare(topic, kind)
         self.recording.write(topic, data, logged, published, self._line.instant(now))
         self.messages += 1
 

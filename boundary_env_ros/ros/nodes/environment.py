@@ -466,7 +466,7 @@ def _stamp_of(effect: Effect, now: ClockReading) -> ClockReading:
     if isinstance(effect, Transition):
         return effect.closed
     if isinstance(effect, EpisodeStatus) and effect.stamp is not None:
-        return replace(effect.stamp)
+        return effect.stamp
     return now
 
 

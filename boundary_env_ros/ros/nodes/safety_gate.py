@@ -229,7 +229,7 @@ class SafetyGate(ContractNode):
         self.gate.apply(Tighten(runtime_limits=self._runtime_limits({}), now=self.clock.now()))
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
-        self._logged, self._competed = Once(_ONCE), Once(_AGAIN)
+        self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
         self._outputs = [self._output(group) for group in contract.action]
         self._documents = {
             group.name: self.own(
@@ -588,7 +588,7 @@ class SafetyGate(ContractNode):
                     f'action.{group.name}.topic or its type.'
                 )
         for words in said:
-            if self._competed.due(words):
+            if self._repeated.due(words):
                 self.get_logger().warning(words)
         return ' '.join(said)
 
@@ -620,13 +620,13 @@ class SafetyGate(ContractNode):
             )
         )
         for topic, name in intruders.commands:
-            if self._competed.due((topic, name)):
+            if self._repeated.due((topic, name)):
                 self.get_logger().error(
                     f'Another publisher on {topic} (expected the gate alone, got {name}). '
                     'Stop it: what it sends passes no gate.'
                 )
         for topic, there in intruders.relied_on.items():
-            if self._competed.due((topic, *there)):
+            if self._repeated.due((topic, *there)):
                 most = len(there) - intruders.beyond[topic]
                 self.get_logger().error(
                     f'Too many publishers on {topic} (expected {most}, got '

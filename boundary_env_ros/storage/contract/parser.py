@@ -118,24 +118,19 @@ def parse(
 
 def _causes(problems: Sequence[Problem]) -> list[Problem]:
     """Return problems without those that may follow from a type or an interface that is none."""
-    untyped = {
-        problem.path[:-1]: problem
-        for problem in problems
-        if problem.expected == TYPE.expected and problem.actual != 'nothing'
-    }
+    deciding: list[tuple[Problem, Collection[object]]] = []
+    for problem in problems:
+        if problem.expected == TYPE.expected and problem.actual != 'nothing':
+            deciding.append((problem, _OF_TYPE))
+        elif problem.path[-1:] == ('interface',):
+            deciding.append((problem, _OF_INTERFACE))
     follows = {
         problem
         for problem in problems
-        for section, cause in untyped.items()
-        if may_follow(problem.path, section)
+        for cause, keys in deciding
+        if may_follow(problem.path, cause.path[:-1], keys)
         and problem is not cause
         and problem.expected != NAME.expected
-    }
-    unknown = {problem.path[:-1] for problem in problems if problem.path[-1:] == ('interface',)}
-    follows |= {
-        problem
-        for problem in problems
-        if any(may_follow(problem.path, group, _OF_INTERFACE) for group in unknown)
     }
     return [problem for problem in problems if problem not in follows]
 

@@ -240,12 +240,12 @@ class Reader:
                 return ()
             return self.different(name, dimension, 'different dimensions')
         if kind == Polygon:
-            return self._corners(name)
+            return self.corners(name)
         if kind == tuple[tuple[str, Polygon], ...]:
             areas = self.section(name)
             if not areas.named():
                 self.problem((name,), f'at least one {part.key.item} by name', said('none'))
-            return tuple((one, areas._corners(one)) for one in sorted(areas.named()))  # noqa: SLF001
+            return tuple((one, areas.corners(one)) for one in sorted(areas.named()))
         if kind == tuple[float | None, ...]:
             if not self.has(name):
                 return (None,) * shape['count']
@@ -285,7 +285,7 @@ class Reader:
             self.problem((name,), f'every {part.key.listed} once', list(found))
         return found
 
-    def _corners(self, key: str) -> Polygon:
+    def corners(self, key: str) -> Polygon:
         """Return the corners of an area; none if they could not be read."""
         found: Polygon = self.many(key, _CORNER, expected=_CORNERS)
         if len(found) < _FEWEST:

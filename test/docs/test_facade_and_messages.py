@@ -16,6 +16,7 @@ from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.registration import IDS
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC
+from boundary_env_ros.storage.records import TOPICS
 from support.pages import code, first_code, REPOSITORY, rows, section, text_of
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
@@ -110,5 +111,5 @@ def test_services_that_the_page_calls_served_are_served_and_no_others() -> None:
 def test_topics_on_the_page_are_those_of_the_package() -> None:
     names = text_of('boundary_env_ros/ros/names.py')
     topics = {cells[1] for cells in rows(section(MESSAGES, 'Messages on topics'))} - {'—'}
-    topics_of_the_nodes = set(re.findall(r"'(boundary/\w+)'", names))
+    topics_of_the_nodes = {*re.findall(r"'(boundary/\w+)'", names), *TOPICS.values()}
     assert {code(topic)[0] for topic in topics} == topics_of_the_nodes | {CHAIN_TOPIC[1:]}

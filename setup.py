@@ -59,7 +59,6 @@ setup(
     extras_require={
         'documents': ['jsonschema>=4.0'],
         'docs': ['furo', 'myst-parser>=3', 'sphinx>=7'],
-        'http': ['aiohttp>=3.9'],
         'images': ['Pillow>=10'],
         'lint': [
             'catkin_pkg',
@@ -83,7 +82,6 @@ setup(
         'signed': ['cryptography>=40'],
         'sim': ['mujoco>=3.5'],
         'test': [
-            'aiohttp>=3.9',
             'colcon-common-extensions',
             'cryptography>=40',
             'h5py>=3.8',

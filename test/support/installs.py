@@ -16,7 +16,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CONSTRAINTS = REPOSITORY / '.ci/constraints.txt'
 NODES = (
     'environment',
-    'gazebo_bridge',
     'policy_server',
     'recorder',
     'safety_gate',

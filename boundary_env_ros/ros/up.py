@@ -91,6 +91,9 @@ def up(
         probe=probe,
     )
     print(f'Starting {", ".join(spec.place for spec in specs)} on ROS domain {domain}', flush=True)
+    if place is not None:
+        logs = os.path.relpath(place / 'logs')
+        print(f'What the nodes log is shown here, and all of it left in {logs}.', flush=True)
     code = 0
     with one_interrupt():
         try:

@@ -30,6 +30,13 @@ from boundary_env_ros.storage.known_definitions import jazzy
 
 FLOATS = ('float32', 'float64')
 TEXTS = frozenset(['string', 'wstring'])
+INTEGERS = {
+    'byte': (0, 255),
+    'char': (0, 255),
+    **{f'int{bits}': (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f'uint{bits}': (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
+"""Primitive integers, with their least and greatest value."""
 
 _LISTED = 12
 _MSG, _SRV = 'msg', 'srv'

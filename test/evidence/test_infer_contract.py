@@ -271,6 +271,14 @@ def test_episode_begins_only_when_a_person_says_so() -> None:
 # Images, scans -----------------------------------------------------------------------------------
 
 
+def test_what_a_driver_says_it_applied_is_no_second_command() -> None:
+    text, contract = drafted(odometry(), seen('/cmd_vel', TWIST), seen('/cmd_vel/applied', TWIST))
+    assert [group.topic for group in contract.action] == ['cmd_vel']
+    assert (
+        '/cmd_vel/applied (geometry_msgs/msg/Twist): what the driver applied of /cmd_vel' in text
+    )
+
+
 @pytest.mark.parametrize(
     ('form', 'says'),
     [

@@ -67,6 +67,9 @@ top to bottom, delete every field that your policy does not need, fill in what i
 each mark when you agree, then: boundary-env contract check FILE. Every key is explained in
 doc/contract.md."""
 
+#: Ends the name of the topic on which a driver says what it applied of a command.
+_APPLIED = '/applied'
+
 #: Key, value and comment; an empty value is for a person to fill in.
 Line: TypeAlias = tuple[str, Written, str]
 Lines: TypeAlias = Sequence[Line]
@@ -113,8 +116,13 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
     fields: dict[str, tuple[TopicSurvey, Lines]] = {}
     groups: dict[str, tuple[TopicSurvey, Lines]] = {}
     left_out: list[str] = []
+    commands = {topic.name for topic in topics if _is_command(topic)}
     for topic in topics:
         if topic is stop or topic.type == _CLOCK:
+            continue
+        base = topic.name.removesuffix(_APPLIED)
+        if base != topic.name and base in commands:
+            left_out.append(f'{topic.name} ({topic.type}): what the driver applied of {base}')
             continue
         try:
             if _is_command(topic):

@@ -72,7 +72,6 @@ setup(
         # Minari 0.5.4, the first that keeps images without loss, needs Python 3.11.
         'minari': ['minari[hdf5]>=0.5.4; python_version >= "3.11"', 'h5py>=3.8', 'Pillow>=10'],
         'motion': ['ruckig>=0.19'],
-        'onnx': ['onnxruntime>=1.17'],
         'parquet': ['pyarrow>=15'],
         'pettingzoo': ['pettingzoo>=1.25'],
         'render': ['pygame>=2.5'],
@@ -89,8 +88,6 @@ setup(
             'jsonschema>=4.18',
             'mcap-ros2-support>=0.5.5',
             'minari[hdf5]>=0.5.4; python_version >= "3.11"',
-            'onnx>=1.16',
-            'onnxruntime>=1.17',
             'pettingzoo>=1.25',
             'Pillow>=10.1',
             'pyarrow>=15',

@@ -53,7 +53,7 @@ _CHUNKS = 'Chunks of actions'
     '--policy',
     required=True,
     metavar='POLICY',
-    help='no-op, random, scripted, replay:RUN, sb3:ZIP, onnx:FILE, lerobot:FOLDER, '
+    help='no-op, random, scripted, replay:RUN, sb3:ZIP, lerobot:FOLDER, '
     'module:factory or file.py:factory',
 )
 @settings_option('--policy-option', 'passed to the factory of the policy')
@@ -117,7 +117,7 @@ def run(**values: Any) -> int:
     Run a policy, episode by episode, and report the results.
 
     A policy is called with an observation and returns an action, or a chunk of actions. no-op,
-    random and scripted are baselines; replay sends the requests of a recorded run; sb3, onnx and
+    random and scripted are baselines; replay sends the requests of a recorded run; sb3 and
     lerobot load trained policies; module:factory calls your function or class with the contract
     and the options.
 

@@ -267,13 +267,10 @@ def test_a_factory_is_called_with_the_contract_and_the_options(
         ('MODULE:nothing', {}, r'returned no policy \(expected something to call, got None\)'),
         ('MODULE:Policy', {'sped': 1}, r"takes other options \(expected .*speed=0\.1.*'sped'"),
         ('random', {'x': 1}, "random takes other options .* argument 'x'"),
-        ('onnx:none.onnx', {}, 'none.onnx is not an ONNX model'),
     ],
 )
 def test_what_is_no_policy_is_refused_by_name(
     module: str, name: str, options: dict[str, object], says: str
 ) -> None:
-    if name.startswith('onnx:'):
-        pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
     with pytest.raises(BoundaryError, match=says):
         make_policy(name.replace('MODULE', module), CART, options)

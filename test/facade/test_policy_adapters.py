@@ -29,13 +29,11 @@ CHUNKS = changed('warehouse_cart', chunk={'horizon': 4})
 SPACE = observation_space(CART.contract)
 SPACE.seed(1)
 SEEN: Mapping[str, Any] = SPACE.sample()
-FLAT = spaces.flatten_space(SPACE).shape[0]
 
 
 @pytest.mark.parametrize(
     ('name', 'package', 'wanted'),
     [
-        ('onnx', 'onnxruntime', 'onnxruntime'),
         ('sb3', 'stable_baselines3', 'stable-baselines3'),
         ('lerobot', 'lerobot.configs.policies', 'lerobot'),
     ],
@@ -48,135 +46,11 @@ def test_an_adapter_without_its_package_asks_for_it_by_its_own_name(
         make_policy(f'{name}:model', CART, {})
 
 
-# ONNX --------------------------------------------------------------------------------------------
-
-
-def linear(path: Path, inputs: Mapping[str, tuple[int, ...]], rows: int = 1) -> Any:
-    """
-    Write a model that adds up linear functions of its inputs; return what computes the same.
-
-    Each input has a batch dimension in front; the answer has the shape (1, 2), or (1, rows, 2).
-    """
-    onnx = pytest.importorskip('onnx', reason='needs onnx')
-    pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
-    from onnx import helper, numpy_helper, TensorProto
-
-    random = np.random.default_rng(0)
-    nodes, weights, values, terms = [], {}, [], []
-    for name, shape in inputs.items():
-        size = int(np.prod(shape))
-        weights[name] = random.normal(size=(size, 2 * rows)).astype(np.float32) / size
-        values.append(numpy_helper.from_array(weights[name], f'{name}_weight'))
-        nodes += [
-            helper.make_node('Cast', [name], [f'{name}_float'], to=TensorProto.FLOAT),
-            helper.make_node('Flatten', [f'{name}_float'], [f'{name}_flat']),
-            helper.make_node('MatMul', [f'{name}_flat', f'{name}_weight'], [f'{name}_term']),
-        ]
-        terms.append(f'{name}_term')
-    shape = (1, 2) if rows == 1 else (1, rows, 2)
-    values.append(numpy_helper.from_array(np.array(shape, dtype=np.int64), 'shape'))
-    nodes += [
-        helper.make_node('Sum', terms, ['sum']),
-        helper.make_node('Reshape', ['sum', 'shape'], ['action']),
-        helper.make_node('Neg', ['action'], ['other']),
-    ]
-    graph = helper.make_graph(
-        nodes,
-        'policy',
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, ('batch', *size))
-            for name, size in inputs.items()
-        ],
-        [
-            helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-            for name in ('action', 'other')
-        ],
-        values,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid('', 17)], ir_version=9)
-    onnx.checker.check_model(model)
-    onnx.save(model, path)
-
-    def compute(**fed: Any) -> Any:
-        total = sum(np.ravel(fed[name]).astype(np.float32) @ weights[name] for name in weights)
-        return total if rows == 1 else total.reshape(rows, 2)
-
-    return compute
-
-
-def test_an_onnx_model_is_given_the_fields_of_its_inputs(tmp_path: Path) -> None:
-    compute = linear(tmp_path / 'a.onnx', {'pose': (3,), 'goal': (2,)})
-    policy = make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
-    expected = compute(pose=SEEN['pose'], goal=SEEN['goal'])
-    np.testing.assert_allclose(policy(SEEN), expected, rtol=1e-5)
-
-
-def test_an_onnx_model_with_one_input_is_given_the_whole_observation(tmp_path: Path) -> None:
-    compute = linear(tmp_path / 'a.onnx', {'obs': (FLAT,)})
-    policy = make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
-    flat = spaces.flatten(SPACE, dict(SEEN))
-    np.testing.assert_allclose(policy(SEEN), compute(obs=flat), rtol=1e-4)
-
-
-def test_inputs_output_and_layout_of_images_can_be_declared(tmp_path: Path) -> None:
-    shape = SPACE['front'].shape
-    assert shape is not None
-    compute = linear(tmp_path / 'a.onnx', {'x': (3,), 'image': (shape[2], *shape[:2])})
-    options = {
-        'inputs': {'x': 'pose', 'image': 'front'},
-        'channels_first': True,
-        'image_scale': 1.0 / 255.0,
-        'output': 'other',
-    }
-    policy = make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, options)
-    image = SEEN['front'].transpose(2, 0, 1) / 255.0
-    np.testing.assert_allclose(policy(SEEN), -compute(x=SEEN['pose'], image=image), rtol=1e-4)
-
-
-def test_an_onnx_model_may_answer_with_a_chunk(tmp_path: Path) -> None:
-    compute = linear(tmp_path / 'a.onnx', {'pose': (3,)}, rows=5)
-    answer = make_policy(f'onnx:{tmp_path / "a.onnx"}', CHUNKS, {})(SEEN)
-    assert answer.shape == (5, 2)
-    np.testing.assert_allclose(answer, compute(pose=SEEN['pose']), rtol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ('inputs', 'options', 'says'),
-    [
-        ({'pose': (3,), 'h': (8,)}, {}, "for the input 'h' of .*, got 'h'"),
-        ({'pose': (3,)}, {'inputs': {'pose': 'none'}}, "for the input 'pose' of .*, got 'none'"),
-        ({'pose': (3,)}, {'inputs': {'x': 'pose'}}, r'inputs of the model \(pose\), got x'),
-        ({'pose': (3,)}, {'output': 'value'}, r"\(action, other\), got 'value'"),
-    ],
-)
-def test_an_onnx_model_that_does_not_fit_is_refused_by_name(
-    inputs: dict[str, tuple[int, ...]], options: dict[str, Any], says: str, tmp_path: Path
-) -> None:
-    linear(tmp_path / 'a.onnx', inputs)
-    with pytest.raises(BoundaryError, match=says):
-        make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, options)
-
-
-@pytest.mark.parametrize('inputs', [{'obs': (3,)}, {'pose': (4,)}], ids=['whole', 'field'])
-def test_an_onnx_model_of_another_size_fails_when_it_is_warmed_up(
-    inputs: dict[str, tuple[int, ...]], tmp_path: Path
-) -> None:
-    linear(tmp_path / 'a.onnx', inputs)
-    fails_at_warm_up(f'onnx:{tmp_path / "a.onnx"}', 'invalid dimensions for input')
-
-
 def fails_at_warm_up(name: str, says: str) -> None:
     inference = Inference(make_policy(name, CART, {}), CART.contract, patience=60.0)
     with pytest.raises(PolicyFailed, match=says):
         inference.warm_up(observation_space(CART.contract).sample())
     inference.close()
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip('onnxruntime', reason='needs boundary_env_ros[onnx]')
-    (tmp_path / 'a.onnx').write_bytes(b'not a model')
-    with pytest.raises(BoundaryError, match='ONNX Runtime cannot run'):
-        make_policy(f'onnx:{tmp_path / "a.onnx"}', CART, {})
 
 
 # Stable-Baselines3 -------------------------------------------------------------------------------

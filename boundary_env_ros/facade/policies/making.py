@@ -16,7 +16,6 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.baselines import GoToGoalPolicy, NoOpPolicy, RandomPolicy
 from boundary_env_ros.facade.policies.lerobot import LeRobotPolicy
-from boundary_env_ros.facade.policies.onnx_runtime import OnnxPolicy
 from boundary_env_ros.facade.policies.open_door import OpenDoorPolicy
 from boundary_env_ros.facade.policies.policy import Policy
 from boundary_env_ros.facade.policies.replay import ReplayPolicy
@@ -51,7 +50,6 @@ BASELINES: dict[str, Callable[..., Policy]] = {
 READERS: dict[str, Callable[..., Policy]] = {
     'replay': ReplayPolicy,
     'sb3': StableBaselinesPolicy,
-    'onnx': OnnxPolicy,
     'lerobot': LeRobotPolicy,
 }
 
@@ -63,7 +61,7 @@ def make_policy(name: str, loaded: LoadedContract, options: Mapping[str, object]
     Parameters
     ----------
     name
-        ``no-op``, ``random`` or ``scripted``; ``replay:RUN``, ``sb3:ZIP``, ``onnx:FILE`` or
+        ``no-op``, ``random`` or ``scripted``; ``replay:RUN``, ``sb3:ZIP`` or
         ``lerobot:FOLDER``; else ``module:factory`` or ``file.py:factory``. The factory is called
         with the contract and the options, and returns the policy; a class is a factory too.
     loaded

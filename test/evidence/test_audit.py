@@ -31,6 +31,7 @@ from boundary_env_ros.storage.records import ContractDescription
 from support.damage import put
 from support.lockstep_maker import LockstepBench
 from support.record_maker import (
+    BESIDE_STEPS,
     chosen_start,
     FROM_TOPICS,
     make_record,
@@ -135,7 +136,8 @@ def test_without_task_rewards_are_not_judged_again(
     transitions: list[Transition], contract: Contract
 ) -> None:
     report = audit(transitions, contract=contract)
-    lacking = {'step-recomputed'}
+    # The transitions alone have neither privileged observations nor late evidence beside them.
+    lacking = {'step-recomputed', *BESIDE_STEPS}
     assert set(report.not_applied) == lacking | FROM_TOPICS
     assert 'the task of the contract is not known' in str(report)
 

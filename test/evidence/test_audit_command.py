@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from boundary_env_ros.cli.main import main
+from boundary_env_ros.evidence.audit.auditor import NO_EVIDENCE, NO_TRUTH
 from boundary_env_ros.evidence.audit.rules.catalogue import RULES
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from support.bag_maker import Sent, write_records, write_to
-from support.record_maker import FROM_TOPICS, Piece, transitions_of
+from support.record_maker import BESIDE_STEPS, FROM_TOPICS, Piece, transitions_of
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def test_record_of_which_not_all_can_be_checked_exits_with_3(
     assert main(['audit', str(honest)]) == 3
     out = capsys.readouterr().out
     assert out.startswith('Audit: CONSISTENT. Not all could be checked; 0 fatal, ')
-    assert f'Not checked: {len(FROM_TOPICS)} of {len(RULES)} rules' in out
+    assert f'Not checked: {len(FROM_TOPICS | BESIDE_STEPS)} of {len(RULES)} rules' in out
 
 
 def test_forged_record_exits_with_1_and_names_rule_and_page(
@@ -56,7 +57,8 @@ def test_json_has_findings_counts_and_what_was_not_checked(
     data = json.loads(capsys.readouterr().out)
     assert data['outcome'] == 'contradicted'
     assert data['counts']['step-recomputed'] > 0
-    assert {item['why'] for item in data['not_checked']} == {'the record has no raw messages'}
+    whys = {item['why'] for item in data['not_checked']}
+    assert whys == {'the record has no raw messages', NO_TRUTH, NO_EVIDENCE}
 
 
 @pytest.mark.parametrize(

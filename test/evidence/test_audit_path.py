@@ -32,7 +32,7 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
-from support.record_maker import FROM_TOPICS, Piece, transitions_of
+from support.record_maker import BESIDE_STEPS, FROM_TOPICS, Piece, transitions_of
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from support.bag_maker import write_records
@@ -156,7 +156,7 @@ def test_steps_alone_are_audited_without_contract(
     assert 'step-recomputed' in report.not_applied
     given = audit_path(tmp_path / 'steps', contract)
     assert given.counts == {}, f'\n{given}'
-    assert set(given.not_applied) == FROM_TOPICS
+    assert set(given.not_applied) == FROM_TOPICS | BESIDE_STEPS
 
 
 def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(

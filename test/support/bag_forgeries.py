@@ -91,6 +91,28 @@ FORGERIES: tuple[Forgery, ...] = (
         'truth shown to the policy', ('truth-withheld', 'values-from-sensors'), sensors.truth_shown
     ),
     Forgery(
+        'truth shown, as that of nobody',
+        ('truth-withheld', 'one-contract'),
+        sensors.truth_shown_but_of_nobody,
+    ),
+    Forgery('truth of another episode', ('truth-withheld',), sensors.truth_of_another_episode),
+    Forgery('truth in another frame', ('fields-as-contract',), sensors.truth_in_another_frame),
+    Forgery('evidence of another step', ('execution-measured',), sensors.evidence_of(step=9999)),
+    Forgery(
+        'evidence of another episode',
+        ('execution-measured',),
+        sensors.evidence_of(episode_id='0'),
+    ),
+    Forgery('evidence of nobody', ('one-contract',), sensors.evidence_of(agent='nobody')),
+    Forgery(
+        'evidence from nowhere',
+        ('execution-measured',),
+        sensors.evidence_saying(source='/nowhere'),
+    ),
+    Forgery(
+        'evidence that is exact', ('execution-measured',), sensors.evidence_saying(quantum=1e-9)
+    ),
+    Forgery(
         'measured action and evidence',
         ('values-from-sensors',),
         sensors.measured_action_and_message,

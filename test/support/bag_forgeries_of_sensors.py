@@ -9,6 +9,7 @@ gate, environment and policy, and, where it says so, on the topic of a sensor or
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -305,6 +306,46 @@ def truth_shown(forge: Forge) -> None:
     }
     forge.everywhere(lambda v: told.get(v, v) if isinstance(v, ObservationField) else v)
     forge.rewarded()
+
+
+def renamed(
+    kind: type[PrivilegedObservation] | type[ActuationEvidence], forge: Forge, **changes: Any
+) -> None:
+    """Give every record of a kind another identity."""
+    forge.everywhere(
+        lambda v: replace(v, id=replace(v.id, **changes)) if isinstance(v, kind) else v
+    )
+
+
+def truth_shown_but_of_nobody(forge: Forge) -> None:
+    truth_shown(forge)
+    renamed(PrivilegedObservation, forge, agent='nobody')
+
+
+def truth_of_another_episode(forge: Forge) -> None:
+    renamed(PrivilegedObservation, forge, episode_id='0')
+
+
+def truth_in_another_frame(forge: Forge) -> None:
+    def change(value: Any) -> Any:
+        if isinstance(value, PrivilegedObservation):
+            fields = tuple(replace(field, frame_id='moon') for field in value.fields)
+            return replace(value, fields=fields)
+        return value
+
+    forge.everywhere(change)
+
+
+def evidence_of(**changes: Any) -> Callable[[Forge], None]:
+    """Return a forgery of the identity of evidence of execution."""
+    return lambda forge: renamed(ActuationEvidence, forge, **changes)
+
+
+def evidence_saying(**changes: Any) -> Callable[[Forge], None]:
+    """Return a forgery of what evidence of execution says."""
+    return lambda forge: forge.everywhere(
+        lambda v: replace(v, **changes) if isinstance(v, ActuationEvidence) else v
+    )
 
 
 def measured_action_and_message(forge: Forge) -> None:

@@ -69,6 +69,9 @@ COMMAND, STOP = '/cmd_vel', '/emergency_stop'
 #: Rules that only a bag with its raw messages can be held against.
 FROM_TOPICS = {rule.id for rule in catalogue.RULES if rule.raw}
 
+#: The rules that need the privileged observations and the late evidence beside the steps.
+BESIDE_STEPS = {'truth-withheld', 'execution-measured'}
+
 #: Topic of each kind of record.
 TOPICS: Mapping[str, str] = {
     'ActionRequest': '/boundary/action_request',

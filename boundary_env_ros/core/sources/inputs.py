@@ -75,7 +75,7 @@ class Input:
         What a message has of its ``child_frame_id``, as the velocity of an odometry, is in that.
         """
         frame = frame_of(message)
-        known = self.frames & {frame, getattr(message, 'child_frame_id', frame)}
+        known = not frame or self.frames & {frame, getattr(message, 'child_frame_id', frame)}
         return '' if known or not self.frames else frame
 
 
@@ -260,7 +260,7 @@ def _in_frame(
 
     def checked(message: Message) -> Reading:
         actual = frame_of(message)
-        if actual not in frames:
+        if actual and actual not in frames:
             raise RecordError(
                 f'Wrong frame in the header of {rule.topic} ({rule.input}; expected '
                 f'{rule.frame!r}, got {actual!r}). Such a message is not used. Let it be '
@@ -282,7 +282,10 @@ def _frames(it: FieldSpec | Obstacle | Workspace, contract: Contract) -> frozens
     if not it.frame or it.type == JOINTS or isinstance(getattr(it, 'source', None), Joints):
         return frozenset()
     prefixes = contract.agents if len(contract.agents) > 1 else ()
-    return frozenset(('', it.frame, *(f'{agent}/{it.frame}' for agent in prefixes)))
+    # A velocity is in the child frame, which the message may leave out.
+    paths = getattr(getattr(it, 'source', None), 'paths', ())
+    unnamed = ('',) if any('twist' in path for path in paths) else ()
+    return frozenset((*unnamed, it.frame, *(f'{agent}/{it.frame}' for agent in prefixes)))
 
 
 def _operator(hand: Operator) -> Callable[[Message], Reading]:

@@ -26,7 +26,15 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding, NO_CONTRACT
-from boundary_env_ros.evidence.audit.memory import Agent, answered, EPISODES, key_of, link, WINDOW
+from boundary_env_ros.evidence.audit.memory import (
+    Agent,
+    answered,
+    EPISODES,
+    key_of,
+    link,
+    RECENT,
+    WINDOW,
+)
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
 from boundary_env_ros.evidence.audit.rules import catalogue, whole
 from boundary_env_ros.evidence.audit.rules.base import (
@@ -90,6 +98,10 @@ _FROM_BEFORE = frozenset(
 #: Why it is not known whether a wrapper hides something.
 WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are UNKNOWN'
 
+#: Why something is not known of a step that another record would tell of.
+NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
+NO_EVIDENCE = 'the record has no actuation evidence, which may come after its step'
+
 #: Nanoseconds behind a hole in which a record may speak of what was in it.
 REACH = 2 * NANOSECONDS
 
@@ -134,6 +146,7 @@ class Auditor:
         self._alone = alone
         self._missing = missing
         self._has_topics = bool(topics)
+        self._began: dict[type, int] = {}  # when the first record of each kind came
         # The raw auditor looks at the same list: a hole that is filled is none for it either.
         self._holes = list(holes)
         self._raw: RawAuditor | None = None
@@ -150,6 +163,7 @@ class Auditor:
         self._first: Transition | None = None
         self._now = 0  # log time of the last record
         self._last_word = ''  # of an environment that may not have got to its first step
+        self._unevidenced = False  # whether a step lacks evidence that may have come later
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
@@ -208,6 +222,7 @@ class Auditor:
         if self._holes:
             self._look_into_holes(log_time)
         self._now = max(self._now, log_time)
+        self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
         if (
@@ -343,8 +358,16 @@ class Auditor:
                         self._not_sent(step, decision)
             for evidence in () if torn else agent.ahead.values():
                 self._unexplained(agent, evidence)
+            for half, log_time in agent.halves.values():
+                if torn and log_time >= self._now - DELAY:
+                    self._lacking_of[catalogue.TRUTH_WITHHELD.id] += 1
+                else:
+                    self._half(half, log_time)
             agent.only_carried.clear()
             agent.ahead.clear()
+            agent.halves.clear()
+        if self._unevidenced and ActuationEvidence not in self._began:
+            self.cannot_check(catalogue.EXECUTION_MEASURED, NO_EVIDENCE)
         terms = self._terms
         return AuditReport(
             findings=tuple(self._found),
@@ -436,7 +459,11 @@ class Auditor:
             if evidence is not None:
                 self._compare_evidence(evidence, each.decision, now)
         agent.last = now
-        self._look_for_leaks(agent)
+        self._look_for_leaks(agent, now)
+        if ActuationEvidence not in self._began and self._terms is not None and not self._alone:
+            answer = None if now.actuated is not None else now.answer
+            if answer is not None and whole.shows(answer, self._terms.contract):
+                self._unevidenced = True
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
@@ -548,12 +575,8 @@ class Auditor:
             found = whole.changed_status(status, agent.status, agent.last)
             self._find_all(catalogue.EPISODE_CONSTANT, found, status.id)
         if terms is not None:
-            other = unlike('status.id.digest', terms.digest, status.id.digest)
+            other = whole.other_contract('status', status.id, terms)
             self._find_all(catalogue.ONE_CONTRACT, other, status.id)
-            if status.id.agent not in terms.contract.agents:
-                expected = f'one of {", ".join(terms.contract.agents)}'
-                wrong = Mismatch('status.id.agent', expected, repr(status.id.agent))
-                self.find(catalogue.ONE_CONTRACT, wrong, status.id)
         agent.status = status
         if status.message:
             self._last_word = f': {status.message}'
@@ -576,28 +599,56 @@ class Auditor:
             self._find_all(catalogue.ONE_CONTRACT, found)
         self._described.clear()
 
-    def _look_for_leaks(self, agent: Agent) -> None:
+    def _look_for_leaks(self, agent: Agent, record: Transition | PrivilegedObservation) -> None:
         """Compare a step and its record of privileged fields, whichever came first."""
-        truth, step = agent.truth, agent.last
-        if truth is not None and step is not None and truth.id == step.id:
-            found = whole.leaking(truth, step, agent.leaks)
-            self._find_all(catalogue.TRUTH_WITHHELD, found, step.id)
-            if self._terms is not None:
-                specs = self._terms.contract.privileged
-                found = whole.frozen_otherwise(truth.fields, specs, step.closed)
-                self._find_all(catalogue.STEP_RECOMPUTED, found, step.id)
+        if self._alone or (self._terms is not None and not self._terms.contract.privileged):
+            return
+        other, _ = agent.halves.pop(record.id, (None, 0))
+        if isinstance(record, Transition) and isinstance(other, PrivilegedObservation):
+            step, truth = record, other
+        elif isinstance(record, PrivilegedObservation) and isinstance(other, Transition):
+            step, truth = other, record
+        else:
+            agent.halves[record.id] = record, self._now
+            if len(agent.halves) > (WINDOW if PrivilegedObservation in self._began else RECENT):
+                self._half(*agent.halves.popitem(last=False)[1])
+            return
+        self._find_all(catalogue.TRUTH_WITHHELD, whole.leaking(truth, step, agent.leaks), step.id)
+        if self._terms is not None:
+            specs = self._terms.contract.privileged
+            found = whole.frozen_otherwise(truth.fields, specs, step.closed)
+            self._find_all(catalogue.STEP_RECOMPUTED, found, step.id)
+
+    def _half(self, half: Transition | PrivilegedObservation, log_time: int) -> None:
+        """Look at a step without its record of privileged fields."""
+        if self._terms is None:
+            return
+        if isinstance(half, PrivilegedObservation) or (half.reset is not None and half.truncated):
+            return  # A reset that failed has shown nothing.
+        began = self._began.get(PrivilegedObservation)
+        if began is None:
+            self.cannot_check(catalogue.TRUTH_WITHHELD, NO_TRUTH)
+        elif self._raw is None or not self._raw.history.may_lack('observations', log_time, began):
+            expected = 'a record of privileged fields under the id of the step'
+            none = Mismatch('privileged', expected, 'none')
+            self.find(catalogue.TRUTH_WITHHELD, none, half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
-        agent = self._agents[record.id.agent]
-        agent.truth = record
-        self._look_for_leaks(agent)
+        self._look_for_leaks(self._agents[record.id.agent], record)
         if self._terms is not None:
             found = whole.wrong_privileged(record, self._terms)
             self._find_all(catalogue.FIELDS_AS_CONTRACT, found, record.id)
+            other = whole.other_contract('privileged', record.id, self._terms)
+            self._find_all(catalogue.ONE_CONTRACT, other, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents[evidence.id.agent]
+        if self._terms is not None:
+            other = whole.other_contract('evidence', evidence.id, self._terms)
+            self._find_all(catalogue.ONE_CONTRACT, other, evidence.id)
+        if agent.last is None:
+            agent.early.add(evidence.id.episode_id)
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)
         if found is not None:
@@ -616,7 +667,8 @@ class Auditor:
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
         """Look at evidence that no decision of a step is for."""
         last, episode_id = agent.last, evidence.id.episode_id
-        if episode_id not in agent.left and (last is None or last.id.episode_id != episode_id):
+        known = episode_id in agent.left or (last is not None and last.id.episode_id == episode_id)
+        if not known and (self._holes or episode_id in agent.early):
             return  # The record has nothing of that episode.
         place, expected = (
             f'evidence for decision {evidence.decision_sequence}',

@@ -77,13 +77,17 @@ class Agent:
     What is remembered of one agent.
 
     ``bereft`` is the last episode whose ending others declared, for its environment was dead;
-    ``ahead`` is evidence of execution whose step has not come yet.
+    ``ahead`` is evidence of execution whose step has not come yet, ``early`` names the episodes of
+    what came before any step; ``halves`` are steps without their record of privileged fields, and
+    the other way round, each with the log time of the last record then.
     """
 
     last: Transition | None = None
     start: Transition | None = None
     status: EpisodeStatus | None = None
-    truth: PrivilegedObservation | None = None
+    halves: OrderedDict[StepId, tuple[Transition | PrivilegedObservation, int]] = field(
+        default_factory=OrderedDict
+    )
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     left: OrderedDict[str, None] = field(default_factory=OrderedDict)
     bereft: str = ''
@@ -92,6 +96,7 @@ class Agent:
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Window[tuple[GateDecision, Transition]] = field(default_factory=lambda: Window())
+    early: set[str] = field(default_factory=set)
     ahead: OrderedDict[Key, ActuationEvidence] = field(default_factory=OrderedDict)
     only_carried: Window[tuple[StepId, GateDecision, int]] = field(
         default_factory=lambda: Window()

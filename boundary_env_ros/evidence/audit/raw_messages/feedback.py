@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import same_on_wire
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
@@ -34,22 +37,62 @@ class FeedbackChecks:
         """Hold the measured action of a step, and the evidence in it, against the feedback."""
         if now.measured_at is not None and now.measured_action:
             self._held(now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action)
-        if now.actuated is not None:
-            at = now.actuated.nanoseconds
-            if not self._acknowledged(now.id, at, now.actuated_source, now.commanded_action):
+        if now.actuated is not None and now.commanded is not None:
+            at, source = now.actuated.nanoseconds, now.actuated_source
+            sampled = self._before(at, now.actuated_quantum), now.commanded.ros.nanoseconds
+            if not self._acknowledged(now.id, at, source, now.commanded_action, sampled):
                 self._held(now.id, 'actuated', at, None)
+                self._sampled(now.id, 'actuated', at, source, sampled[0])
 
     def evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence of execution that came late."""
         place = f'evidence for decision {evidence.decision_sequence}'
-        at = evidence.actuated.nanoseconds
-        if not self._acknowledged(evidence.id, at, evidence.source, evidence.measured):
+        at, source = evidence.actuated.nanoseconds, evidence.source
+        sampled = self._before(at, evidence.quantum), evidence.commanded.ros.nanoseconds
+        if not self._acknowledged(evidence.id, at, source, evidence.measured, sampled):
             self._held(evidence.id, place, at, evidence.measured)
+            self._sampled(evidence.id, place, at, source, sampled[0])
 
-    def _acknowledged(self, of: StepId, stamp: int, source: str, values: Vector) -> bool:
+    @staticmethod
+    def _before(at: int, quantum: float | None) -> int:
+        """Return the stamp that a quantum says the message before had; one behind if nothing."""
+        if quantum is None or not 0.0 <= quantum <= at / NANOSECONDS:
+            return at + 1
+        return at - round(quantum * NANOSECONDS)
+
+    def _sampled(self, of: StepId, place: str, at: int, source: str, before: int) -> None:
+        """Hold source and quantum of what was seen in the feedback against its topics."""
+        history = self._history
+        wiring = history.wiring.get(of.agent)
+        groups = () if wiring is None else wiring.groups
+        uses = [history.use(of.agent, f'feedback {group.name}') for group, _ in groups]
+        known = [use for use in uses if use is not None]
+        if not known or len(known) < len(uses):
+            return  # told as topics that are missing
+        topics = list(dict.fromkeys(use.topic for use in known))
+        said = source.split()
+        if len(said) != len(topics) or not all(map(same_topic, topics, said)):
+            found = Mismatch(f'{place}.source', repr(' '.join(topics)), repr(source))
+            history.find(catalogue.EXECUTION_MEASURED, found, of)
+        self._quantum(of, place, before if before < at else at + 1, known)
+
+    def _quantum(self, of: StepId, place: str, before: int, uses: Sequence[Use]) -> None:
+        """Ask for the message before the one that shows a command, which is a quantum ago."""
+        history = self._history
+        if any(history.window(use).stamped(before) for use in uses):
+            return
+        if not history.missing(uses[0], before, history.now):
+            expected = 'the time since a message before'
+            none = Mismatch(f'{place}.quantum', expected, f'none is stamped {before} ns')
+            history.find(catalogue.EXECUTION_MEASURED, none, of)
+
+    def _acknowledged(
+        self, of: StepId, stamp: int, source: str, values: Vector, sampled: tuple[int, int]
+    ) -> bool:
         """
         Look for a driver's message with a stamp and the values of a command, or of its group.
 
+        The quantum begins at the message before, or at the command: those are ``sampled``.
         Return whether nothing more is to be asked: the evidence is no measurement.
         """
         history = self._history
@@ -68,6 +111,9 @@ class FeedbackChecks:
                 reading = heard.readings.get(use.name)
                 if reading is not None and all(map(same_on_wire, reading.values, part)):
                     history.took('environment', use.name)
+                    before, commanded = sampled
+                    if before != commanded:
+                        self._quantum(of, 'actuated', before, [use])
                     return True
             asked.append(use)
         measured = any(same_topic(source, group.feedback.topic) for group, _ in wiring.groups)

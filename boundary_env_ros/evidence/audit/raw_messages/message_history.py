@@ -24,6 +24,9 @@ Find: TypeAlias = Callable[[Rule, Mismatch, StepId | None], None]
 #: Nanoseconds after the first message of a topic in which a record may still speak of one before.
 BEGINNING = 2 * NANOSECONDS
 
+#: The same for a record of the boundary itself.
+LATE = NANOSECONDS // 10
+
 #: Reports of advances (lockstep) that are remembered at least; those that a record may still speak
 #: of are, as far as they are not more than are remembered of a topic.
 _REPORTS = 128
@@ -272,6 +275,13 @@ class MessageHistory:
     def damaged(self, at: int) -> bool:
         """Return whether what was sent at a time may have been where the record is damaged."""
         return any(begin - _BEFORE <= at <= end for begin, end in self._holes)
+
+    def may_lack(self, name: str, log_time: int, began: int) -> bool:
+        """Return whether a record may honestly be missing, the first of its kind having come."""
+        if log_time - began < LATE:
+            self.spare('early', name)
+            return True
+        return self.lost_one(name, log_time)
 
     def lost_one(self, name: str, log_time: int) -> bool:
         """Return whether a record may honestly be missing that has no topic of a sensor."""

@@ -12,14 +12,15 @@ from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import PrivilegedObservation, Transition
-from boundary_env_ros.evidence.audit.raw_messages.message_history import BEGINNING, MessageHistory
+from boundary_env_ros.evidence.audit.raw_messages.message_history import (
+    BEGINNING,
+    LATE,
+    MessageHistory,
+)
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
 T = TypeVar('T')
-
-#: Nanoseconds after the first message of a topic in which a record may still speak of one before.
-_LATE = NANOSECONDS // 10
 
 #: Requests, observations and records that wait to be spoken of, as many as four agents at 1,000 Hz
 #: make until then; and nanoseconds for which more requests than some do: a decision executes a
@@ -171,7 +172,7 @@ class PublishedChecks:
         unknown = log_time - lease.granted < BEGINNING
         if lease.first is not None:
             unknown = request.sequence < lease.first
-        if log_time - first < _LATE or unknown:
+        if log_time - first < LATE or unknown:
             history.spare('early', 'requests')
             return True
         # A client that ends takes with it what a recorder that stood still has not received.
@@ -184,7 +185,7 @@ class PublishedChecks:
     def check_answered(self, request: ActionRequest, log_time: int) -> None:
         """Ask for a decision on a request; a late recorder has not heard all of them."""
         first = self._first.get('decision')
-        if first is None or log_time < first - _LATE:
+        if first is None or log_time < first - LATE:
             return
         asked = self._asked.get((request.lease_id, request.sequence))
         if asked is not None and asked.answered:
@@ -203,7 +204,7 @@ class PublishedChecks:
             return  # A reset that failed shows nothing to the policy.
         observation = self._observations.pop(_step(transition), None)
         if observation is None:
-            if log_time - first < _LATE:
+            if log_time - first < LATE:
                 self._history.spare('early', 'observations')
                 return
             shown = self._shown.get(transition.id.agent, 0)

@@ -48,14 +48,19 @@ def _fields_as_contract(scene: Scene) -> Found:
             yield Mismatch(view, names, ', '.join(actual) or 'none')
     goes_on = scene.now.kind is Kind.STEP and not scene.ended
     for place, spec, field, _ in declared(scene):
-        if field.frame_id != spec.frame:
-            yield from unlike(f'{place}.frame_id', spec.frame, field.frame_id)
-        if field.confidence is not None:
-            yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
-        if field.image is not None:
-            yield from _wrong_image(place, spec, field.image, field.captured)
-        yield from _wrong_document(place, spec, field)
-        yield from _wrong_values(place, spec, field, goes_on=goes_on)
+        yield from wrong_field(place, spec, field, goes_on=goes_on)
+
+
+def wrong_field(place: str, spec: FieldSpec, field: ObservationField, *, goes_on: bool) -> Found:
+    """Yield where a field, in a step that goes on or not, is not as the contract declares it."""
+    if field.frame_id != spec.frame:
+        yield from unlike(f'{place}.frame_id', spec.frame, field.frame_id)
+    if field.confidence is not None:
+        yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
+    if field.image is not None:
+        yield from _wrong_image(place, spec, field.image, field.captured)
+    yield from _wrong_document(place, spec, field)
+    yield from _wrong_values(place, spec, field, goes_on=goes_on)
 
 
 def _wrong_values(place: str, spec: FieldSpec, field: ObservationField, *, goes_on: bool) -> Found:

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from boundary_env_ros.core.contract.model import FieldSpec
+from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import freeze, ObservationField
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import WRONG_INPUT
@@ -22,6 +22,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
     vector,
 )
+from boundary_env_ros.evidence.audit.rules.observation import wrong_field
 from boundary_env_ros.evidence.replay.differences import first_difference, OF_FIELD
 from boundary_env_ros.evidence.replay.steps import sample_of
 
@@ -83,7 +84,17 @@ def wrong_privileged(record: PrivilegedObservation, terms: Terms) -> Found:
         yield Mismatch(
             'privileged.fields', ', '.join(expected) or 'none', ', '.join(actual) or 'none'
         )
-    yield from unlike('privileged.id.digest', terms.digest, record.id.digest)
+    for spec, field in zip(terms.contract.privileged, record.fields, strict=False):
+        if spec.name == field.name:
+            yield from wrong_field(f'privileged.{field.name}', spec, field, goes_on=False)
+
+
+def other_contract(place: str, id_: StepId, terms: Terms) -> Found:
+    """Yield where what is no step is of another contract, or of none of its agents."""
+    yield from unlike(f'{place}.id.digest', terms.digest, id_.digest)
+    if id_.agent not in terms.contract.agents:
+        expected = f'one of {", ".join(terms.contract.agents)}'
+        yield Mismatch(f'{place}.id.agent', expected, repr(id_.agent))
 
 
 def frozen_otherwise(
@@ -108,6 +119,7 @@ def frozen_otherwise(
 
 def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Transition) -> Found:
     """Yield where late evidence contradicts the decision and the step that it is for."""
+    yield from unlike('evidence.id', decision.id, evidence.id, 'as in its decision')
     if step.actuated is not None and step.answer is decision:
         yield Mismatch(
             'actuated',
@@ -124,6 +136,17 @@ def wrong_evidence(evidence: ActuationEvidence, decision: GateDecision, step: Tr
             'an instant after `commanded` of the decision',
             f'{(stamp.nanoseconds - start.nanoseconds) / 1e9:.6g} s after it',
         )
+
+
+def shows(decision: GateDecision, contract: Contract) -> bool:
+    """Return whether a robot that obeys a decision shows that in its feedback."""
+    least = (value for group in contract.action for value in group.feedback.threshold)
+    return decision.published and any(
+        abs(command - previous) >= 2.0 * value
+        for previous, command, value in zip(
+            decision.previous_command, decision.command, least, strict=False
+        )
+    )
 
 
 def wrong_ending(status: EpisodeStatus, last: Transition) -> Found:

@@ -17,6 +17,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
+from boundary_env_ros.core.timebase import Clock
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit
@@ -486,6 +487,11 @@ def test_every_rule_has_a_name_a_severity_and_its_page() -> None:
         ('episode-constant', {'ending': 'success'}),
         ('episode-constant', {'id.step': 99}),
         ('episode-constant', {'id.step': 0}),
+        ('episode-constant', {'state': EpisodeState.IDLE}),
+        ('episode-constant', {'declared_by': 'task'}),
+        ('episode-constant', {'stamp.ros.clock': Clock.ROS}),
+        ('one-contract', {'id.episode_id': 'no-uuid'}),
+        ('instants-in-order', {'id.step': 4}),
     ],
 )
 def test_state_of_an_episode_that_says_otherwise_than_its_steps_is_named(

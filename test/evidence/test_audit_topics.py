@@ -62,6 +62,7 @@ def tape(loaded: LoadedContract, task: Task) -> Tape:
         ('/boundary/observation', {'as-published'}),
         ('/boundary/privileged_observation', {'truth-withheld'}),
         ('/boundary/actuation_evidence', {'execution-measured'}),
+        ('/boundary/episode_status', {'inputs-recomputed'}),
     ],
 )
 def test_missing_topic_is_no_finding_but_is_told(

@@ -151,5 +151,20 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery('digest everywhere', ('one-contract',), records.digest_everywhere),
     Forgery('seed and sampled start', ('step-recomputed',), records.seed_and_sample),
     Forgery('observation in the steps', ('as-published',), records.observation_in_the_steps),
+    Forgery(
+        'statuses of the environment taken out',
+        ('inputs-recomputed',),
+        records.statuses_taken_out,
+    ),
+    Forgery(
+        'instants of the statuses of the environment',
+        ('inputs-recomputed',),
+        records.statuses_of_long_ago,
+    ),
+    Forgery(
+        'status heard in the time to come',
+        ('inputs-recomputed',),
+        records.status_to_come,
+    ),
     Forgery('reward and its terms', ('step-recomputed',), records.reward_and_its_terms),
 )

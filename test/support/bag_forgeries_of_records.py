@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
@@ -356,3 +357,33 @@ def stop_taken_from_its_topic(forge: Forge) -> None:
     forge.tape.append(Sent(STOP, at, at, {'data': True}, 'std_msgs/msg/Bool'))
     at += 20 * MS
     forge.tape.append(Sent(STOP, at, at, {'data': False}, 'std_msgs/msg/Bool'))
+
+
+# What the environment said of itself -------------------------------------------------------------
+
+
+def statuses_taken_out(forge: Forge) -> None:
+    # The environment was dead, and the gate went on.
+    victim = forge.step(is_driving).id
+
+    def is_of_then(sent: Sent) -> bool:
+        status = sent.what
+        if not isinstance(status, EpisodeStatus) or status.id.episode_id != victim.episode_id:
+            return False
+        return victim.step <= status.id.step < victim.step + 20
+
+    forge.tape = [sent for sent in forge.tape if not is_of_then(sent)]
+
+
+def statuses_of_long_ago(forge: Forge) -> None:
+    def earlier(value: Any) -> Any:
+        if not isinstance(value, EpisodeStatus):
+            return value
+        return replace(value, stamp=replace(value.stamp, steady=7))
+
+    forge.everywhere(earlier)
+
+
+def status_to_come(forge: Forge) -> None:
+    victim = forge.decision(lambda d: d.verdict is Verdict.ADMITTED and d.sequence > 10)
+    forge.put_decisions({victim.sequence: replace(victim, since_environment=-5.0)})

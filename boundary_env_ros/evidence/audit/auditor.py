@@ -49,6 +49,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
+from boundary_env_ros.evidence.audit.rules.identity import UUID
 from boundary_env_ros.evidence.replay.differences import FieldDifference
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
@@ -467,6 +468,7 @@ class Auditor:
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
+            self._find_all(catalogue.INSTANTS_IN_ORDER, whole.told_early(agent.status, now), of)
 
     def _note_imported(self, now: Transition) -> None:
         """Take note of a step that was not recorded, and of what it cannot be compared with."""
@@ -574,6 +576,9 @@ class Auditor:
         if agent.last is not None and status.id.episode_id:
             found = whole.changed_status(status, agent.status, agent.last)
             self._find_all(catalogue.EPISODE_CONSTANT, found, status.id)
+        if status.id.episode_id and not UUID.fullmatch(status.id.episode_id):
+            unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
+            self.find(catalogue.ONE_CONTRACT, unnamed, status.id)
         if terms is not None:
             other = whole.other_contract('status', status.id, terms)
             self._find_all(catalogue.ONE_CONTRACT, other, status.id)

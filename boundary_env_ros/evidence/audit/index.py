@@ -16,7 +16,12 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules.base import close, Mismatch, number
-from boundary_env_ros.storage.episode_index import EndingStands, EpisodeIndex, EpisodeRow
+from boundary_env_ros.storage.episode_index import (
+    EndingStands,
+    EpisodeIndex,
+    EpisodeRow,
+    status_of,
+)
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.records import Record
 
@@ -37,6 +42,8 @@ class IndexCheck:
         self._made = EpisodeIndex()
         self._contract = ''
         self._last: dict[tuple[str, str], StepId] = {}
+        # Of the endings of each episode: what they say, and the first and last instant of one.
+        self._endings: dict[tuple[str, str], tuple[set[str], int, int]] = {}
         self._clients: dict[tuple[str, str], set[str]] = {}
 
     def add(self, record: Record) -> None:
@@ -45,6 +52,11 @@ class IndexCheck:
             return
         key = record.id.episode_id, record.id.agent
         clients = self._clients.setdefault(key, set())
+        told = record if isinstance(record, EpisodeStatus) else status_of(record)
+        if told.state.over and told.stamp is not None:
+            at = told.stamp.ros.nanoseconds
+            messages, first, last = self._endings.get(key, (set(), at, at))
+            self._endings[key] = {*messages, told.message}, min(first, at), max(last, at)
         # As for the recorder, the first ending stands.
         with suppress(RecordError):
             if isinstance(record, EpisodeStatus):
@@ -88,9 +100,9 @@ class IndexCheck:
             yield self._differs('no episode that the records do not have', repr(episode)), None
 
     def _row(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
+        # An environment that hung and woke up says so itself, after the recorder has.
+        lost = made.done and row.ending == made.ending == ENVIRONMENT_LOST
         if made.done:
-            # An environment that hung and woke up says so itself, after the recorder has.
-            lost = row.ending == made.ending == ENVIRONMENT_LOST
             if _told(row) != _told(made) and not lost:
                 yield self._differs(_told(made), _told(row))
         elif torn:
@@ -102,6 +114,9 @@ class IndexCheck:
         facts: tuple[tuple[str, object, set[object]], ...] = (
             ('digest', row.digest, {made.digest}),
             ('seed', row.seed, {made.seed}),
+            ('pacing', row.state.pacing.name, {made.state.pacing.name}),
+            ('version', row.version, {made.version}),
+            ('software', row.software_version, {made.software_version}),
             ('client', row.state.client, clients),
             ('environment', row.environment, {self._contract}),
             ('interventions', row.interventions, {made.interventions}),
@@ -109,13 +124,28 @@ class IndexCheck:
         for name, told, known in facts:
             if told not in known:
                 yield self._differs(f'{name} {" or ".join(map(repr, known))}', repr(told))
-        if row.step_count < made.step_count:
+        if row.step_count < made.step_count or (row.step_count > made.step_count and not torn):
             yield self._differs(f'{made.step_count} steps', str(row.step_count))
+        if row.rewarded != made.rewarded and not torn:
+            yield self._differs(f'rewards up to step {made.rewarded}', str(row.rewarded))
+        if made.done and not lost and not torn:
+            yield from self._ended(row, made)
         total, returned = (
             math.nan if one.episode_return is None else one.episode_return for one in (made, row)
         )
         if not close(total, returned):
             yield self._differs(f'a return of {number(total)}', number(returned))
+
+    def _ended(self, row: EpisodeRow, made: EpisodeRow) -> Iterator[Mismatch]:
+        """Yield where the row has its ending of none of the statuses and steps that tell of it."""
+        state, (messages, first, last) = row.state, self._endings[made.key]
+        if state.id.step != made.state.id.step:
+            yield self._differs(f'an ending at step {made.state.id.step}', str(state.id.step))
+        if state.message not in messages:
+            yield self._differs(' or '.join(map(repr, sorted(messages))), repr(state.message))
+        at = None if state.stamp is None else state.stamp.ros.nanoseconds
+        if at is None or not first <= at <= last:
+            yield self._differs(f'an ending at {first} to {last} ns', str(at))
 
     def _differs(self, expected: str, actual: str) -> Mismatch:
         return Mismatch(self._path.name, expected, actual)

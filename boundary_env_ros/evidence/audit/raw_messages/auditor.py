@@ -16,6 +16,7 @@ import math
 from operator import attrgetter
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -56,6 +57,7 @@ OFTEN = NANOSECONDS // 10
 
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
+_STATUS = f'{_PACKAGE}EpisodeStatus'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
 _RECORDER = f'{_PACKAGE}RecorderStatus'
@@ -207,6 +209,8 @@ class RawAuditor:
             self._later(log_time, self._decision(record, log_time))
         elif isinstance(record, PrivilegedObservation):
             self._published.privileged(record, log_time)
+        elif isinstance(record, EpisodeStatus):
+            self._decisions.told(record)
         elif isinstance(record, ActuationEvidence):
             self._later(log_time, self._evidence(record))
         self._passed(log_time)
@@ -303,6 +307,9 @@ class RawAuditor:
         for agent in sorted(self._only_carried):
             why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
             found += [NotChecked(rule=rule.id, why=why) for rule in _OF_THE_GATE]
+        for agent in self._decisions.untold:
+            why = f'no topic of type {_STATUS} in the record with a status of {agent}'
+            found.append(NotChecked(rule=catalogue.INPUTS_RECOMPUTED.id, why=why))
         for host in self.history.foreign:
             why = (
                 f'instants of host {host!r}: not on the clock of the record, and placed by how '

@@ -7,30 +7,43 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+import math
 
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_silent
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.core.timebase import to_nanoseconds
+from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS, to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.claims import Claim, Claims, READING, Said
-from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
-from boundary_env_ros.evidence.audit.raw_messages.window import Heard
+from boundary_env_ros.evidence.audit.raw_messages.message_history import BEGINNING, MessageHistory
+from boundary_env_ros.evidence.audit.raw_messages.window import Heard, MOST
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
 from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, number
+from boundary_env_ros.evidence.audit.rules.gate import MOVING
 
 #: Presses and releases of the emergency stop that are remembered.
 _PRESSES = 256
 
+#: What the report calls the checks of the statuses of the environment.
+STATUS = 'episode status'
+
 
 @dataclass(slots=True)
 class _Agent:
-    """What is remembered of one gate."""
+    """
+    What is remembered of one gate.
+
+    ``told`` is when its environment gave the statuses that come after what was judged, and
+    ``status`` when it gave the last one before that.
+    """
 
     episode: str = ''
     begun: int = 0
     used: dict[str, Heard] = field(default_factory=dict)
+    told: deque[ClockReading] = field(default_factory=lambda: deque(maxlen=MOST))
+    status: ClockReading | None = None
     presses: deque[tuple[int, bool]] = field(default_factory=lambda: deque(maxlen=_PRESSES))
 
 
@@ -51,12 +64,18 @@ class DecisionChecks:
         self._history, self._claims = history, claims
         self._limits = limits
         self._agents: dict[str, _Agent] = {}
+        self.untold: dict[str, None] = {}  # the agents without a status of the environment
 
     def pressed(self, agent: str, heard: Heard) -> None:
         """Take a message of the emergency stop."""
         if STOP in heard.readings:
             pressed = bool(heard.readings[STOP].values[0])
             self._of(agent).presses.append((heard.log_time, pressed))
+
+    def told(self, status: EpisodeStatus) -> None:
+        """Take a status of an environment."""
+        if status.stamp is not None:
+            self._of(status.id.agent).told.append(status.stamp)
 
     def _of(self, agent: str) -> _Agent:
         found = self._agents.get(agent)
@@ -147,6 +166,7 @@ class DecisionChecks:
                 newest = self._claims.announced(claim, decision.id.step - 1)
             self._newest(claim, newest, agent)
         self._emergency_stop(decision, agent, now, deaf, waited)
+        self._environment(decision, agent, now, deaf, waited)
 
     def _received(self, claim: Claim, deaf: int, waited: int) -> Heard | None:
         """Look when a message was received, and return a newer one that must have been, too."""
@@ -225,6 +245,50 @@ class DecisionChecks:
         place = f'decision {decision.sequence}.emergency_stop'
         found = Mismatch(place, expected, 'False')
         history.find(catalogue.EMERGENCY_STOP_HEARD, found, decision.id)
+
+    def _environment(
+        self, decision: GateDecision, agent: _Agent, now: int, deaf: int, waited: int
+    ) -> None:
+        """Ask for a status of the environment that a decision to move can have gone by."""
+        history, safety = self._history, self._limits.safety
+        if decision.trigger is Trigger.PROBE or decision.verdict not in MOVING:
+            return
+        if agent.status is None and not agent.told:
+            self.untold[decision.id.agent] = None
+            return
+        if history.lockstep:
+            return  # The world stands still without its environment.
+        history.asked[STATUS] += 1
+        while agent.told and (self._passed(agent.told[0], decision.decided) or 0.0) >= 0.0:
+            agent.status = agent.told.popleft()
+        since = self._passed(agent.status or agent.told[0], decision.decided)
+        if since is None:
+            history.excuse('unplaced', STATUS)
+            return
+        if agent.status is None:
+            if -since * NANOSECONDS < BEGINNING:
+                history.excuse('early', STATUS)
+                return
+            since = math.inf
+        silent = since - safety.environment_timeout - history.floor / NANOSECONDS
+        slack = history.slack(f'{decision.id.agent} {STOP}', now, waited) - history.floor + deaf
+        if silent <= 0.0:
+            return
+        if silent <= min(slack / NANOSECONDS, safety.sensor_timeout):
+            history.excuse('late', STATUS)
+        elif not history.lost_one(STATUS, now, now - to_nanoseconds(min(silent, 1e6))):
+            place = f'decision {decision.sequence}.since_environment'
+            expected = f'a status of the environment in the {safety.environment_timeout} s before'
+            found = Mismatch(place, expected, f'none for {number(since)} s')
+            history.find(catalogue.INPUTS_RECOMPUTED, found, decision.id)
+
+    def _passed(self, start: ClockReading, end: ClockReading) -> float | None:
+        """Return the seconds between instants of, perhaps, two hosts."""
+        seconds = elapsed(start, end)
+        if seconds is None and not self._history.contract.sim_time:
+            one, other = map(self._history.on_tape, (start, end))
+            seconds = None if one is None or other is None else (other - one) / NANOSECONDS
+        return seconds
 
 
 def _values(reading: Reading) -> Said:

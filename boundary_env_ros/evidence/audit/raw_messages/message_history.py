@@ -272,9 +272,10 @@ class MessageHistory:
         # Simulated time may stand still between two messages.
         return (last.stamp or at) <= sent
 
-    def damaged(self, at: int) -> bool:
-        """Return whether what was sent at a time may have been where the record is damaged."""
-        return any(begin - _BEFORE <= at <= end for begin, end in self._holes)
+    def damaged(self, at: int, since: int | None = None) -> bool:
+        """Return whether what was sent at, or since, a time may have been where it is damaged."""
+        first = at if since is None else since
+        return any(begin - _BEFORE <= at and first <= end for begin, end in self._holes)
 
     def may_lack(self, name: str, log_time: int, began: int) -> bool:
         """Return whether a record may honestly be missing, the first of its kind having come."""
@@ -283,9 +284,9 @@ class MessageHistory:
             return True
         return self.lost_one(name, log_time)
 
-    def lost_one(self, name: str, log_time: int) -> bool:
+    def lost_one(self, name: str, log_time: int, since: int | None = None) -> bool:
         """Return whether a record may honestly be missing that has no topic of a sensor."""
-        damaged = self.damaged(log_time)
+        damaged = self.damaged(log_time, since)
         if not damaged and not self._forgive():
             return False
         self.spare('damaged' if damaged else 'lost', name)

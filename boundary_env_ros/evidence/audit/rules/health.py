@@ -93,8 +93,9 @@ def _tick_recomputed(link: Link) -> Found:
     decision, last = link.decision, link.ticked
     if known(link.terms).contract.pacing is not Pacing.REALTIME:
         return
-    if decision.since_tick is not None:
-        yield from outside('since_tick', decision.since_tick, 0.0, math.inf, 's')
+    for name in ('since_tick', 'since_environment'):
+        if getattr(decision, name) is not None:
+            yield from outside(name, getattr(decision, name), 0.0, math.inf, 's')
     if (
         last is None
         or last.sequence > decision.sequence

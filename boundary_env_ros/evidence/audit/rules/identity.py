@@ -21,7 +21,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 
 _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
-_UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
+UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
 def _ids(scene: Scene) -> Iterator[tuple[str, StepId]]:
@@ -41,7 +41,7 @@ def _one_contract(scene: Scene) -> Found:
             yield Mismatch(f'{place}.digest', expected, repr(found.digest))
         yield from unlike(f'{place}.digest', first.digest, found.digest, 'as in the first step')
         yield from unlike(f'{place}.agent', now.agent, found.agent)
-    if not _UUID.fullmatch(now.episode_id):
+    if not UUID.fullmatch(now.episode_id):
         yield Mismatch('id.episode_id', 'a UUID', repr(now.episode_id))
 
 

@@ -11,12 +11,13 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import freeze, ObservationField
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
-from boundary_env_ros.core.timebase import ClockReading
+from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import WRONG_INPUT
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     Mismatch,
+    number,
     same,
     Terms,
     unlike,
@@ -178,8 +179,11 @@ def changed_status(status: EpisodeStatus, before: EpisodeStatus | None, last: Tr
             continue
         for name in ('seed', 'pacing'):
             yield from unlike(f'status.{name}', getattr(other, name), getattr(status, name))
-    if not status.state.over:
-        yield from unlike('status.ending', '', status.ending)
+    if status.stamp is not None:
+        clock = last.closed.ros.clock
+        yield from unlike('status.stamp.clock', clock, status.stamp.ros.clock)
+    for name in () if status.state.over else ('ending', 'declared_by'):
+        yield from unlike(f'status.{name}', '', getattr(status, name))
     if before is None or before.id.episode_id != status.id.episode_id:
         return
     if before.client and status.client:
@@ -187,11 +191,23 @@ def changed_status(status: EpisodeStatus, before: EpisodeStatus | None, last: Tr
     # An environment that hung and woke up goes on, after the recorder has ended it.
     if before.ending == endings.ENVIRONMENT_LOST:
         return
-    if before.state.over and not status.state.over:
+    if status.state < before.state and not status.state.over:
         yield Mismatch('status.state', f'{before.state.name}, as before', status.state.name)
     if status.id.step < before.id.step:
         expected = f'at least {before.id.step}, as before'
         yield Mismatch('status.id.step', expected, str(status.id.step))
+
+
+def told_early(status: EpisodeStatus, now: Transition) -> Found:
+    """Yield if a step was announced before it was closed."""
+    same_step = (status.id.episode_id, status.id.step) == (now.id.episode_id, now.id.step)
+    before = elapsed(status.stamp, now.closed)
+    if same_step and before is not None and before > 0:
+        yield Mismatch(
+            'status.id.step',
+            f'{now.id.step} only once that step was closed',
+            f'{number(before)} s before',
+        )
 
 
 def wrong_decision(carried: GateDecision, sent: GateDecision) -> Found:

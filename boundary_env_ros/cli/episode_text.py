@@ -13,6 +13,7 @@ from boundary_env_ros.core.environment.episode_label import (
     latest,
 )
 from boundary_env_ros.core.serialization import to_json
+from boundary_env_ros.evidence.episodes import without_process
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
 from boundary_env_ros.storage.episode_store import EpisodeRow
 from boundary_env_ros.terminal import one_line
@@ -64,7 +65,7 @@ def _counts(episodes: Sequence[FoundEpisode]) -> Iterator[str]:
     for row in (found.row for found in episodes):
         pacing = row.state.pacing.name.lower()
         origin = (row.environment, row.digest, pacing, row.software_version)
-        groups.setdefault((row.state.client or '-', *origin), []).append(row)
+        groups.setdefault((without_process(row.state.client) or '-', *origin), []).append(row)
     contracts = {key[1:] for key in groups}
     for (client, environment, digest, pacing, software), rows in groups.items():
         short = digest[: len('sha256:') + SHORT]

@@ -240,7 +240,7 @@ def _world(
     arguments = dict(options.world_option)
     name = options.client or options.policy.partition(':')[0]
     if options.world == 'ros' and not options.client:
-        name = f'{name}-{os.getpid()}'
+        name = f'{name}-pid{os.getpid()}'
     arguments.setdefault('client', name)
     if options.run is not None and options.world != 'embedded':
         raise BoundaryError(

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+import re
 from typing import NamedTuple
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -49,6 +50,11 @@ NAMED = 5
 Key = tuple[str, str]
 
 
+def without_process(client: str) -> str:
+    """Return the name of a client without the process that ``run`` adds to it over ROS."""
+    return re.sub(r'-pid[0-9]+$', '', client)
+
+
 class Origin(NamedTuple):
     """
     What made an episode: a figure is of episodes of one origin, never of several.
@@ -56,7 +62,8 @@ class Origin(NamedTuple):
     Attributes
     ----------
     client
-        Name of the policy, as its requests give it; empty if it never sent one.
+        Name of the policy, as its requests give it, without the process that `run` adds over ROS;
+        empty if it never sent one.
     contract, digest, pacing
         Name and version of the contract, its digest, and how the steps were paced.
     software_version, client_version
@@ -128,7 +135,7 @@ class Episode:
         """Return what made it."""
         first = self.first
         return Origin(
-            client=self.client,
+            client=without_process(self.client),
             contract=f'{first.contract} {first.contract_version}',
             digest=first.id.digest,
             pacing=first.pacing.name.lower(),

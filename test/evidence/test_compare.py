@@ -245,6 +245,37 @@ def test_episodes_of_one_client_can_be_taken_alone() -> None:
     assert any('8 episodes are left out of A: it is of another' in n for n in comparison.notes)
 
 
+def _sent_by(client: str, first: int) -> list[object]:
+    """Return eight episodes as if a client of this name had sent the requests."""
+    return [
+        replace(
+            record,
+            decisions=tuple(
+                decision
+                if decision.request is None
+                else replace(decision, request=replace(decision.request, client=client))
+                for decision in record.decisions
+            ),
+        )
+        for record in records(first)
+        if isinstance(record, Transition)
+    ]
+
+
+def test_two_runs_of_one_policy_are_one_client_whatever_their_processes() -> None:
+    both = [*_sent_by('scripted-pid7', 1), *_sent_by('scripted-pid12', 201)]
+    sides = [
+        read_side(Episodes(both), CONTRACT.contract, name='A', agent='cart', client=client)
+        for client in ('', 'scripted', 'scripted-pid7')
+    ]
+    assert [side.clients for side in sides] == [
+        {'scripted': 16},
+        {'scripted': 16},
+        {'scripted': 8},
+    ]
+    assert not held(sides[0], side(1)).obstacles
+
+
 def test_an_agent_that_is_not_there_is_refused() -> None:
     with pytest.raises(RecordError, match='is not an agent of both contracts'):
         agent_of(CONTRACT.contract, CONTRACT.contract, 'arm')

@@ -60,7 +60,7 @@ class Side:
     @property
     def clients(self) -> Counter[str]:
         """Return how many episodes each client had."""
-        return Counter(episode.of.client for episode in self.episodes)
+        return Counter(episode.of.origin.client for episode in self.episodes)
 
     @property
     def success(self) -> Proportion:
@@ -134,7 +134,7 @@ def read_side(
 
 
 def _why_not(episode: Episode, client: str) -> str:
-    if client and episode.client != client:
+    if client and client not in (episode.client, episode.origin.client):
         return f'it is of another client than {client}'
     if not episode.ending:
         return 'it has no ending'

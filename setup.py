@@ -59,6 +59,7 @@ setup(
     extras_require={
         'documents': ['jsonschema>=4.0'],
         'docs': ['furo', 'myst-parser>=3', 'sphinx>=7'],
+        'http': ['aiohttp>=3.9'],
         'images': ['Pillow>=10'],
         'lint': [
             'catkin_pkg',
@@ -81,6 +82,7 @@ setup(
         'signed': ['cryptography>=40'],
         'sim': ['mujoco>=3.5'],
         'test': [
+            'aiohttp>=3.9',
             'colcon-common-extensions',
             'cryptography>=40',
             'h5py>=3.8',

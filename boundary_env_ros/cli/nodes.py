@@ -18,6 +18,7 @@ from boundary_env_ros.cli.command import (
     ros_command,
     ros_options,
     run_option,
+    SECONDS,
     user_option,
 )
 
@@ -73,6 +74,38 @@ def watch(**options: Any) -> int:
       2  wrong arguments, no ROS, or no nodes found
     """
     return int(ros_command('watch')(**options))
+
+
+@click.command(cls=Command)
+@option('--bind', 'host', default='127.0.0.1', metavar='ADDRESS', help='address to listen on')
+@option(
+    '--port', type=click.IntRange(0, 65535), default=8480, metavar='N', help='port; 0: a free one'
+)
+@option(
+    '--origin',
+    'origins',
+    multiple=True,
+    metavar='URL',
+    help='a web page of this origin may call it',
+)
+@option('--timeout', type=SECONDS, default=30.0, metavar='S', help='longest wait for an answer')
+@ros_options
+def serve(**options: Any) -> int:
+    """
+    Offer the services to clients without ROS, over WebSocket.
+
+    Start the nodes with --services beside it. A message {"type": "env/reset/req", "id": 1, "body":
+    {...}} has the fields of the request as JSON. Every client of the port can drive the robot: it
+    listens on this machine alone unless --bind says otherwise, and it knows no passwords. Needs
+    ROS 2 and aiohttp.
+
+      boundary-env serve
+
+    Exit codes:
+      0  ended by Ctrl-C or SIGTERM
+      2  wrong arguments, no ROS, or the port is taken
+    """
+    return int(ros_command('serve')(**options))
 
 
 @click.command(cls=Command)

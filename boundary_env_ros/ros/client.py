@@ -55,7 +55,7 @@ Callback = Callable[[EnvironmentEvent], None]
 # For the callbacks of events that have come, when the client is closed, s.
 _LAST_EVENTS = 5.0
 # In the order in which clients are announced: a node that answers the last has found the others.
-_SERVICES = (
+SERVICES = (
     (names.RESET, srv.Reset),
     (names.STEP, srv.Step),
     (names.BATCH_STEP, srv.BatchStep),
@@ -157,13 +157,15 @@ class BoundaryClient:
 
         self._own = IsolatedNode('boundary_client', domain_id=domain_id, namespace=namespace)
         node = self._own.node
-        self._clients = {name: node.create_client(kind, name) for name, kind in _SERVICES}
-        guarded = Incoming(node).guarded(names.EVENT, self._on_event)
-        self._listener = node.create_subscription(
-            msg.EnvironmentEvent, names.EVENT, guarded, names.RECORD
-        )
+        self._clients = {name: node.create_client(kind, name) for name, kind in SERVICES}
+        self._listener = self._listen(self._on_event)
         self._own.spin_in_thread('boundary_client')
         self._telling.start()
+
+    def _listen(self, callback: Callable[[Any], None]) -> Any:
+        node = self._own.node
+        guarded = Incoming(node).guarded(names.EVENT, callback)
+        return node.create_subscription(msg.EnvironmentEvent, names.EVENT, guarded, names.RECORD)
 
     @property
     def is_done(self) -> bool:
@@ -391,6 +393,10 @@ class BoundaryClient:
 
         return stop
 
+    def on_message(self, callback: Callable[[Any], None]) -> None:
+        """Call back with every event as its message, on the thread that receives."""
+        self._listen(callback)
+
     def _on_event(self, message: Any) -> None:
         event = from_msg(EnvironmentEvent, message)
         if event.kind is EventKind.TERMINATION:
@@ -414,10 +420,21 @@ class BoundaryClient:
     # Calling -------------------------------------------------------------------------------------
 
     def _call(self, name: str, **fields: Any) -> Any:
+        return self.call(name, self._clients[name].srv_type.Request(**fields))
+
+    def call(self, name: str, request: Any) -> Any:
+        """
+        Call a service by its name, such as ``names.STEP``, and return its answer.
+
+        Raises
+        ------
+        BoundaryError
+            If the answer is an error, and nothing of what was asked for was carried out.
+
+        """
         if self._closed:
             raise LinkError('The client is closed. Create a new one.')
         client, once = self._clients[name], name in _ONCE
-        request = client.srv_type.Request(**fields)
         if once and not self._met:
             # What is asked for once is asked for when the client is known on the other side.
             self.spaces()

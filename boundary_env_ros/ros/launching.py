@@ -9,15 +9,17 @@ For launch files only: it needs ``launch_ros``, which the rest of the package do
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 import os
 from pathlib import Path
 import time
+from types import MappingProxyType
 from typing import Any
 
 from launch.actions import (
     DeclareLaunchArgument,
     EmitEvent,
+    ExecuteProcess,
     RegisterEventHandler,
 )
 from launch.event_handlers import OnProcessExit, OnProcessStart
@@ -132,14 +134,19 @@ class Boundary(Action):
     Parameters
     ----------
     robot
-        The node that is the robot, ``simulated_robot``; empty: the drivers of the robot are
-        started elsewhere.
+        The node that is the robot, ``simulated_robot`` or ``gazebo_bridge``; empty: the drivers of
+        the robot are started elsewhere.
+    beside
+        Processes that are no nodes of the boundary, but whose end is the end of the launch as
+        well, by what they are called in the log.
 
     """
 
-    def __init__(self, robot: str = '') -> None:
+    def __init__(
+        self, robot: str = '', beside: Mapping[str, ExecuteProcess] = MappingProxyType({})
+    ) -> None:
         super().__init__()
-        self._robot = robot
+        self._robot, self._beside = robot, beside
         self._nodes: dict[LifecycleNode, _Node] = {}
         self._started = 0
         self._declaring_time = 0.0
@@ -165,6 +172,8 @@ class Boundary(Action):
             parameters: list[Any] = []
             if spec.name == 'simulated_robot':
                 parameters.append(ParameterFile(given('simulated_robot_params')))
+            elif spec.name == 'gazebo_bridge':
+                parameters.append({'transport': given('transport')})
             elif spec.name == 'recorder':
                 parameters.append({'max_bag_size': int(given('max_bag_size'))})
             # A text stays one, whatever YAML would read in it.
@@ -180,8 +189,12 @@ class Boundary(Action):
             )
             self._nodes[node] = _Node(node)
         starts = [OnProcessStart(target_action=n, on_start=self._on_start) for n in self._nodes]
-        ends = [OnProcessExit(target_action=n, on_exit=self._on_exit) for n in self._nodes]
-        return [*map(RegisterEventHandler, (*starts, *ends)), *self._nodes]
+        ends = [
+            OnProcessExit(target_action=process, on_exit=self._on_exit)
+            for process in (*self._nodes, *self._beside.values())
+        ]
+        handlers = map(RegisterEventHandler, (*starts, *ends))
+        return [*handlers, *self._beside.values(), *self._nodes]
 
     def _on_start(self, event: Any, context: LaunchContext) -> None:
         self._started += 1
@@ -189,9 +202,13 @@ class Boundary(Action):
             self._run(context, self._bring_up())
 
     def _on_exit(self, event: Any, context: LaunchContext) -> None:
-        node = self._nodes[event.action]
-        node.exit_code = event.returncode
-        self._run(context, self._end_without(context, node.place))
+        node = self._nodes.get(event.action)
+        if node is not None:
+            node.exit_code = event.returncode
+            self._run(context, self._end_without(context, node.place))
+        else:
+            (name,) = (n for n, process in self._beside.items() if process is event.action)
+            self._run(context, self._end_without(context, name))
 
     def _run(self, context: LaunchContext, work: Awaitable[None]) -> None:
         """Run something beside the launch; the first error of the boundary ends the launch."""

@@ -19,6 +19,7 @@ NODES = (
     'recorder',
     'safety_gate',
     'simulated_robot',
+    'gazebo_bridge',
 )
 GATE = text_of('doc/nodes/safety_gate.md')
 RULES = ''.join(
@@ -79,6 +80,11 @@ def _served(node: str) -> set[str]:
 def test_page_names_the_services_of_the_node(node: str) -> None:
     page = text_of(f'doc/nodes/{node}.md')
     assert [name for name in sorted(_served(node)) if f'`{name}`' not in page] == []
+
+
+def test_nodes_without_a_service_of_their_own_are_known() -> None:
+    # What it serves is named by the contract, or by Gazebo's bridge.
+    assert {node for node in NODES if not _served(node)} == {'gazebo_bridge'}
 
 
 @pytest.mark.parametrize('node', NODES)

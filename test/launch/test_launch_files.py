@@ -72,7 +72,7 @@ def _node_parameters(node: str) -> set[str]:
 
 def test_there_is_a_launch_file_for_a_robot_and_for_each_simulation() -> None:
     names = {path.name for path in LAUNCH_FILES if path.is_file()}
-    assert names == {'robot_launch.py', 'simulation_launch.py'}
+    assert names == {'robot_launch.py', 'simulation_launch.py', 'gazebo_launch.py'}
 
 
 @pytest.mark.parametrize('path', _python(REPOSITORY / 'launch'), ids=lambda path: path.name)
@@ -144,6 +144,12 @@ def test_up_with_probe_tells_the_gate_alone_to_measure_the_drivers() -> None:
     nodes = boundary_nodes(contract, {'contract': 'c.yaml'}, run=Path('run'), probe=True)
     told = {spec.name for spec in nodes if 'probe_on_activation' in spec.parameters}
     assert told == {'safety_gate'}
+
+
+def test_server_and_bridge_of_gazebo_are_launched_in_a_partition_of_their_own() -> None:
+    text = (REPOSITORY / 'launch/gazebo_launch.py').read_text(encoding='utf-8')
+    parted = text.index('SetEnvironmentVariable(*item) for item in partition(os.environ).items()')
+    assert text.index('DeclareLaunchArgument(') < parted < text.index('Boundary(')
 
 
 def test_launch_stays_among_the_launch_files() -> None:

@@ -21,7 +21,9 @@ pytest.importorskip('launch_ros', reason='needs launch_ros, which is on no packa
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 
 import gymnasium
+import numpy as np
 
+from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.domain import free_domain
 from boundary_env_ros.ros.processes import isolated_environment
@@ -180,4 +182,69 @@ def test_a_node_that_refuses_ends_the_launch_and_is_named(tmp_path: Path, domain
     with _launch(tmp_path, 'robot_launch.py') as launched:
         assert launched.process.wait(_READY) == 1
         assert '/recorder refused to be configured (in the state unconfigured)' in launched.log
+        assert launched.left() == []
+
+
+# Gazebo ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gazebo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install what the launch file starts; the server is the one of the tests of the node."""
+    pytest.importorskip(
+        'ros_gz_interfaces', reason='needs ros_gz_interfaces, which is on no package index'
+    )
+    server = Path(__file__).parents[1] / 'support/simulator_server.py'
+    programs = {
+        ('ros_gz_sim', 'gzserver'): f'exec {sys.executable} {server} "" "$@"',
+        # The server has the topics of ROS already.
+        ('ros_gz_bridge', 'bridge_node'): 'exec sleep 1000',
+    }
+    for (package, name), command in programs.items():
+        index = tmp_path / 'prefix/share/ament_index/resource_index/packages' / package
+        program = tmp_path / 'prefix/lib' / package / name
+        for path in (index, program):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        index.touch()
+        # Parameters come in files, whose names are the last of the arguments.
+        program.write_text(
+            f'#!/bin/sh\necho "in $GZ_PARTITION."\nfor last; do :; done\ncat "$last"\n{command}\n'
+        )
+        program.chmod(0o755)
+    monkeypatch.setenv('AMENT_PREFIX_PATH', str(tmp_path / 'prefix'), prepend=os.pathsep)
+
+
+def test_without_ros_gz_and_without_bindings_the_launch_ends_and_says_what_is_needed(
+    tmp_path: Path, domain: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / 'gz'
+    program.write_text('#!/bin/sh\necho "$* in $GZ_PARTITION."\nexec sleep 1000\n')
+    program.chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
+    with _launch(tmp_path, 'gazebo_launch.py', 'pacing:=lockstep', 'transport:=gz') as launched:
+        assert launched.process.wait(_READY) == 1
+        assert re.search(r'sim -s .*/warehouse\.sdf in boundary_\w+\.', launched.log)
+        assert "Gazebo's Python bindings are needed" in launched.log
+        assert launched.left() == []
+
+
+def test_a_policy_steps_what_was_launched_with_gazebo_which_takes_the_launch_with_it(
+    tmp_path: Path, domain: int, gazebo: None
+) -> None:
+    with _launch(tmp_path, 'gazebo_launch.py', 'pacing:=lockstep') as launched:
+        launched.active()
+        assert re.search(r'world_sdf_file: .*/config/gazebo/warehouse\.sdf', launched.log)
+        assert re.search(r'config_file: .*/config/gazebo/bridge\.yaml', launched.log)
+        # Server and bridge have one partition, which no other server has.
+        (partition,) = set(re.findall(r'in (boundary_\w+)\.', launched.log))
+        assert launched.log.count(f'in {partition}.') == 2
+        env = BoundaryEnv('warehouse_cart', pacing='lockstep', startup_timeout=_SOON)
+        try:
+            env.reset(seed=1, options={'scenario': 'clear'})
+            env.step(np.array([0.3, 0.0], dtype=np.float32))
+        finally:
+            env.close()
+        os.kill(launched.pid('gzserver'), signal.SIGKILL)
+        assert launched.process.wait(_SOON) == 1
+        assert 'Gazebo ended (expected it to run).' in launched.log
         assert launched.left() == []

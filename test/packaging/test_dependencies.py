@@ -17,6 +17,8 @@ _DISTRIBUTIONS = {'PIL': 'pillow', 'yaml': 'pyyaml'}
 _WITH_LEROBOT = {'torch'}
 #: Its typing stubs are part of every type checker.
 _FOR_TYPES = {'_typeshed'}
+#: Only for Gazebo, which is not installed for everybody: package.xml says so.
+_WITH_GAZEBO = {'ros_gz_interfaces'}
 
 
 def _imported() -> dict[str, str]:
@@ -40,7 +42,7 @@ ROS = {
     str(element.text).removesuffix('_py')
     for kind in ('depend', 'exec_depend')
     for element in PACKAGE.findall(kind)
-}
+} | _WITH_GAZEBO
 
 
 def _required() -> set[str]:
@@ -73,3 +75,9 @@ def test_what_is_imported_is_declared() -> None:
         and module not in ROS
     }
     assert undeclared == set()
+
+
+def test_what_only_gazebo_needs_is_imported_and_said_in_package_xml() -> None:
+    package = (REPOSITORY / 'package.xml').read_text(encoding='utf-8')
+    assert set(_imported()) >= _WITH_GAZEBO
+    assert {module for module in _WITH_GAZEBO if module not in package} == set()

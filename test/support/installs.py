@@ -16,6 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CONSTRAINTS = REPOSITORY / '.ci/constraints.txt'
 NODES = (
     'environment',
+    'gazebo_bridge',
     'policy_server',
     'recorder',
     'safety_gate',

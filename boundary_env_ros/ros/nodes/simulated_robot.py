@@ -13,7 +13,7 @@ from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor
 from rosgraph_msgs.msg import Clock as ClockMessage
-from std_msgs.msg import Bool, String
+from std_msgs.msg import String
 
 from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Pacing, WorldStep
@@ -45,6 +45,7 @@ from boundary_env_ros.ros.conversions import (
 )
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.released_stop import ReleasedStop
 from boundary_env_ros.simulation.robot import (
     ask,
     AskableRobot,
@@ -61,8 +62,6 @@ from boundary_env_ros.simulation.robot import (
 _REALTIME_PERIOD = 0.005
 # Between two looks for what a plugin has pushed, s.
 _PUSH_PERIOD = 0.05
-# How often it is said within a heartbeat that no emergency stop is pressed: one may get lost.
-_BEATS = 4.0
 # A world that fell behind by more than this does not catch up: its past would be simulated in one
 # breath, and no command could reach it meanwhile.
 _MOST_CATCHING_UP = NANOSECONDS // 2
@@ -121,13 +120,7 @@ class SimulatedRobotNode(ContractNode):
             for agent in contract.agents
             if isinstance(self._robot, AskableRobot)
         }
-        # A person may press on the same topic: what was pressed stays latched in the gate.
-        self._stops = [
-            self.add_publisher(Bool, self.topic_of(agent, stop), names.LATCHED)
-            for agent in contract.agents
-            if (stop := contract.safety.emergency_stop)
-        ]
-        self._release_stop()
+        self._stop = ReleasedStop(self)
         self._clock_publisher = None
         if contract.sim_time:
             self._clock_publisher = self.add_publisher(ClockMessage, '/clock', 10)
@@ -179,8 +172,7 @@ class SimulatedRobotNode(ContractNode):
         if self.contract.pacing is Pacing.REALTIME:
             self._catch_up_to(self._target())
             self.every(_REALTIME_PERIOD, self._on_timer)
-            if self.contract.heartbeat is not None:
-                self.every(self.contract.heartbeat / _BEATS, self._release_stop)
+            self._stop.beat()
         else:
             # A late node must learn the time of a world that stands still.
             self.every(0.5, self._say_time)
@@ -203,10 +195,6 @@ class SimulatedRobotNode(ContractNode):
         if self._robot is None:
             raise BoundaryError('The robot is not configured. Configure it first.')
         return self._robot
-
-    def _release_stop(self) -> None:
-        for publisher in self._stops:
-            publisher.publish(Bool())
 
     # Time ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,99 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+ROS messages as JSON and back, from what their classes say of themselves.
+
+The rules are those of :mod:`boundary_env_ros.core.serialization`: a number that JSON has not is
+``"nan"``, ``"inf"`` or ``"-inf"``, bytes are hexadecimal digits.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+import math
+from typing import Any
+
+import numpy as np
+
+from boundary_env_ros.errors import RequestRejected
+from boundary_env_ros.ros.conversions import element_type, nested_class
+from boundary_env_ros.storage.message_types import INTEGERS
+
+Json = Any
+
+_WORDS: Mapping[str, float] = {'nan': math.nan, 'inf': math.inf, '-inf': -math.inf}
+
+
+def to_json(value: Any) -> Json:
+    """Return a message, or a value of one, as what ``json.dumps(..., allow_nan=False)`` takes."""
+    if hasattr(value, 'get_fields_and_field_types'):
+        fields = value.get_fields_and_field_types()
+        return {name: to_json(getattr(value, name)) for name in fields}
+    if isinstance(value, (array, np.ndarray)):
+        return value.tobytes().hex() if value.itemsize == 1 else to_json(value.tolist())
+    if isinstance(value, list):
+        return [to_json(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def from_json(kind: Any, data: Json, where: str = '') -> Any:
+    """
+    Return the request that plain data holds; what is left out is as in an empty message.
+
+    Raises
+    ------
+    RequestRejected
+        Naming the place, if a key is unknown or a value has the wrong type.
+
+    """
+    if not isinstance(data, Mapping):
+        raise _wrong(where, 'an object', data)
+    message, fields = kind(), kind.get_fields_and_field_types()
+    for name, value in data.items():
+        if name not in fields:
+            raise RequestRejected(
+                f'{where or "The request"}: unknown key {name!r} (expected {", ".join(fields)}).'
+            )
+        place, of = f'{where}.{name}' if where else name, element_type(fields[name])
+        if of == fields[name]:
+            found = _read(value, of, place)
+        elif isinstance(value, list):
+            found = [_read(item, of, f'{place}[{i}]') for i, item in enumerate(value)]
+        else:
+            raise _wrong(place, 'a list', value)
+        setattr(message, name, found)
+    return message
+
+
+def _read(data: Json, name: str, where: str) -> Any:
+    if '/' in name:
+        return from_json(nested_class(name), data, where)
+    if name == 'double':
+        if isinstance(data, (int, float)) and not isinstance(data, bool):
+            try:
+                return float(data)
+            except OverflowError:
+                pass
+        elif isinstance(data, str) and data in _WORDS:
+            return _WORDS[data]
+        raise _wrong(where, 'a number, "nan", "inf" or "-inf"', data)
+    if name in INTEGERS:
+        low, high = INTEGERS[name]
+        if type(data) is int and low <= data <= high:
+            return data
+        raise _wrong(where, f'a whole number from {low} to {high}', data)
+    wanted: type = bool if name == 'boolean' else str
+    if type(data) is not wanted:
+        raise _wrong(where, 'true or false' if wanted is bool else 'a text', data)
+    if wanted is str and '\0' in str(data):
+        raise _wrong(where, 'a text without zero bytes', data)
+    return data
+
+
+def _wrong(where: str, expected: str, data: Json) -> RequestRejected:
+    shown = repr(data)
+    return RequestRejected(
+        f'{where or "The request"}: expected {expected}, '
+        f'got {shown if len(shown) < 60 else shown[:57] + "..."}.'
+    )

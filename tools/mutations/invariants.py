@@ -1930,7 +1930,7 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'What is of another frame than the contract says is not read',
         INPUTS,
-        '        if actual not in frames:\n',
+        '        if actual and actual not in frames:\n',
         '        if False:\n',
         (
             'core/sources/test_inputs.py::test_a_place_of_another_frame_than_its_fence_is_not_used',
@@ -1940,8 +1940,8 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         "Only the agents of the contract may put their names before a sensor's frame",
         INPUTS,
-        '        if actual not in frames:\n',
-        "        if actual.split('/')[-1] not in frames:\n",
+        '        if actual and actual not in frames:\n',
+        "        if actual and actual.split('/')[-1] not in frames:\n",
         (
             'core/sources/test_inputs.py::test_of_one_agent_no_prefix_belongs_to_the_frame',
             'core/sources/test_inputs.py::test_of_several_agents_each_may_put_its_name_before_its_frames',

@@ -7,15 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
+from boundary_env_ros.core.environment.endings import NO_TASK
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
     Label,
     latest,
 )
 from boundary_env_ros.core.serialization import to_json
+from boundary_env_ros.errors import ContractError
 from boundary_env_ros.evidence.episodes import without_process
+from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_search import FoundEpisode, SHORT
 from boundary_env_ros.storage.episode_store import EpisodeRow
+from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.terminal import one_line
 from boundary_env_ros.terminal import table as aligned
 
@@ -61,32 +65,43 @@ def _columns(episodes: Sequence[FoundEpisode]) -> Iterator[tuple[str, _Cell, boo
 
 def _counts(episodes: Sequence[FoundEpisode]) -> Iterator[str]:
     """Yield the lines under the table: what another policy or contract did is never one figure."""
-    groups: dict[tuple[str, ...], list[EpisodeRow]] = {}
-    for row in (found.row for found in episodes):
+    groups: dict[tuple[str, ...], list[FoundEpisode]] = {}
+    for found in episodes:
+        row = found.row
         pacing = row.state.pacing.name.lower()
         origin = (row.environment, row.digest, pacing, row.software_version)
-        groups.setdefault((without_process(row.state.client) or '-', *origin), []).append(row)
+        groups.setdefault((without_process(row.state.client) or '-', *origin), []).append(found)
     contracts = {key[1:] for key in groups}
-    for (client, environment, digest, pacing, software), rows in groups.items():
+    for (client, environment, digest, pacing, software), members in groups.items():
         short = digest[: len('sha256:') + SHORT]
         made = f' on {environment} {short}, {pacing}, software {software or "unknown"}'
         of = made if len(contracts) > 1 else ''
-        yield one_line((f'{client}{of}: ' if len(groups) > 1 else '') + _count(rows))
+        yield one_line((f'{client}{of}: ' if len(groups) > 1 else '') + _count(members))
 
 
-def _count(episodes: Sequence[EpisodeRow]) -> str:
+def _count(episodes: Sequence[FoundEpisode]) -> str:
     """Return success both ways, as everywhere."""
-    ended = [row for row in episodes if row.done]
+    ended = [found.row for found in episodes if found.row.done]
     success = sum(1 for row in ended if row.success)
     truncated = sum(1 for row in ended if row.ending_kind == 'TRUNCATED')
     words = [f'{len(episodes)} episode{"s" if len(episodes) != 1 else ""}']
     if len(ended) < len(episodes):
         words.append(f'{len(episodes) - len(ended)} without an ending')
-    if ended:
+    if ended and not _has_task(episodes[0]):
+        words.append(NO_TASK)
+    elif ended:
         words.append(f'success {success} of {len(ended)} ended')
-    if truncated:
+    if truncated and NO_TASK not in words:
         words.append(f'{success} of {len(ended) - truncated} without the {truncated} truncated')
     return ', '.join(words) + '.'
+
+
+def _has_task(found: FoundEpisode) -> bool:
+    """Return whether its contract has a task, as far as the run has its contract."""
+    try:
+        return bool(load(RunFolder(found.run).contract).contract.task.name)
+    except ContractError:
+        return True
 
 
 def plain(found: FoundEpisode) -> dict[str, object]:

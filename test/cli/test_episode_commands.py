@@ -9,6 +9,7 @@ from dataclasses import replace
 import json
 from pathlib import Path
 import re
+import shutil
 import time
 
 import pytest
@@ -105,6 +106,13 @@ go_to_goal: 2 episodes, 1 without an ending, success 1 of 1 ended.
 no_op: 1 episode, success 0 of 1 ended, 0 of 0 without the 1 truncated.
 """
     )
+
+
+def test_without_a_task_no_success_is_told(runs: Path, capsys: Output) -> None:
+    contract = Path(__file__).parents[1] / 'storage/good_contracts/without_task.yaml'
+    shutil.copy(contract, runs / 'tuesday' / 'contract.yaml')
+    assert main(['episodes', 'list', str(runs / 'tuesday')]) == 0
+    assert '\n1 episode, no task: no success is defined.\n' in capsys.readouterr().out
 
 
 def test_what_another_policy_or_contract_did_is_never_one_figure(

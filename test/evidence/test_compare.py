@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.compare.comparison import Comparison
 from boundary_env_ros.evidence.compare.permutation import Deals
 from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
-from boundary_env_ros.evidence.compare.text import numbers
+from boundary_env_ros.evidence.compare.text import format_comparison, numbers
 from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.simulation.cart_robot import CartRobot
 from boundary_env_ros.storage.contract_file import load, LoadedContract
@@ -274,6 +274,14 @@ def test_two_runs_of_one_policy_are_one_client_whatever_their_processes() -> Non
         {'scripted': 8},
     ]
     assert not held(sides[0], side(1)).obstacles
+
+
+def test_without_a_task_no_success_is_told_or_tested() -> None:
+    free = replace(CONTRACT.contract, task=replace(CONTRACT.contract.task, name=''))
+    comparison = held(*(side_of(records(first), free, str(first)) for first in (1, 201)))
+    assert {s.success.of for s in (comparison.a, comparison.b)} == {0}
+    assert not {'outcome.success', 'outcome.success_of_terminated'} & set(names(comparison))
+    assert 'A no task: no success is defined, B no task' in format_comparison(comparison)
 
 
 def test_an_agent_that_is_not_there_is_refused() -> None:

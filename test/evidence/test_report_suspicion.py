@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 import math
 
@@ -136,7 +136,7 @@ def test_more_of_it_is_more_suspicious_up_to_a_point(calm: Transition) -> None:
 
 
 def moments(
-    steps: list[tuple[str, int, Change | None]],
+    steps: Sequence[tuple[str, int, Change | None]],
     calm: Transition,
     contract: Contract,
     count: int = 5,
@@ -207,7 +207,7 @@ def test_endings_of_different_causes_are_different_findings(
     def lost(who: str) -> Change:
         return lambda t: replace(t, truncated=True, ending=f'{who}_lost')
 
-    policy: list[tuple[str, int, Change | None]] = [(f'e{i}', 1, lost('policy')) for i in range(9)]
+    policy = [(f'e{i}', 1, lost('policy')) for i in range(9)]
     found = moments([*policy, ('last', 1, lost('robot'))], calm, contract, count=2)
     assert [(m.anomaly.ending, m.alike) for m in found] == [('policy_lost', 9), ('robot_lost', 1)]
 

@@ -23,6 +23,9 @@ SIMULATION_FAILED = 'simulation_failed'
 TASK_FAILED = 'task_failed'
 RESET_FAILED = 'reset_failed'
 
+#: What is said in place of a rate of success under a contract without a task.
+NO_TASK = 'no task: no success is defined'
+
 
 class EndingKind(IntEnum):
     """

@@ -199,10 +199,11 @@ def _outcome(
     yield 'outcome.length', {'length': episode.steps * contract.period}
     if not episode.judged:
         return
-    success = float(episode.is_success)
-    yield 'outcome.success', {'success': success}
-    if not episode.truncated:
-        yield 'outcome.success_of_terminated', {'success': success}
+    if contract.task.name:
+        success = float(episode.is_success)
+        yield 'outcome.success', {'success': success}
+        if not episode.truncated:
+            yield 'outcome.success_of_terminated', {'success': success}
     yield 'outcome.return', {'return': episode.total}
     yield 'outcome.reward_terms', record.terms
 

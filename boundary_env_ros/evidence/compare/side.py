@@ -73,7 +73,8 @@ class Side:
         return self._success(with_truncated=False)
 
     def _success(self, *, with_truncated: bool) -> Proportion:
-        judged = [episode.of for episode in self.episodes if episode.of.judged]
+        episodes = self.episodes if self.contract.task.name else ()
+        judged = [episode.of for episode in episodes if episode.of.judged]
         return Proportion(
             count=sum(episode.is_success for episode in judged),
             of=sum(with_truncated or not episode.truncated for episode in judged),

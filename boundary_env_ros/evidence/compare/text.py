@@ -10,6 +10,7 @@ import math
 import textwrap
 
 from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.environment.endings import NO_TASK
 from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
 from boundary_env_ros.evidence.compare.side import Side
 from boundary_env_ros.terminal import table
@@ -117,7 +118,10 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         ('Success, a truncation counted as failure', 'success'),
         ('Success, of those that terminated', 'success_of_terminated'),
     ):
-        values = [getattr(side, attribute) for side in (comparison.a, comparison.b)]
+        values = [
+            getattr(side, attribute) if side.contract.task.name else NO_TASK
+            for side in (comparison.a, comparison.b)
+        ]
         yield f'{name}: A {values[0]}, B {values[1]}'
     yield ''
     yield _verdict(comparison)

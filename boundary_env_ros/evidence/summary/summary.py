@@ -11,6 +11,7 @@ from pathlib import Path
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.endings import NO_TASK
 from boundary_env_ros.core.environment.episode_label import (
     agreed,
     EpisodeLabel,
@@ -42,7 +43,6 @@ ENDED = 65_536
 
 #: Why an episode is in no rate of success.
 NO_ENDING, NOT_JUDGED = 'no ending in the record', 'the task could not judge it'
-NO_TASK = 'no task: no success is defined'
 
 #: Verdict of a step without a decision.
 NONE = 'NONE'

@@ -254,9 +254,11 @@ class Witness:
 
     def _check_nowhere(self, decision: GateDecision, now: ClockReading) -> None:
         """Check that a stop without a command is one to stay, where nobody knows the place."""
-        if Reason.DEACTIVATED in reasons(decision) and self.last is None:
-            assert decision.previous_command == self.in_force
-            return  # there is nothing to brake
+        if Reason.DEACTIVATED in reasons(decision) and not self.running:
+            before = self.in_force if self.last is None else self.before(now)
+            if before is not None and self.rests(before):
+                assert decision.previous_command == before
+                return  # there is nothing to brake
         assert any(map(math.isnan, self.safe)), 'stopped without a command'
         assert self.before(now) is None
         assert decision.previous_command == ()

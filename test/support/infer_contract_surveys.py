@@ -96,7 +96,7 @@ def filled(text: str) -> Contract:
             group['max_acceleration' if velocity else 'max_velocity'] = 1.0
             if velocity:
                 del group['max_velocity']
-    return loads(yaml.safe_dump(data, sort_keys=False, allow_unicode=True)).contract
+    return loads(yaml.safe_dump(data, sort_keys=False)).contract
 
 
 def _fill(keys: dict[str, Any]) -> None:

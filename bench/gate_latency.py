@@ -25,6 +25,7 @@ from nav_msgs.msg import Odometry
 import numpy as np
 import rclpy
 from sensor_msgs.msg import LaserScan
+from std_msgs.msg import Bool
 
 from bench.table import Figure, show
 from boundary_env_ros import __version__
@@ -56,6 +57,7 @@ class Bench:
         self.status = make(msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED)
         self.odometry = make(Odometry, 'odom', names.SENSOR_LOCKSTEP)
         self.scan = make(LaserScan, 'scan', names.SENSOR_LOCKSTEP)
+        self.emergency_stop = make(Bool, 'emergency_stop', names.LATCHED)
         self.to_gate = make(msg.ActionRequest, names.ACTION_REQUEST, names.RECORD)
         self.to_relay = make(msg.ActionRequest, 'relay/request', names.RECORD)
         self.arrived = 0
@@ -80,7 +82,8 @@ class Bench:
             stamp=now,
         )
         self.status.publish(to_msg(status, now))
-        odometry = Odometry()
+        odometry = Odometry(child_frame_id='base_link')
+        odometry.header.frame_id = 'hall'
         odometry.header.stamp = self.node.get_clock().now().to_msg()
         self.odometry.publish(odometry)
         scan = LaserScan(
@@ -92,6 +95,7 @@ class Bench:
             ranges=[5.0] * 180,
         )
         scan.header.stamp = odometry.header.stamp
+        scan.header.frame_id = 'laser'
         self.scan.publish(scan)
 
     def wait(self, condition: Any, seconds: float = 10.0) -> None:
@@ -120,6 +124,8 @@ class Bench:
             )
             self.wait(future.done)
             self.lease = future.result().lease_id
+        if not self.lease:
+            raise SystemExit(f'The gate is not armed: {future.result().result.message}')
         self.live()
 
     def ask(self, publisher: Any) -> float:

@@ -128,7 +128,8 @@ nightly-docs: docs
 
 nightly-mutations: mutations
 
-nightly-faults: faults
+nightly-faults: $(BUILT)
+	@echo 'Seed: $(SEED)' && $(TOOL)faults --trials 10 --seed $(SEED)
 
 nightly-bench: bench
 

@@ -62,6 +62,7 @@ def slow_contract(folder: Path, rate: float) -> Path:
     data = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text())
     data['period'] = 1.0 / rate
     data['episode']['time_limit'] = 600.0
+    data['safety']['gate_period'] = min(data['safety']['gate_period'], data['period'])
     # What is late here is counted; it is not to end the episode.
     data['safety'].update(
         policy_timeout=8.0, environment_timeout=3.0, gate_timeout=3.0, robot_timeout=3.0
@@ -112,7 +113,9 @@ def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -
 def _sleeper(rate: float) -> Iterator[Callable[[], list[float]]]:
     """Run the bare thing beside: a loop that sleeps until it is time, and says how late it was."""
     program = (
-        'import sys, time\n'
+        'import signal, sys, time\n'
+        # A shell has it ignored by what it starts in the background.
+        'signal.signal(signal.SIGINT, signal.default_int_handler)\n'
         'period, late = float(sys.argv[1]), []\n'
         'begin = time.monotonic()\n'
         'try:\n'
@@ -130,8 +133,10 @@ def _sleeper(rate: float) -> Iterator[Callable[[], list[float]]]:
             process.send_signal(signal.SIGINT)
             return [float(word) for word in process.communicate()[0].split()]
 
-        yield overslept
-        process.kill()
+        try:
+            yield overslept
+        finally:
+            process.kill()
 
 
 def drive(

@@ -59,7 +59,7 @@ def after_silence(
     if heard is None or heard <= silence.since or now - heard <= patience * NANOSECONDS:
         return silence
     there = frozenset(found)
-    gone = silence.publishers if there > silence.publishers else frozenset()
+    gone = silence.publishers if there - silence.publishers else frozenset()
     return Silence(since=now, publishers=there, before=silence.since, gone=gone)
 
 

@@ -50,10 +50,14 @@ class Health:
         return replace(self, ticked=now)
 
     def since_tick(self, now: ClockReading) -> float | None:
-        """Return the steady seconds since the timer ran; None if it has not, or in lockstep."""
+        """
+        Return the steady seconds since the timer ran; None if it has not, or in lockstep.
+
+        None have passed if it ran while what is decided on was waiting for its turn.
+        """
         if self.ticked is None:
             return None
-        return (now.steady - self.ticked.steady) / NANOSECONDS
+        return max(0, now.steady - self.ticked.steady) / NANOSECONDS
 
     def clock_error(self, now: ClockReading) -> float | None:
         """

@@ -779,7 +779,7 @@ def _why(ruling: RuleOutput) -> tuple[Reason, ...]:
 
 
 def _since(then: int | None, now: ClockReading) -> float | None:
-    return None if then is None else (now.steady - then) / NANOSECONDS
+    return None if then is None else max(0, now.steady - then) / NANOSECONDS
 
 
 def _age(observed: ClockReading | None, received: ClockReading, pacing: Pacing) -> float | None:

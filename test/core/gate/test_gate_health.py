@@ -10,7 +10,13 @@ import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, RuntimeLimits, Verdict
-from boundary_env_ros.core.gate.events import Measured, PublishersSeen, Tighten, TimerStarted
+from boundary_env_ros.core.gate.events import (
+    Measured,
+    PublishersSeen,
+    Request,
+    Tighten,
+    TimerStarted,
+)
 from boundary_env_ros.core.gate.health import Health
 from boundary_env_ros.core.timebase import Clock
 from support.core_world import request_for, shipped, Timepiece
@@ -168,6 +174,19 @@ def test_clocks_that_cannot_be_compared_have_no_error() -> None:
     assert health.since_tick(Timepiece().now) is None
     health = health.after_tick(Timepiece(clock=Clock.ROS).now)
     assert health.clock_error(Timepiece().now) is None
+
+
+def test_what_happened_while_a_request_waited_for_its_turn_is_no_negative_time_ago(
+    bench: Bench,
+) -> None:
+    cruise(bench)
+    came = bench.time.now
+    bench.time.wait(0.001)
+    bench.pulse()
+    bench.tick()
+    request = request_for((0.0, 0.0), 9, came, came, lease='of nobody')
+    [decision] = bench.gate.apply(Request(request=request, now=came))
+    assert (decision.since_tick, decision.since_environment) == (0.0, 0.0)
 
 
 # Somebody else who commands ----------------------------------------------------------------------

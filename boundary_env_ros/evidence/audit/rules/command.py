@@ -152,6 +152,7 @@ def _silence_recomputed(link: Link) -> Found:
     since = elapsed(last.decided, decision.decided)
     if since is not None:
         why = f's since decision {last.sequence}'
+        since = max(since, 0.0)
         yield from outside('since_request', decision.since_request, since, since, why)
 
 

@@ -106,7 +106,8 @@ def _tick_recomputed(link: Link) -> Found:
     passed = elapsed(last.decided, decision.decided)
     if passed is not None:
         why = f's, since decision {last.sequence}'
-        yield from outside('since_tick', decision.since_tick, 0.0, passed, why)
+        # The timer may have run while a request was waiting for its turn.
+        yield from outside('since_tick', decision.since_tick, 0.0, max(passed, 0.0), why)
 
 
 @of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)

@@ -176,12 +176,24 @@ class Break:
 
 @dataclass(slots=True)
 class _Topic:
-    """Where the chain of a topic is: at the last link, and at each message behind it."""
+    """
+    Where the chain of a topic is: at the last link, and at each message behind it.
+
+    All its messages have to be of one type, whatever channel they are in.
+    """
 
     digest: bytes
     confirmed: bytes
     count: int = 0
     pending: deque[bytes] = field(default_factory=lambda: deque(maxlen=_MOST))
+    first: bytes = b''
+    channel: Channel | None = None
+
+    def follow(self, channel: Channel, first: bytes) -> bool:
+        """Take the next channel of the topic; return whether it is of the same type."""
+        self.channel, before = channel, self.first or first
+        self.first = first
+        return first == before
 
     def restart(self, count: int, digest: bytes) -> None:
         """Go on from what a link says."""
@@ -223,13 +235,16 @@ class ChainCheck:
             self._follow(data)
             return
         topic = self._topics.get(channel.topic)
-        if topic is None:
+        if topic is None or (topic.channel is not channel and topic.channel != channel):
             try:
                 text = definition_text(channel)
             except RecordError:
                 text = ''
             first = first_digest(channel.topic, channel.type, text)
-            topic = self._topics[channel.topic] = _Topic(first, first)
+            if topic is None:
+                topic = self._topics[channel.topic] = _Topic(first, first)
+            if not topic.follow(channel, first):
+                self._break(Break(channel.topic, 'one type and definition', 'another'))
         topic.digest = next_digest(topic.digest, log_time, data)
         topic.pending.append(topic.digest)
         self.messages += 1

@@ -29,7 +29,7 @@ from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
-from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, RecordChain
+from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, ChainCheck, RecordChain
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -361,6 +361,41 @@ def test_definition_with_fields_in_another_order_breaks_the_chain(
     messages = [(swapped(channel), *rest) for channel, *rest in raw(bag)]
     report = audit_path(write(tmp_path / 'bag', messages))  # type: ignore[arg-type]
     assert 'record-unchanged' in report.counts, f'\n{report}'
+
+
+def of_another_type(channel: Channel) -> Channel:
+    """Hide messages: their bytes and times stay, but nobody reads them."""
+    return replace(channel, type='boundary_env_ros/msg/Nothing')
+
+
+def of_another_definition(channel: Channel) -> Channel:
+    """Read another thing out of the same bytes."""
+    return replace(channel, definition=channel.definition + b'\nbool[0] last\n')
+
+
+@pytest.mark.parametrize('other', [of_another_type, of_another_definition])
+@pytest.mark.parametrize('topic', ['/emergency_stop', '/boundary/transition'])
+def test_second_channel_of_a_topic_with_another_definition_breaks_the_chain(
+    topic: str, other: Callable[[Channel], Channel], bag: Path
+) -> None:
+    honest, forged, seen = ChainCheck(), ChainCheck(), False
+    for number, (channel, *message) in enumerate(raw(bag)):
+        honest.add(replace(channel, metadata={'number': str(number)}), *message)
+        forged.add(other(channel) if seen and channel.topic == topic else channel, *message)
+        seen = seen or channel.topic == topic
+    assert not honest.breaks
+    assert {found.topic for found in forged.breaks} == {topic}
+
+
+def test_episodes_that_only_the_last_link_has_are_named(tape: Tape, tmp_path: Path) -> None:
+    chain = RecordChain()
+    chain.episodes = 3
+    assert audit_path(record(tmp_path / 'three', tape, chain)).outcome is Outcome.SUPPORTED
+    chain = RecordChain()
+    chain.episodes = 4
+    report = audit_path(record(tmp_path / 'four', tape, chain))
+    assert set(report.counts) == {'record-unchanged'}, f'\n{report}'
+    assert '4 episodes' in str(report)
 
 
 def _swap(match: re.Match[str]) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
@@ -147,6 +148,7 @@ def _audited(
     folder = RunFolder(path)
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
+    episodes: set[tuple[str, str]] = set()
     done, total = 0, run.records
     for piece in run.source.pieces(auditor.topics, chain.add):
         if isinstance(piece, Unreadable):
@@ -155,9 +157,12 @@ def _audited(
         elif isinstance(piece, Message):
             auditor.message(piece)
         else:
-            auditor.add(piece.record, piece.log_time, piece.topic)
+            record = piece.record
+            auditor.add(record, piece.log_time, piece.topic)
+            if isinstance(record, (Transition, EpisodeStatus)) and record.id.episode_id:
+                episodes.add((record.id.episode_id, record.id.agent))
             if index is not None:
-                index.add(piece.record)
+                index.add(record)
             done += 1
             if progress is not None and done % _OFTEN == 0:
                 progress(done, total)
@@ -173,5 +178,5 @@ def _audited(
         for mismatch, of in index.mismatches(torn=bool(run.source.tear)):
             auditor.find(catalogue.INDEX_AGREES, mismatch, of)
     damaged = damaged or bool(run.source.tear or run.source.holes)
-    told = check_chain(chain, auditor, damaged=damaged, key=key, head=head)
+    told = check_chain(chain, auditor, damaged=damaged, episodes=len(episodes), key=key, head=head)
     return replace(auditor.report(torn=bool(run.source.tear)), chain=told)

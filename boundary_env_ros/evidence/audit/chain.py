@@ -20,7 +20,13 @@ _NO_CHAIN = (
 
 
 def check_chain(
-    chain: ChainCheck, auditor: Auditor, *, damaged: bool, key: bytes, head: str
+    chain: ChainCheck,
+    auditor: Auditor,
+    *,
+    damaged: bool,
+    episodes: int,
+    key: bytes,
+    head: str,
 ) -> Mapping[str, object]:
     """
     Note where the chain of a bag breaks, and return what is told of it.
@@ -33,6 +39,8 @@ def check_chain(
         What gets the findings.
     damaged
         Whether messages are known to be missing: then what is only missing is no contradiction.
+    episodes
+        Number of episodes that the records of the bag speak of.
     key, head
         Public key of the signature and head that the chain must have; empty: any.
 
@@ -52,8 +60,12 @@ def check_chain(
             place = broken.topic or 'record chain'
             auditor.find(RECORD_UNCHANGED, Mismatch(place, broken.expected, broken.actual))
     if not damaged:
-        for place, expected in _lacking(chain, last):
+        lacking = _lacking(chain, last)
+        for place, expected in lacking:
             auditor.find(RECORD_CLOSED, Mismatch(place, expected, 'nothing of it'))
+        if episodes < last.episodes and not lacking:
+            fewer = Mismatch('record chain', f'{last.episodes} episodes', str(episodes))
+            auditor.find(RECORD_UNCHANGED, fewer)
     if head and last.head.hex() != head.lower():
         auditor.find(RECORD_UNCHANGED, Mismatch('record chain', f'head {head}', last.head.hex()))
     _check_signature(last, auditor, key)

@@ -43,6 +43,8 @@ def read(text: str) -> Json:
         raise RecordError(f'The document is too long (expected at most {MOST_BYTES} bytes).')
     try:
         document = json.loads(text, parse_constant=refuse)
+        # It is published again: 1e999 is infinite here, and half of a pair of surrogates no text.
+        text_of(document).encode()
     except (ValueError, RecursionError) as error:
         raise RecordError(f'The document is no JSON: {error}.') from error
     level = [document]

@@ -175,6 +175,9 @@ def application(bridge: Bridge, *, host: str, origins: frozenset[str]) -> web.Ap
         running: set[asyncio.Task[None]] = set()
         try:
             async for message in answers:
+                while len(running) >= _MOST_CALLS:
+                    # What else it asks stays on its side.
+                    await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 if message.type is WSMsgType.TEXT:
                     task = asyncio.create_task(reply(message.data))
                     running.add(task)

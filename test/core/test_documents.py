@@ -52,6 +52,9 @@ def test_a_document_that_the_schema_admits_is_no_fault() -> None:
         ('[' * 100_000, Reason.WRONG_SHAPE, 'The document is too long'),
         ('[' * 60_000, Reason.WRONG_SHAPE, 'The document is no JSON'),
         ('{"desk": NaN}', Reason.WRONG_SHAPE, 'NaN is no JSON'),
+        # What could be read here, but not be published.
+        ('{"desk": 1e400}', Reason.WRONG_SHAPE, 'The document is no JSON'),
+        ('{"desk": "\\ud800"}', Reason.WRONG_SHAPE, 'The document is no JSON'),
         ([], Reason.WRONG_SHAPE, 'Expected an object'),
         ({'door': ASK}, Reason.WRONG_SHAPE, "Unknown group (expected desk, got 'door')"),
         ({'desk': 'ask'}, Reason.OUT_OF_BOUNDS, 'desk.type: expected approve, refuse, ask'),

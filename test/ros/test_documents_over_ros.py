@@ -10,6 +10,7 @@ import json
 import os
 from pathlib import Path
 import re
+import time
 
 import pytest
 
@@ -18,11 +19,15 @@ pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
 
 from mcap.reader import make_reader
 from mcap.writer import Writer
+from rclpy.duration import Duration
+from std_msgs.msg import String
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import boundary_nodes, isolated_environment, running
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
@@ -105,6 +110,29 @@ def test_a_desk_is_worked_through_over_ros_and_its_record_is_audited(
     assert re.search(r'expected {"type":"APPROVE".* as on /desk, got {"type":"approve"', told), (
         told
     )
+
+
+@pytest.mark.parametrize('place', ['realtime'], indirect=True)
+def test_one_document_of_a_publisher_that_is_gone_at_once_stops_the_desk(
+    place: tuple[int, Path, Callable[[], None]],
+) -> None:
+    domain, _, _ = place
+    env = BoundaryEnv(CONTRACT, world='ros', pacing='realtime', domain_id=domain)
+    env.reset(seed=3)
+    with IsolatedNode('stranger', domain_id=domain) as stranger:
+        made = stranger.node.create_publisher(String, '/desk', names.RECORD)
+        while made.get_subscription_count() < 2:  # those of the gate
+            time.sleep(0.01)
+        made.publish(String(data='{"type": "approve"}'))
+        assert made.wait_for_all_acked(Duration(seconds=10.0))
+    found: list[str] = []
+    for _ in range(20):
+        *_, terminated, truncated, info = env.step({})
+        found += info['reasons']
+        if terminated or truncated:
+            break
+    env.close()
+    assert any('another publisher' in reason for reason in found), found
 
 
 def change(bag: Path, copy: Path) -> None:

@@ -17,6 +17,7 @@ from geometry_msgs.msg import TwistStamped
 from nav_msgs.msg import Odometry
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import LaserScan
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
@@ -75,14 +76,17 @@ def competing_by(rule: str) -> Callable[[GateDecision], bool]:
     )
 
 
+@pytest.mark.parametrize('frame', [b'wheels', b'\xff\xfeeels'], ids=['text', 'no text'])
 def test_one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot(
-    world: World, env: BoundaryEnv
+    world: World, env: BoundaryEnv, frame: bytes
 ) -> None:
     assert drive_until(world, env, goes_on) is not None
     with world.probe.publisher(TwistStamped, world.command_topic, names.COMMAND, 4) as made:
         stranger = TwistStamped()
+        stranger.header.frame_id = 'wheels'
         stranger.twist.linear.x = 5.0
-        made.publish(stranger)
+        # A driver may read what the gate cannot.
+        made.publish(serialize_message(stranger).replace(b'wheels', frame))
         assert made.wait_for_all_acked(Duration(seconds=_SOON))
     stop = drive_until(world, env, competing_by('foreign_publisher'))
     assert stop is not None, world.processes['safety_gate'].last_words()

@@ -197,6 +197,20 @@ def test_limits_are_made_stricter_by_parameters_and_never_looser_in_an_episode(
     )
 
     world.end_episode()
+    # Refused as a whole, it must not have loosened them.
+    mixed = SetParametersAtomically.Request(
+        parameters=[
+            Parameter('stricter.high', value=[0.8, 1.5]).to_parameter_msg(),
+            Parameter('use_sim_time', value=not world.loaded.contract.sim_time).to_parameter_msg(),
+        ]
+    )
+    answer = world.probe.call(
+        SetParametersAtomically, 'safety_gate/set_parameters_atomically', mixed
+    )
+    assert not answer.result.successful
+    world.probe.until(
+        lambda: tuple(status(world).runtime_limits.high) == (0.05, 1.5), SOON, 'the same limits'
+    )
     assert set_stricter(world, high=[0.8, 1.5], command_timeout=0.0).successful
 
 

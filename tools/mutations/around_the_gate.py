@@ -269,7 +269,7 @@ _NODES = (
     Mutation(
         'A command that the gate did not send stops the robot',
         SAFETY_GATE,
-        '        if own.is_own(decoded(output.kind, data)) or not self._active:',
+        '        if is_own or not self._active:',
         '        if True:',
         (_FOREIGN + 'one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot',),
     ),

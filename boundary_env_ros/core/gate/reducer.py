@@ -55,6 +55,7 @@ from boundary_env_ros.core.gate.rules.admission import (
     Lease,
     never_came,
     not_armed,
+    numbered,
     out_of_order,
     precedence,
     well_formed,
@@ -360,6 +361,7 @@ class Reducer:
     ) -> tuple[RuleResult, ...]:
         return (
             well_formed(request.action, self._size, request.horizon, self._contract.horizon)
+            or numbered(request)
             or state.lease_state.refusals(request, running=running)
             or out_of_turn(self._contract, self._agent, request.id.step)
             or (self._documents.refusals(request) if request.payload else ())

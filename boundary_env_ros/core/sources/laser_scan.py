@@ -90,7 +90,8 @@ def _edges(beams: int, count: int) -> npt.NDArray[np.intp]:
     return edges
 
 
-@lru_cache(maxsize=64)
+# Of a few scanners: one that changes its angles with each scan must not fill the memory.
+@lru_cache(maxsize=4)
 def _sectors(
     beams: int, angle_min: float, angle_increment: float, half_angle: float
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:

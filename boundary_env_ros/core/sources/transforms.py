@@ -23,6 +23,9 @@ from boundary_env_ros.errors import RecordError
 #: Nanoseconds for which tf2 keeps transforms.
 KEEP = 10 * NANOSECONDS
 
+# Frames that are known at most, and transforms of one that are kept: no robot has more.
+_MOST_FRAMES, _MOST_KEPT = 4096, 20_000
+
 # Known frames that an error lists.
 _FRAMES_TOLD = 5
 
@@ -97,6 +100,9 @@ class TransformBuffer:
             fault = _fault(link, child)
             if not fault and not static and not stamp:
                 fault = 'a stamp, got 0'
+            known = child in self._static or child in self._moving
+            if not fault and not known and len(self._static) + len(self._moving) >= _MOST_FRAMES:
+                fault = f'at most {_MOST_FRAMES} frames'
             if fault:
                 refused = f'Wrong transform of {child!r} (expected {fault}). It is not used.'
             elif static:
@@ -116,6 +122,8 @@ class TransformBuffer:
         # What is deleted is deleted seldom, and then all at once.
         if links[-1].stamp - links[0].stamp > 2 * self._keep:
             del links[: bisect_left(links, links[-1].stamp - self._keep, key=_STAMP)]
+        elif len(links) > _MOST_KEPT:
+            del links[: _MOST_KEPT // 2]
 
     def look_up(self, target: str, source: str, stamp: int | None = None) -> Link:
         """

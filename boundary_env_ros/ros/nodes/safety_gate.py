@@ -60,7 +60,7 @@ from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
@@ -232,9 +232,12 @@ class SafetyGate(ContractNode):
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
         self._outputs = [self._output(group) for group in contract.action]
         self._documents = {
-            group.name: self.own(
-                self.destroy_publisher,
-                self.create_lifecycle_publisher(String, group.topic, names.RECORD),
+            group.name: (
+                self.own(
+                    self.destroy_publisher,
+                    self.create_lifecycle_publisher(String, group.topic, names.RECORD),
+                ),
+                self._echoes(String, group.topic),
             )
             for group in contract.documents
         }
@@ -290,17 +293,21 @@ class SafetyGate(ContractNode):
         """Return what commands go out by, and listen to what comes back there."""
         kind = message_class(group.type)
         publisher = self.create_lifecycle_publisher(kind, group.topic, names.COMMAND)
-        output = _Output(
+        return _Output(
             group=group,
             kind=kind,
             publisher=self.own(self.destroy_publisher, publisher),
             as_float32=held_as_float32(kind, group),
-            echoes=(Echoes(), Echoes()),
+            echoes=self._echoes(kind, group.topic),
         )
-        for echoes, qos in zip(output.echoes, (names.RECORD, names.SENSOR), strict=True):
-            hear = partial(self._on_command, output, echoes)
-            self.add_subscription(kind, group.topic, hear, qos, warn=False, raw=True, rate=RATE)
-        return output
+
+    def _echoes(self, kind: Any, topic: str) -> tuple[Echoes, Echoes]:
+        """Listen to a topic of the gate, and return what tells its own messages apart."""
+        both = Echoes(), Echoes()
+        for own, qos in zip(both, (names.RECORD, names.SENSOR), strict=True):
+            hear = partial(self._on_command, kind, topic, own)
+            self.add_subscription(kind, topic, hear, qos, warn=False, raw=True, rate=RATE)
+        return both
 
     def activate(self) -> None:
         """Start the protecting timer, on the steady clock."""
@@ -530,7 +537,7 @@ class SafetyGate(ContractNode):
             self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)
         for name, text in published(decision).items():
-            self._documents[name].publish(String(data=text))
+            self._publish_own(String, String(data=text), *self._documents[name])
         at = decision.commanded or self.clock.now()
         self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
 
@@ -539,11 +546,16 @@ class SafetyGate(ContractNode):
         if hasattr(command, 'header'):
             set_time(command.header.stamp, commanded.ros.nanoseconds)
             command.header.frame_id = output.group.frame
-        data = serialize_message(command)
-        output.publisher.publish(data)
+        self._publish_own(output.kind, command, output.publisher, output.echoes)
+
+    def _publish_own(
+        self, kind: Any, message: Any, publisher: Any, both: tuple[Echoes, Echoes]
+    ) -> None:
+        data = serialize_message(message)
+        publisher.publish(data)
         # As it comes back, with the precision of its fields.
-        sent = decoded(output.kind, data)
-        for echoes in output.echoes:
+        sent = decoded(kind, data)
+        for echoes in both:
             echoes.sent(sent)
 
     def _say(self) -> None:
@@ -643,13 +655,17 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_command(self, output: _Output, own: Echoes, data: bytes) -> None:
+    def _on_command(self, kind: Any, topic: str, own: Echoes, data: bytes) -> None:
         """Stop at a command that is not the gate's own."""
-        if own.is_own(decoded(output.kind, data)) or not self._active:
+        try:
+            is_own = own.is_own(decoded(kind, data))
+        except RecordError:
+            is_own = False  # a driver may read what cannot be read here
+        if is_own or not self._active:
             return
         # Once: what the timer says after that is enough, and two gates that answered each other's
         # commands would never end.
-        if self._others.overheard(output.group.topic, self.clock.now().steady):
+        if self._others.overheard(topic, self.clock.now().steady):
             self._look_around()
             self._decide(Tick(now=self.clock.now()))
 
@@ -777,6 +793,11 @@ class SafetyGate(ContractNode):
         changes = {p.name: p.value for p in parameters if p.name.startswith('stricter.')}
         if not changes or self._gate is None:
             return SetParametersResult(successful=True)
+        if len(changes) < len(parameters):
+            # Another may be refused when these are in force.
+            return SetParametersResult(
+                successful=False, reason='Set the parameters stricter.* by themselves.'
+            )
         try:
             self._gate.apply(
                 Tighten(runtime_limits=self._runtime_limits(changes), now=self.clock.now())

@@ -64,6 +64,14 @@ def test_every_action_of_a_chunk_passes_the_rules(chunky: Bench) -> None:
         assert abs(after - before) <= RATE[0] * PERIOD + 1e-9
 
 
+def test_a_chunk_that_goes_on_behind_the_last_step_that_can_be_numbered_is_refused(
+    chunky: Bench,
+) -> None:
+    refused = chunky.ask(*flat(0.1, 0.1), horizon=2, step=2**64 - 1)
+    assert refused.verdict is Verdict.REJECTED
+    assert reasons(refused) == {Reason.WRONG_SHAPE}
+
+
 def test_silence_is_counted_from_the_last_action_of_a_chunk(chunky: Bench) -> None:
     send(chunky, 0.1, 0.1, 0.1, 0.1)
     seen = chunky.wait(3 * PERIOD + SAFETY.command_timeout - TICK)

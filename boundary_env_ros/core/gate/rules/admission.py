@@ -14,6 +14,9 @@ from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResul
 #: How far the sequence of a request may be ahead of the last that was heard; others got lost.
 MOST_SKIPPED = 1000
 
+#: The last step that a message can number.
+LAST_STEP = 2**64 - 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
@@ -64,6 +67,15 @@ def well_formed(
         for index, value in enumerate(action)
         if not math.isfinite(value)
     )
+
+
+def numbered(request: ActionRequest) -> tuple[RuleResult, ...]:
+    """Refuse a chunk that goes on behind the last step that a decision could name."""
+    last = request.id.step + request.horizon - 1
+    if last <= LAST_STEP:
+        return ()
+    numbers = {'value': float(last), 'limit': float(LAST_STEP)}
+    return (rejected('well_formed', Reason.WRONG_SHAPE, unit='steps', **numbers),)
 
 
 def authority(

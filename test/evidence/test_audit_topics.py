@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
 from boundary_env_ros.core.gate.events import PublishersSeen
-from boundary_env_ros.core.timebase import RosTime, Stamp
+from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.timebase import RosTime, Stamp, to_nanoseconds
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -27,6 +29,7 @@ from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.evidence.audit.raw_messages import message_history, published, window
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY
+from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
@@ -235,6 +238,25 @@ def test_who_is_starved_again_and_again_is_not_excused_for_an_emergency_stop(
     assert not taken.is_starved('cart gate', 9 * second)
     assert taken.is_starved('other gate', 9 * second)
     assert taken.is_starved('cart gate', 10 * second)
+
+
+def test_gate_whose_timer_missed_its_turns_may_have_heard_nothing_since_it_ran_last(
+    tape: Tape, contract: Contract, task: Task
+) -> None:
+    checks = DecisionChecks(None, None, Limits(contract))  # type: ignore[arg-type]
+    decision = Forge(list(tape), contract, task).decisions[30]
+    (at,) = (m.received_steady for m in decision.measurements if m.name == 'obstacle.scan')
+    fresh = replace(decision, decided=replace(decision.decided, steady=at), received=None)
+    period, most = contract.safety.gate_period, contract.safety.sensor_timeout
+    for since, deaf in (
+        (None, 0.0),
+        (math.nan, 0.0),
+        (2.0 * period, 0.0),
+        (0.15, 0.15),
+        (9.0, most),
+        (math.inf, most),
+    ):
+        assert checks._deaf(replace(fresh, since_tick=since)) == to_nanoseconds(deaf)
 
 
 def test_gate_that_tells_nothing_of_what_it_heard_is_not_taken_for_starved(

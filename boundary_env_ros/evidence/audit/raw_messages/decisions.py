@@ -201,16 +201,21 @@ class DecisionChecks:
         Return for how long (ns) before a decision the gate may have received nothing.
 
         For longer than the timeout of the sensors it does not go by what it had before, but stops.
-        A decision that tells nothing of what it received is no evidence that nothing came.
+        A decision that tells nothing of what it received is no evidence that nothing came; a timer
+        that missed its turn is.
         """
+        safety = self._limits.safety
+        most, late, hung = to_nanoseconds(safety.sensor_timeout), decision.since_tick or 0.0, 0
+        if late > 2.0 * safety.gate_period:
+            hung = to_nanoseconds(min(late, safety.sensor_timeout))
         had = [m.received_steady for m in decision.measurements if m.received_steady]
         if decision.received is not None:
             had.append(decision.received.steady)
         instant = decision.decided.steady
         silent = instant - max(had, default=instant)
-        if decision.verdict is Verdict.STOPPED:
-            return silent
-        return min(silent, to_nanoseconds(self._limits.safety.sensor_timeout))
+        if decision.verdict is not Verdict.STOPPED:
+            silent = min(silent, most)
+        return max(silent, hung)
 
     def _emergency_stop(
         self, decision: GateDecision, agent: _Agent, now: int, deaf: int, waited: int

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, W
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
@@ -97,6 +100,27 @@ def test_consistent_forgery_is_named_by_its_rules(
     report = audit_path(tmp_path / 'bag')
     assert report.outcome is Outcome.CONTRADICTED
     assert set(forgery.rules) <= set(report.counts), f'\n{report}'
+
+
+@pytest.mark.parametrize('payload', ['[1]', '{"speech":{"volume":1e400}}', 'garbage'])
+def test_payload_without_documents_is_named_and_the_record_is_read_on(
+    payload: str, tape: Tape, contract: Contract, task: Task, tmp_path: Path
+) -> None:
+    forge = Forge(list(tape), contract, task)
+    asked = forge.decision(lambda d: d.request is not None and d.verdict is Verdict.ADMITTED)
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, GateDecision) and value.sequence == asked.sequence:
+            return replace(
+                value, request=value.request and replace(value.request, payload=payload)
+            )
+        return value
+
+    forge.everywhere(changed)
+    write_bag(tmp_path / 'bag', forge.tape)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts['record-complete'] == 1, f'\n{report}'
+    assert f'decision {asked.sequence}.request.payload' in str(report)
 
 
 def test_there_are_many_forgeries_each_of_its_own() -> None:

@@ -16,6 +16,7 @@ from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
+from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
@@ -107,7 +108,7 @@ class CommandChecks:
 
     def decided(self, decision: GateDecision, log_time: int) -> None:
         """Take a decision as the gate published it."""
-        documents = published(decision)
+        documents = self._documents(decision)
         instant = decision.commanded
         stamp = None if instant is None else instant.ros.nanoseconds
         for pairs in self.pairs.values():
@@ -119,6 +120,16 @@ class CommandChecks:
             if content is not None:
                 pairs.commanded = stamp or pairs.commanded
                 pairs.decided.append(_Half(content, stamp, log_time, decision))
+
+    def _documents(self, decision: GateDecision) -> Mapping[str, str]:
+        """Return the documents of a decision; a payload that holds none is a finding."""
+        try:
+            return published(decision)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            place = f'decision {decision.sequence}.request.payload'
+            found = Mismatch(place, 'an object with documents', f'{error}')
+            self._history.find(catalogue.RECORD_COMPLETE, found, decision.id)
+            return {}
 
     def sent(self, pairs: _Pairs, heard: Heard) -> None:
         """Take a message of a topic."""

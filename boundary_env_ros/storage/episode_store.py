@@ -34,6 +34,7 @@ from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.sqlite_bag import bounded
+from boundary_env_ros.storage.transition_json import each_key_once
 
 __all__ = ['AnotherDatabase', 'EpisodeRow', 'EpisodeStore']
 
@@ -439,6 +440,8 @@ def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> E
 def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
     """Return the record that a column holds as JSON."""
     try:
-        return from_json(cls, json.loads(text if isinstance(text, str) else repr(text)), where)
+        told = text if isinstance(text, str) else repr(text)
+        # SQL takes the first of two keys, Python the last.
+        return from_json(cls, json.loads(told, object_pairs_hook=each_key_once), where)
     except (ValueError, RecursionError) as error:
         raise RecordError(f'{where}: expected {what} as JSON, got {error}. {_REPAIR}') from error

@@ -34,7 +34,7 @@ def read_transition(path: Path) -> Transition:
     try:
         data = json.loads(
             limits.read_file(path, limits.TEXT),
-            object_pairs_hook=_object,
+            object_pairs_hook=each_key_once,
             parse_constant=_not_json,
             parse_float=_finite,
         )
@@ -43,7 +43,8 @@ def read_transition(path: Path) -> Transition:
         raise RecordError(f'{path.name}: expected strict JSON, got {error}.') from error
 
 
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return a JSON object, as ``object_pairs_hook``; readers differ on a key that is twice."""
     found = dict(pairs)
     if len(found) != len(pairs):
         names = [name for name, _ in pairs]

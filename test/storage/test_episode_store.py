@@ -395,6 +395,21 @@ def test_row_that_was_tampered_with_is_a_record_error(tmp_path: Path) -> None:
         reader.episodes()
 
 
+def test_row_with_a_key_twice_is_a_record_error(tmp_path: Path) -> None:
+    path = tmp_path / 'episodes.sqlite'
+    with EpisodeStore.create(path) as store:
+        store.index.add_step(transition(0), now=1)
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            """UPDATE episodes SET record = '{"episode_return": 123.0, ' || substr(record, 2)"""
+        )
+    with (
+        EpisodeStore.open(path) as reader,
+        pytest.raises(RecordError, match="the key 'episode_return' is there twice"),
+    ):
+        reader.episodes()
+
+
 _WRITE_FOR_EVER = """
 import itertools, sys
 from contextlib import closing

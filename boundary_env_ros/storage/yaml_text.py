@@ -56,6 +56,11 @@ for _tag, _pattern in _SCALARS.items():
 _Parser.add_implicit_resolver(_MERGE, re.compile(r'^<<$'), ['<'])
 
 
+def is_text(plain: str) -> bool:
+    """Return whether a scalar without quotes is a text, as PyYAML's own may not be: 1e5."""
+    return not any(p.fullmatch(plain) for tag, p in _SCALARS.items() if tag != f'{_TAG}str')
+
+
 class YamlText:
     """
     The data of a YAML text.

@@ -96,7 +96,16 @@ def filled(text: str) -> Contract:
             group['max_acceleration' if velocity else 'max_velocity'] = 1.0
             if velocity:
                 del group['max_velocity']
-    return loads(yaml.safe_dump(data, sort_keys=False)).contract
+    return loads(yaml.dump(data, Dumper=_Quoted, sort_keys=False)).contract
+
+
+class _Quoted(yaml.SafeDumper):
+    """Puts each text in quotes, of which a contract reads more as numbers than PyYAML does."""
+
+
+_Quoted.add_representer(
+    str, lambda dumper, text: dumper.represent_scalar('tag:yaml.org,2002:str', text, style='"')
+)
 
 
 def _fill(keys: dict[str, Any]) -> None:

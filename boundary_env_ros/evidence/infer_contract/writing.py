@@ -12,6 +12,7 @@ from typing import TypeAlias
 import yaml
 
 from boundary_env_ros.storage.contract_check import DECIDE, GUESS
+from boundary_env_ros.storage.yaml_text import is_text
 
 _WIDTH = 99
 _COLUMN = 44
@@ -96,6 +97,7 @@ def written(value: Value) -> str:
     if not isinstance(value, (str, float, int)):
         return f'[{", ".join(map(written, value))}]'
     # A line end in quotes would be one of the file, unless it is escaped.
-    style = '"' if isinstance(value, str) and not value.isprintable() else None
+    plain = not isinstance(value, str) or (value.isprintable() and is_text(value))
+    style = None if plain else '"'
     line = yaml.safe_dump([value], default_flow_style=True, default_style=style, width=math.inf)
     return str(line).rstrip()[1:-1]

@@ -343,7 +343,8 @@ def _group(topic: TopicSurvey) -> Lines:
         return [joints, ('quantity', '', interface[2]), unit]
     if 'Float' in topic.type and topic.type in ARRAYS:
         least, most = topic.lengths or (0, 1)
-        length: Line = ('length', least if least == most else '', decide('how many it takes'))
+        known = 0 < least == most <= MOST_VALUES
+        length: Line = ('length', least if known else '', decide('how many it takes'))
         return [('array', ARRAYS[topic.type], ''), length, interface, unit]
     raise Unfit('its numbers are to be named by hand, with `fields`')
 

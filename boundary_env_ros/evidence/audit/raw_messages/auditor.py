@@ -38,7 +38,7 @@ from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChec
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
 from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import NotChecked, Rule
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, NotChecked, Rule
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
 
@@ -134,6 +134,7 @@ class RawAuditor:
         self._commands = CommandChecks(self.history)
         self._published = PublishedChecks(self.history)
         self._start: dict[str, Transition] = {}
+        self._late: set[str] = set()  # topics with a message far from its place
         # What is looked at from a log time on, and what of that is judged from a later one on.
         self._pending: deque[tuple[int, Iterator[None]]] = deque()
         self._tied: deque[tuple[int, Iterator[None]]] = deque()
@@ -172,11 +173,23 @@ class RawAuditor:
         kind = self._own.get(topic)
         if kind is not None:
             self._own_message(recorded, _OWN[kind])
+        if log_time < self.history.now - DELAY:
+            self._moved(topic, log_time)
         if topic in self._listened:
             heard = self.history.hear(recorded)
             for what in self._taken.get(topic, ()):
                 what(heard)
         self._passed(log_time)
+
+    def _moved(self, topic: str, log_time: int) -> None:
+        """Note a message that comes when what it belongs to was looked at; once for a topic."""
+        if topic in self._late:
+            return
+        self._late.add(topic)
+        behind = (self.history.now - log_time) / NANOSECONDS
+        expected = f'messages within {DELAY // NANOSECONDS} s of the order of their log times'
+        found = Mismatch(topic, expected, f'one that is {behind:.6g} s behind others')
+        self.history.find(catalogue.RECORD_UNCHANGED, found, None)
 
     def _own_message(self, recorded: Recorded, kind: type) -> None:
         log_time, message = recorded.log_time, recorded.decode(kind)

@@ -95,7 +95,9 @@ _REPAIR = '`boundary-env bag recover` makes a new index.'
 
 _STATES = 'SELECT agent, step, state FROM states WHERE episode_id = ? ORDER BY saved_at, rowid'
 
-_LABELS = 'SELECT episode_id, agent, record FROM labels ORDER BY labelled_at, rowid'
+_LABELS = """
+SELECT episode_id, agent, label, user, note, record FROM labels ORDER BY labelled_at, rowid
+"""
 
 
 class AnotherDatabase(RecordError):
@@ -285,9 +287,7 @@ class EpisodeStore(Closing):
             labels = connection.execute(_LABELS).fetchall()
         of: dict[object, list[EpisodeLabel]] = {}
         for row in labels:
-            where = f'{self.path}, a label on episode {row["episode_id"]}'
-            label = _from_text(EpisodeLabel, row['record'], where, 'it')
-            of.setdefault((row['episode_id'], row['agent']), []).append(label)
+            of.setdefault((row['episode_id'], row['agent']), []).append(_label_of(row, self.path))
         return tuple(
             _row_of(row, self.path, tuple(of.get((row['episode_id'], row['agent']), ())))
             for row in rows
@@ -435,6 +435,16 @@ def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> E
     if found.key != (row['episode_id'], row['agent']):
         raise RecordError(f'{where}: it is that of {found.episode_id} of {found.agent}. {_REPAIR}')
     return replace(found, labels=labels)
+
+
+def _label_of(row: sqlite3.Row, path: Path) -> EpisodeLabel:
+    where = f'{path}, a label on episode {row["episode_id"]}'
+    found = _from_text(EpisodeLabel, row['record'], where, 'it')
+    told = (found.id.episode_id, found.id.agent, found.label.name, found.user, found.note)
+    columns = tuple(row[name] for name in ('episode_id', 'agent', 'label', 'user', 'note'))
+    if told != columns:
+        raise RecordError(f'{where}: its record says {told}, its columns {columns}. {_REPAIR}')
+    return found
 
 
 def _from_text(cls: type[T], text: object, where: str, what: str) -> T:

@@ -17,6 +17,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit import audit as audit_module
@@ -355,6 +356,50 @@ def test_index_that_was_changed_is_named(run: RunFolder, forgery: str) -> None:
         index.execute(forgery)
     index.close()
     report = audit_path(run.path)
+    assert rules_of(report) == {'index-agrees'}, f'\n{report}'
+
+
+@pytest.fixture
+def labelled(run: RunFolder, record: list[Piece], loaded: LoadedContract) -> RunFolder:
+    """Return it with a label that is in its bag, and one that was given afterwards."""
+    step = next(piece for piece in record if isinstance(piece, Transition) and piece.ending)
+    given, late, early = (
+        EpisodeLabel(id=step.id, label=Label.FAILURE, user=user, note='', stamp=step.closed)
+        for user in ('ada', 'bob', 'eve')
+    )
+    shutil.rmtree(run.bag)
+    # On an episode that is not known yet the recorder keeps no label.
+    write_bag(run.bag, [described(loaded), early, *record, given])
+    with EpisodeStore.open(run.episodes, to_label=True) as store:
+        for now, label in enumerate((given, late)):
+            store.label(label, now=now)
+    return run
+
+
+def test_labels_that_were_given_when_the_bag_was_closed_are_no_finding(
+    labelled: RunFolder,
+) -> None:
+    report = audit_path(labelled.path)
+    assert rules_of(report) == set(), f'\n{report}'
+
+
+@pytest.mark.parametrize(
+    'forgery',
+    [
+        "DELETE FROM labels WHERE user = 'ada'",
+        "UPDATE labels SET label = 'SUCCESS' WHERE user = 'bob'",
+        "UPDATE labels SET user = 'eve' WHERE user = 'bob'",
+        "UPDATE labels SET note = 'all well'",
+        "UPDATE labels SET episode_id = 'another'",
+        "UPDATE labels SET label = 'SUCCESS', record = json_set(record, '$.label', 'SUCCESS')",
+        "UPDATE labels SET note = 'well', record = json_set(record, '$.note', 'well')",
+    ],
+)
+def test_label_that_was_changed_in_the_index_is_named(labelled: RunFolder, forgery: str) -> None:
+    with sqlite3.connect(labelled.episodes) as index:
+        index.execute(forgery)
+    index.close()
+    report = audit_path(labelled.path)
     assert rules_of(report) == {'index-agrees'}, f'\n{report}'
 
 

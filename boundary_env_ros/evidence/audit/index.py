@@ -12,6 +12,7 @@ from pathlib import Path
 
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
@@ -45,9 +46,13 @@ class IndexCheck:
         # Of the endings of each episode: what they say, and the first and last instant of one.
         self._endings: dict[tuple[str, str], tuple[set[str], int, int]] = {}
         self._clients: dict[tuple[str, str], set[str]] = {}
+        self._labels: dict[tuple[str, str], dict[EpisodeLabel, None]] = {}
 
     def add(self, record: Record) -> None:
         """Take the next record."""
+        if isinstance(record, EpisodeLabel):
+            self._label(record)
+            return
         if not isinstance(record, (Transition, EpisodeStatus)) or not record.id.episode_id:
             return
         key = record.id.episode_id, record.id.agent
@@ -72,6 +77,12 @@ class IndexCheck:
                     again = replace(record, terminated=False, truncated=False)
                     self._made.add_step(again, now=0)
 
+    def _label(self, label: EpisodeLabel) -> None:
+        key = label.id.episode_id, label.id.agent
+        # As the recorder: one on an episode that nothing has told of is not kept.
+        if key in self._made.rows:
+            self._labels.setdefault(key, {})[label] = None
+
     def mismatches(self, *, torn: bool) -> Iterator[tuple[Mismatch, StepId | None]]:
         """
         Yield where the index differs, each with the last step of the episode.
@@ -91,6 +102,12 @@ class IndexCheck:
             return
         for key, made in self._made.rows.items():
             row, last = rows.pop(key, None), self._last.get(key)
+            # There may be others: people label an episode when its bag is closed, too.
+            known = None if row is None else row.labels
+            for label in self._labels.get(key, ()):
+                if known is not None and label not in known:
+                    told = f'the label {label.label.name} by {label.user!r}, as in the records'
+                    yield self._differs(told, 'none of it'), last
             if row is not None and last is not None:
                 for mismatch in self._row(row, made, torn=torn):
                     yield mismatch, last

@@ -94,7 +94,7 @@ def test_a_request_that_cannot_be_taken_is_answered(node: Node) -> None:
     assert (answer.success, answer.message) == (False, 'no such thing')
     answer = guard.service('arm', srv.Arm, fail, 0.0)(srv.Arm.Request(), srv.Arm.Response())
     assert answer.result.code == ResultCode.INVALID_ARGUMENT
-    assert answer.result.message == "'Arm_Response' object has no attribute 'success'"
+    assert answer.result.message.startswith("'Arm_Response' object has no attribute 'success'")
 
 
 def test_a_service_that_waits_is_guarded_as_well(node: Node) -> None:

@@ -182,14 +182,18 @@ class RawAuditor:
         self._passed(log_time)
 
     def _moved(self, topic: str, log_time: int) -> None:
-        """Note a message that comes when what it belongs to was looked at; once for a topic."""
+        """
+        Note a message that comes when what it belongs to was looked at; once for a topic.
+
+        The file was changed, or the clock set back: either way something was judged without it.
+        """
         if topic in self._late:
             return
         self._late.add(topic)
         behind = (self.history.now - log_time) / NANOSECONDS
         expected = f'messages within {DELAY // NANOSECONDS} s of the order of their log times'
         found = Mismatch(topic, expected, f'one that is {behind:.6g} s behind others')
-        self.history.find(catalogue.RECORD_UNCHANGED, found, None)
+        self.history.find(catalogue.RECORD_CLOSED, found, None)
 
     def _own_message(self, recorded: Recorded, kind: type) -> None:
         log_time, message = recorded.log_time, recorded.decode(kind)

@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 import re
 import time
+from typing import Any
 
 import pytest
 
@@ -27,11 +28,12 @@ from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.processes import boundary_nodes, isolated_environment, running
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.reader import open_records
-from support.ros_world import reserved_domain
+from support.ros_world import reserved_domain, wait_until
 
 pytestmark = pytest.mark.ros
 
@@ -120,19 +122,24 @@ def test_one_document_of_a_publisher_that_is_gone_at_once_stops_the_desk(
     env = BoundaryEnv(CONTRACT, world='ros', pacing='realtime', domain_id=domain)
     env.reset(seed=3)
     with IsolatedNode('stranger', domain_id=domain) as stranger:
+        decisions: list[Any] = []
+        heard = stranger.node.create_subscription(
+            msg.GateDecision, names.GATE_DECISION, decisions.append, names.RECORD
+        )
         made = stranger.node.create_publisher(String, '/desk', names.RECORD)
-        while made.get_subscription_count() < 2:  # those of the gate
-            time.sleep(0.01)
+        wait_until(  # those of the gate
+            lambda: made.get_subscription_count() >= 2 and heard.get_publisher_count(),
+            30.0,
+            'listeners of the stranger',
+        )
         made.publish(String(data='{"type": "approve"}'))
         assert made.wait_for_all_acked(Duration(seconds=10.0))
-    found: list[str] = []
-    for _ in range(20):
-        *_, terminated, truncated, info = env.step({})
-        found += info['reasons']
-        if terminated or truncated:
-            break
+        stranger.node.destroy_publisher(made)
+        deadline = time.monotonic() + 30.0
+        while not any(decision.foreign_publishers for decision in decisions):
+            assert time.monotonic() < deadline, decisions[-1:]
+            stranger.spin(0.05)
     env.close()
-    assert any('another publisher' in reason for reason in found), found
 
 
 def change(bag: Path, copy: Path) -> None:

@@ -131,7 +131,7 @@ def _sleeper(rate: float) -> Iterator[Callable[[], list[float]]]:
 
         def overslept() -> list[float]:
             process.send_signal(signal.SIGINT)
-            return [float(word) for word in process.communicate()[0].split()]
+            return [float(word) for word in process.communicate(timeout=10.0)[0].split()]
 
         try:
             yield overslept

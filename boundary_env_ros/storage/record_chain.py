@@ -189,12 +189,6 @@ class _Topic:
     first: bytes = b''
     channel: Channel | None = None
 
-    def follow(self, channel: Channel, first: bytes) -> bool:
-        """Take the next channel of the topic; return whether it is of the same type."""
-        self.channel, before = channel, self.first or first
-        self.first = first
-        return first == before
-
     def restart(self, count: int, digest: bytes) -> None:
         """Go on from what a link says."""
         self.count, self.digest, self.confirmed = count, digest, digest
@@ -243,8 +237,10 @@ class ChainCheck:
             first = first_digest(channel.topic, channel.type, text)
             if topic is None:
                 topic = self._topics[channel.topic] = _Topic(first, first)
-            if not topic.follow(channel, first):
+            # That of a topic which only a link has told of is not known yet.
+            if topic.first not in (b'', first):
                 self._break(Break(channel.topic, 'one type and definition', 'another'))
+            topic.channel, topic.first = channel, first
         topic.digest = next_digest(topic.digest, log_time, data)
         topic.pending.append(topic.digest)
         self.messages += 1

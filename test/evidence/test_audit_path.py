@@ -352,6 +352,11 @@ SET = 'UPDATE episodes SET record = json_set(record, '
     ],
 )
 def test_index_that_was_changed_is_named(run: RunFolder, forgery: str) -> None:
+    assert_named(run, forgery)
+
+
+def assert_named(run: RunFolder, forgery: str) -> None:
+    """Change the index of a run, and check that its audit names that and nothing else."""
     with sqlite3.connect(run.episodes) as index:
         index.execute(forgery)
     index.close()
@@ -396,11 +401,7 @@ def test_labels_that_were_given_when_the_bag_was_closed_are_no_finding(
     ],
 )
 def test_label_that_was_changed_in_the_index_is_named(labelled: RunFolder, forgery: str) -> None:
-    with sqlite3.connect(labelled.episodes) as index:
-        index.execute(forgery)
-    index.close()
-    report = audit_path(labelled.path)
-    assert rules_of(report) == {'index-agrees'}, f'\n{report}'
+    assert_named(labelled, forgery)
 
 
 def test_ending_that_somebody_else_announced_does_not_stand_in_the_index(

@@ -418,7 +418,7 @@ class AgentServices:
     def _static_model(self) -> dict[str, Any]:
         """Return what of the world never changes; nothing, if it is unknown."""
         try:
-            model: dict[str, Any] = self._ask('describe')['static_model']
+            model: dict[str, Any] = self.world.describe()['static_model']
         except LinkError:
             return {}
         return model

@@ -134,7 +134,7 @@ class RosWorld:
                 for each in agents
             }
             self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
-            self._can: frozenset[str] | None = None
+            self._described: Mapping[str, Any] | None = None
             made.pop_all()
         # After, so before, the closing of the node: a script that ends without close() must not
         # leave its episode to a timeout.
@@ -175,7 +175,7 @@ class RosWorld:
             for each in clients:
                 each.arm()
             begun = {agent: each.finish_begin() for agent, each in self._clients.items()}
-            self._look_what_it_can()
+            self._look_for_plugin()
             return begun
         except BoundaryError:
             # What was begun halfway must not keep the next one out; a client that was refused ends
@@ -199,7 +199,7 @@ class RosWorld:
             if not self.running:
                 return {agent: tuple(closed[agent])}
         check_actions(self._contract, self._last(running), wanted)
-        if self._can and 'check' in self._can:
+        if self._described and 'check' in self._described['can']:
             for agent, each in wanted.items():
                 check_legal(self._contract, agent, each.action, self.ask)
         requests = {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
@@ -315,16 +315,28 @@ class RosWorld:
     def _let_in(self) -> None:
         self._own.spin(_SLICE)
 
-    def _look_what_it_can(self) -> None:
-        """Ask a simulated robot, once, whether it tells what is not legal."""
-        if self._can is not None:
-            return
+    def describe(self) -> Mapping[str, Any]:
+        """
+        Return what a simulated robot can do and its static model; once known, nobody is asked.
+
+        Raises
+        ------
+        RequestRejected, LinkTimeout
+            See :meth:`ask`.
+
+        """
+        if self._described is None:
+            self._described = self.ask('describe', {})
+        return self._described
+
+    def _look_for_plugin(self) -> None:
+        """Ask a simulated robot what it can do, where there is one."""
         node, asked = self._own.node, self._asked
         robot = (_SIMULATED, node.get_namespace())
-        if robot in node.get_node_names_and_namespaces():
+        if self._described is None and robot in node.get_node_names_and_namespaces():
             wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._let_in)
         if asked.service_is_ready():
-            self._can = frozenset(self.ask('describe', {})['can'])
+            self.describe()
 
     def newest_image(self, agent: str, name: str) -> Any | None:
         """Return the newest message of an image field since the episode began; None: none came."""

@@ -147,6 +147,7 @@ class CartsWorld:
                     (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
                 ):
                     self.probe.subscribe(f'{agent}/{topic}', kind, qos)
+            self.probe.be_found(self.processes)
             yield self
 
     def renew(self) -> None:

@@ -270,6 +270,15 @@ class Probe:
 
         self.node.create_subscription(kind, topic, on_message, qos)
 
+    def be_found(self, nodes: Iterable[str]) -> None:
+        """
+        Wait until nodes send this one what it has subscribed to: what came before is lost.
+
+        Each is asked by a younger client, and has found what is older once it answers that.
+        """
+        for node in nodes:
+            self.call(GetParameters, f'{node}/get_parameters', GetParameters.Request())
+
     def heard(self, topic: str, since: int = 0) -> list[Heard]:
         """Return what came on a topic after an instant of the steady clock, ns."""
         heard = self._heard[topic]
@@ -303,8 +312,7 @@ class Probe:
         again = SIGN_OF_LIFE if kind in _REPEATABLE and not once else math.inf
         try:
             if math.isinf(again):
-                parameters = f'{service.rpartition("/")[0]}/get_parameters'
-                self.call(GetParameters, parameters, GetParameters.Request(), seconds)
+                self.be_found([service.rpartition('/')[0]])
             self.until(client.service_is_ready, seconds, f'the service {service}')
             answer = ask(client, request, until=time.monotonic() + seconds, patience=again)
             assert answer is not None, f'Expect an answer of {service} within {seconds:g} s.'
@@ -463,14 +471,7 @@ class World:
             (names.RECORDER_STATUS, msg.RecorderStatus, names.LATCHED),
         ):
             probe.subscribe(topic, kind, qos)
-        for topic in (group.topic, names.GATE_STATUS, names.EPISODE_STATUS, group.feedback.topic):
-            probe.until(
-                lambda topic=topic: probe.node.count_publishers(
-                    probe.node.resolve_topic_name(topic)
-                ),
-                SOON,
-                f'a publisher on {topic}',
-            )
+        probe.be_found(self.processes)
         probe.until(lambda: self.gate_state() is not None, SOON, 'the state of the gate')
 
     # Facades ------------------------------------------------------------------------------------

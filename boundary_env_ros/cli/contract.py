@@ -223,7 +223,7 @@ def diff(before: str, after: str, as_json: bool) -> int:
     """
     Compare two contracts, and say what the change means for results.
 
-    Every change has its key, its old and new value, and the reason for its class:
+    Every change has its key, its old and new value, and its class:
 
       breaking      policies and records of one contract do not fit the other: spaces, units,
                     frames, order, agents, the meaning of actions, endings
@@ -239,7 +239,7 @@ def diff(before: str, after: str, as_json: bool) -> int:
       2  wrong arguments, or an invalid contract; `boundary-env contract check` says why
       3  behavioural changes at most
     """
-    from boundary_env_ros.core.contract.change import Meaning
+    from boundary_env_ros.core.contract.key import Meaning
     from boundary_env_ros.evidence.difference import difference
     from boundary_env_ros.storage.contract_file import load
 
@@ -274,7 +274,6 @@ def _changes_text(found: Difference, *, same_text: bool) -> str:
             f'{change.meaning.name.lower():<12} {change.path}',
             f'    before   {change.before}',
             f'    after    {change.after}',
-            f'    {change.why}',
         ]
     if not found.meaning:
         lines += ['', 'Results are comparable. Start all nodes with one of the two contracts.']

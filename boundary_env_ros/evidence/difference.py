@@ -10,9 +10,8 @@ from enum import Enum
 import math
 from typing import TypeAlias
 
-from boundary_env_ros.core.contract.change import breaking, Meaning
 from boundary_env_ros.core.contract.digest import digest_of
-from boundary_env_ros.core.contract.key import Key, Part, parts_of
+from boundary_env_ros.core.contract.key import BREAKING, Key, Meaning, Part, parts_of
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract.problem_text import printable
 from boundary_env_ros.core.contract.safety import Obstacle, Operator, Workspace
@@ -22,9 +21,6 @@ Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
 
 #: Stands for what is not there; None is a value of its own.
 _ABSENT = object()
-_ORDER = 'Numbers stand in other places: a policy or record of the one does not fit the other.'
-_PRECEDENCE = 'Of several endings at one instant, another one counts.'
-_GONE = 'What records were judged by is missing.'
 #: Read by the gate alone.
 _OF_THE_GATE = (Workspace, Operator)
 _SHOWN = 100
@@ -44,8 +40,6 @@ class Change:
         What was there, and what is there now.
     meaning
         What it does to results.
-    why
-        A sentence about that.
 
     """
 
@@ -53,7 +47,6 @@ class Change:
     before: str
     after: str
     meaning: Meaning
-    why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +91,16 @@ def _values(before: object, after: object, path: str) -> Iterator[Change]:
         part = parts[attribute.name]
         here = _below(path, part.path)
         if attribute.name == 'endings':
-            precedence = replace(part, change=breaking(_PRECEDENCE))
-            found += _order(tuple(old), tuple(new), here, precedence)
+            # Of several at one instant, another one counts.
+            found += _order(tuple(old), tuple(new), here, part)
         if not _same(old, new):
             (following if _follows(old, new) else found).extend(_parts(old, new, here, part))
     # That there are more units or bounds is no news where shape or source say it.
     for change in found or following:
-        if isinstance(before, _OF_THE_GATE) and change.meaning is Meaning.BREAKING:
+        if isinstance(before, _OF_THE_GATE):
             # Where the gate alone reads it, neither policies nor records depend on it.
-            source = parts['source'].change
-            yield replace(change, meaning=source.meaning, why=source.why)
-        else:
-            yield change
+            change = replace(change, meaning=parts['source'].meaning)
+        yield change
 
 
 def _follows(old: object, new: object) -> bool:
@@ -153,18 +144,14 @@ def _named(
     for name in dict.fromkeys((*was, *now)):
         some = was.get(name) or now[name]
         here = f'{path}.{name}'
-        judged_by = isinstance(some, FieldSpec) and part.change.meaning is not Meaning.BREAKING
-        if name not in now and judged_by:
-            yield _change(here, was[name], _ABSENT, replace(part, change=breaking(_GONE)))
+        if name not in now and isinstance(some, FieldSpec):
+            # What records were judged by is missing.
+            yield _change(here, was[name], _ABSENT, replace(part, meaning=BREAKING))
         elif name not in was or name not in now:
             yield _change(here, was.get(name, _ABSENT), now.get(name, _ABSENT), part)
         else:
             yield from _values(was[name], now[name], here)
-    if part.change.meaning is Meaning.BREAKING:
-        yield from _order(tuple(was), tuple(now), path, replace(part, change=breaking(_ORDER)))
-    else:
-        other = replace(part.change, why='Records hold it in another order.')
-        yield from _order(tuple(was), tuple(now), path, replace(part, change=other))
+    yield from _order(tuple(was), tuple(now), path, part)
 
 
 def _order(old: tuple[str, ...], new: tuple[str, ...], path: str, part: Part) -> Iterator[Change]:
@@ -217,8 +204,7 @@ def _change(path: str, old: object, new: object, part: Part) -> Change:
         path=printable(path),
         before=printable(before),
         after=printable(after),
-        meaning=part.change.meaning,
-        why=part.change.why,
+        meaning=part.meaning,
     )
 
 

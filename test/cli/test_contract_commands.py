@@ -323,7 +323,6 @@ def test_a_difference_as_json_has_all_its_parts(tmp_path: Path, capsys: Output) 
         'meaning': 'breaking',
         'before': '36',
         'after': '18',
-        'why': 'It is the space: a policy or record of the one does not fit the other.',
     }
 
 

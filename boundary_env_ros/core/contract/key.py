@@ -3,18 +3,17 @@
 """
 How the values of a contract say, once, which keys of the contract language they are read from.
 
-An attribute of such a value is annotated with a :class:`Key` and with a
-:class:`~boundary_env_ros.core.contract.change.Change`; its type and its default are those of the
-language, and its meaning is the one in the docstring of its class. The parser, the JSON Schema,
-the tables of the reference and ``diff`` are made from these. A key that leaves no value of its own
-is a ``ClassVar``.
+An attribute of such a value is annotated with a :class:`Key` and with the :class:`Meaning` of a
+change; its type and its default are those of the language, and what it is for stands in the
+docstring of its class. The parser, the JSON Schema, the tables of the reference and ``diff`` are
+made from these. A key that leaves no value of its own is a ``ClassVar``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, MISSING
-from enum import Enum
+from enum import Enum, IntEnum
 from functools import cache
 import inspect
 import math
@@ -22,7 +21,6 @@ import re
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints, Union
 
-from boundary_env_ros.core.contract.change import Change, cosmetic
 from boundary_env_ros.core.contract.grammar import Grammar
 
 #: Stands for the default of a key that has none.
@@ -95,6 +93,23 @@ class Key:
     item: str = field(default='', kw_only=True)
 
 
+class Meaning(IntEnum):
+    """
+    What a change of a part of a contract does to results.
+
+    ``COSMETIC``: nothing. ``BEHAVIOURAL``: numbers mean what they meant, but robot, world or task
+    may behave otherwise, so that two results are not of the same experiment. ``BREAKING``: numbers
+    mean something else, or fit no more: neither policies nor records of the one go with the other.
+    """
+
+    COSMETIC = 0
+    BEHAVIOURAL = 1
+    BREAKING = 2
+
+
+COSMETIC, BEHAVIOURAL, BREAKING = Meaning
+
+
 class Section:
     """The type of a key that is a section of keys whose values are attributes of the outer one."""
 
@@ -110,8 +125,8 @@ class Part:
         Its name, and its type without None.
     key
         Its key; None if the contract does not say it.
-    change
-        What a change of it means.
+    meaning
+        What a change of it does to results.
     is_stored
         Whether it is an attribute of the value; if not, it is only a key.
     default
@@ -122,7 +137,7 @@ class Part:
     attribute: str
     type: Any
     key: Key | None
-    change: Change
+    meaning: Meaning
     is_stored: bool
     default: object
 
@@ -160,7 +175,7 @@ def _parts_of(model: type) -> Mapping[str, Part]:
             attribute=name,
             type=_without_none(get_args(hint)[0] if notes else hint),
             key=key,
-            change=next((note for note in notes if isinstance(note, Change)), cosmetic('')),
+            meaning=next((note for note in notes if isinstance(note, Meaning)), COSMETIC),
             is_stored=name in stored,
             default=default,
         )

@@ -16,7 +16,6 @@ from itertools import accumulate
 import math
 from typing import Annotated, ClassVar, TypeAlias
 
-from boundary_env_ros.core.contract import change
 from boundary_env_ros.core.contract.grammar import (
     FLOATS,
     NAME,
@@ -29,7 +28,14 @@ from boundary_env_ros.core.contract.grammar import (
     VERSION,
     WORD,
 )
-from boundary_env_ros.core.contract.key import DIMENSIONS, Key, Section
+from boundary_env_ros.core.contract.key import (
+    BEHAVIOURAL,
+    BREAKING,
+    COSMETIC,
+    DIMENSIONS,
+    Key,
+    Section,
+)
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import (
     Derived,
@@ -48,9 +54,7 @@ from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.paths import split_call
 
 Units: TypeAlias = Annotated[
-    tuple[str, ...],
-    Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER),
-    change.OTHER_QUANTITY,
+    tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), BREAKING
 ]
 
 
@@ -103,11 +107,9 @@ class Confidence:
 
     """
 
-    field: Annotated[str, Key(spelt=PATH, required=True, one_of=True), change.CONFIDENCE] = ''
-    variance: Annotated[str, Key(spelt=PATH, required=True, one_of=True), change.CONFIDENCE] = ''
-    tolerance: Annotated[
-        float, Key(unit=OF_VALUE, above=0.0, required=True), change.CONFIDENCE
-    ] = 0.0
+    field: Annotated[str, Key(spelt=PATH, required=True, one_of=True), BEHAVIOURAL] = ''
+    variance: Annotated[str, Key(spelt=PATH, required=True, one_of=True), BEHAVIOURAL] = ''
+    tolerance: Annotated[float, Key(unit=OF_VALUE, above=0.0, required=True), BEHAVIOURAL] = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +129,12 @@ class Qos:
     """
 
     reliable: Annotated[
-        bool, Key('reliability', words=('best_effort', 'reliable')), change.MESSAGES
+        bool, Key('reliability', words=('best_effort', 'reliable')), BEHAVIOURAL
     ] = False
     transient_local: Annotated[
-        bool,
-        Key('durability', words=('volatile', 'transient_local')),
-        change.behavioural('The first message may be an old one.'),
+        bool, Key('durability', words=('volatile', 'transient_local')), BEHAVIOURAL
     ] = False
-    depth: Annotated[int, Key(least=1, most=100_000), change.MESSAGES] = 10
+    depth: Annotated[int, Key(least=1, most=100_000), BEHAVIOURAL] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,31 +204,29 @@ class FieldSpec:
 
     """
 
-    name: Annotated[str, Key(''), change.SPACE]
-    topic: Annotated[str, Key(spelt=TOPIC, required=True), change.TOPIC] = ''
-    type: Annotated[str, Key(spelt=TYPE, required=True), change.TYPE] = ''
-    source: Annotated[Source | None, Key(''), change.OTHER_VALUES] = None
-    shape: Annotated[tuple[int, ...], Key(shown='whole numbers'), change.SPACE]
+    name: Annotated[str, Key(''), BREAKING]
+    topic: Annotated[str, Key(spelt=TOPIC, required=True), BEHAVIOURAL] = ''
+    type: Annotated[str, Key(spelt=TYPE, required=True), BEHAVIOURAL] = ''
+    source: Annotated[Source | None, Key(''), BREAKING] = None
+    shape: Annotated[tuple[int, ...], Key(shown='whole numbers'), BREAKING]
     unit: Units
-    frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
-    low: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
-    high: Annotated[Vector, Key(unit=OF_VALUE, required=True), change.SPACE] = ()
-    dtype: Annotated[str, Key(choices=FLOATS), change.SPACE] = 'float32'
-    out_of_bounds: Annotated[
-        OutOfBounds,
-        Key(choices=('clip', 'truncate')),
-        change.behavioural('Values out of bounds end the episode, or do so no more.'),
-    ] = OutOfBounds.CLIP
-    max_age: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
-    on_stale: Annotated[OnStale, Key(), change.STALE] = OnStale.MARK
-    skew: Annotated[float | None, Key(unit='s', above=0.0), change.STALE] = None
-    qos: Annotated[Qos, Key(), change.MESSAGES] = Qos()
-    confidence: Annotated[Confidence | None, Key(), change.CONFIDENCE] = None
-    schema: Annotated[Mapping[str, object], Key(one_of=True), change.SPACE] = field(
+    frame: Annotated[str, Key(), BREAKING] = ''
+    low: Annotated[Vector, Key(unit=OF_VALUE, required=True), BREAKING] = ()
+    high: Annotated[Vector, Key(unit=OF_VALUE, required=True), BREAKING] = ()
+    dtype: Annotated[str, Key(choices=FLOATS), BREAKING] = 'float32'
+    out_of_bounds: Annotated[OutOfBounds, Key(choices=('clip', 'truncate')), BEHAVIOURAL] = (
+        OutOfBounds.CLIP
+    )
+    max_age: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
+    on_stale: Annotated[OnStale, Key(), BEHAVIOURAL] = OnStale.MARK
+    skew: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
+    qos: Annotated[Qos, Key(), BEHAVIOURAL] = Qos()
+    confidence: Annotated[Confidence | None, Key(), BEHAVIOURAL] = None
+    schema: Annotated[Mapping[str, object], Key(one_of=True), BREAKING] = field(
         default_factory=dict
     )
-    task: Annotated[str, Key(spelt=NAME, one_of=True), change.OTHER_VALUES] = ''
-    derived: Annotated[Derived | None, Key('derive'), change.OTHER_VALUES] = None
+    task: Annotated[str, Key(spelt=NAME, one_of=True), BREAKING] = ''
+    derived: Annotated[Derived | None, Key('derive'), BREAKING] = None
 
     @property
     def is_image(self) -> bool:
@@ -273,11 +271,9 @@ class Feedback:
 
     """
 
-    topic: Annotated[str, Key(spelt=TOPIC), change.TOPIC]
-    type: Annotated[str, Key(spelt=TYPE), change.TYPE]
-    source: Annotated[
-        Source, Key(''), change.breaking('The measured action is of something else.')
-    ]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    source: Annotated[Source, Key(''), BREAKING]
     threshold: Annotated[
         Vector,
         Key(
@@ -285,7 +281,7 @@ class Feedback:
             above=0.0,
             same_as='a twentieth of `high - low`, at most a quarter of what a period can change',
         ),
-        change.EXECUTION,
+        BEHAVIOURAL,
     ]
 
 
@@ -306,9 +302,9 @@ class Acknowledgement:
 
     """
 
-    topic: Annotated[str, Key(spelt=TOPIC), change.TOPIC]
-    type: Annotated[str, Key(spelt=TYPE), change.TYPE]
-    source: Annotated[Source, Key(''), change.EXECUTION]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    source: Annotated[Source, Key(''), BEHAVIOURAL]
 
 
 class ActionKind(Enum):
@@ -483,18 +479,18 @@ class ActionSpec:
 
     """
 
-    name: Annotated[str, Key(''), change.SPACE]
-    topic: Annotated[str, Key(spelt=TOPIC), change.DRIVER]
-    type: Annotated[str, Key(spelt=TYPE), change.DRIVER]
-    source: Annotated[Source, Key(''), change.OTHER_COMMAND]
-    kind: Annotated[ActionKind, Key(), change.OTHER_COMMAND] = ActionKind.CONTINUOUS
+    name: Annotated[str, Key(''), BREAKING]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    source: Annotated[Source, Key(''), BREAKING]
+    kind: Annotated[ActionKind, Key(), BREAKING] = ActionKind.CONTINUOUS
     max_delta: Annotated[
-        Vector, Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')), change.SPACE
+        Vector, Key(unit=OF_VALUE, above=0.0, required=True, when=('kind', 'delta')), BREAKING
     ] = ()
     choices: Annotated[
         tuple[tuple[str, Vector], ...],
         Key(unit=OF_VALUE, item='choice', required=True, when=('kind', 'discrete')),
-        change.OTHER_COMMAND,
+        BREAKING,
     ] = ()
     levels: Annotated[
         tuple[Vector, ...],
@@ -504,22 +500,16 @@ class ActionSpec:
             when=('kind', 'multi_discrete'),
             shown='lists of numbers, in `unit`',
         ),
-        change.OTHER_COMMAND,
+        BREAKING,
     ] = ()
-    interface: Annotated[
-        tuple[Interface, ...],
-        Key(same_as='what the type says'),
-        change.breaking('A stop holds a position, and ends the others.'),
-    ]
+    interface: Annotated[tuple[Interface, ...], Key(same_as='what the type says'), BREAKING]
     unit: Units
-    frame: Annotated[str, Key(), change.OTHER_PLACE] = ''
-    low: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
-    high: Annotated[Vector, Key(unit=OF_VALUE), change.SPACE]
-    out_of_bounds: Annotated[
-        OutOfBounds,
-        Key(choices=('clip', 'reject')),
-        change.behavioural('An action out of bounds is limited, or refused whole.'),
-    ] = OutOfBounds.CLIP
+    frame: Annotated[str, Key(), BREAKING] = ''
+    low: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]
+    high: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]
+    out_of_bounds: Annotated[OutOfBounds, Key(choices=('clip', 'reject')), BEHAVIOURAL] = (
+        OutOfBounds.CLIP
+    )
     safe: Annotated[
         Vector,
         Key(
@@ -527,42 +517,34 @@ class ActionSpec:
             words=('hold_position',),
             same_as='0 of a velocity, `hold_position` of a position',
         ),
-        change.behavioural('A stop ends elsewhere.'),
+        BEHAVIOURAL,
     ]
     max_velocity: Annotated[
-        Vector, Key(unit='m/s or rad/s', above=0.0, words=('none',)), change.LIMIT
+        Vector, Key(unit='m/s or rad/s', above=0.0, words=('none',)), BEHAVIOURAL
     ] = ()
     max_acceleration: Annotated[
-        Vector, Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',)), change.LIMIT
+        Vector, Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',)), BEHAVIOURAL
     ] = ()
     max_jerk: Annotated[
-        Vector, Key(unit='m/s^3 or rad/s^3', above=0.0, words=('none',)), change.LIMIT
+        Vector, Key(unit='m/s^3 or rad/s^3', above=0.0, words=('none',)), BEHAVIOURAL
     ] = ()
     max_deceleration: Annotated[
         Vector,
         Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',), same_as='max_acceleration'),
-        change.behavioural('A stop takes another time and way.'),
+        BEHAVIOURAL,
     ] = ()
     max_effort_rate: Annotated[
-        Vector, Key(unit='N/s or N m/s', above=0.0, words=('none',)), change.LIMIT
+        Vector, Key(unit='N/s or N m/s', above=0.0, words=('none',)), BEHAVIOURAL
     ] = ()
-    max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), change.LIMIT] = ()
-    rotation: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()
-    scale_together: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()
-    wrap: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT] = ()
-    driver_timeout_probe: Annotated[
-        Vector,
-        Key(unit=OF_VALUE),
-        change.behavioural('The driver is asked otherwise whether it stops.'),
-    ] = ()
-    driver_timeout: Annotated[
-        float | None, Key(unit='s', above=0.0, words=('none',)), change.SAFETY
-    ]
+    max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), BEHAVIOURAL] = ()
+    rotation: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL] = ()
+    scale_together: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL] = ()
+    wrap: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL] = ()
+    driver_timeout_probe: Annotated[Vector, Key(unit=OF_VALUE), BEHAVIOURAL] = ()
+    driver_timeout: Annotated[float | None, Key(unit='s', above=0.0, words=('none',)), BEHAVIOURAL]
     driver_timeout_acknowledged: ClassVar[Annotated[bool, Key()]] = False
-    feedback: Annotated[
-        Feedback, Key(), change.behavioural('What the robot did is measured otherwise.')
-    ]
-    acknowledgement: Annotated[Acknowledgement | None, Key(), change.EXECUTION] = None
+    feedback: Annotated[Feedback, Key(), BEHAVIOURAL]
+    acknowledgement: Annotated[Acknowledgement | None, Key(), BEHAVIOURAL] = None
 
     @property
     def size(self) -> int:
@@ -607,11 +589,7 @@ class ActionSpec:
         return self._limits(self.max_deceleration, (), ())
 
     def _limits(self, position: Vector, velocity: Vector, effort: Vector) -> Vector:
-        by = {
-            Interface.POSITION: position,
-            Interface.VELOCITY: velocity,
-            Interface.EFFORT: effort,
-        }
+        by = {Interface.POSITION: position, Interface.VELOCITY: velocity, Interface.EFFORT: effort}
         return tuple(by[one][i] if by[one] else math.inf for i, one in enumerate(self.interface))
 
     @property
@@ -667,13 +645,13 @@ class DocumentGroup:
 
     """
 
-    name: Annotated[str, Key(''), change.SPACE]
-    topic: Annotated[str, Key(spelt=TOPIC), change.DRIVER]
-    schema: Annotated[Mapping[str, object], Key(), change.SPACE]
+    name: Annotated[str, Key(''), BREAKING]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    schema: Annotated[Mapping[str, object], Key(), BREAKING]
     types: Annotated[
-        tuple[str, ...], Key(spelt=WORD, once=True, shown='list of words'), change.SPACE
+        tuple[str, ...], Key(spelt=WORD, once=True, shown='list of words'), BREAKING
     ] = ()
-    max_rate: Annotated[float | None, Key(unit='1/s', above=0.0), change.SAFETY] = None
+    max_rate: Annotated[float | None, Key(unit='1/s', above=0.0), BEHAVIOURAL] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -690,8 +668,8 @@ class WorldStep:
 
     """
 
-    service: Annotated[str, Key('world', spelt=SERVICE, one_of=True), change.RESET]
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+    service: Annotated[str, Key('world', spelt=SERVICE, one_of=True), BEHAVIOURAL]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -712,10 +690,10 @@ class CallStep:
 
     """
 
-    service: Annotated[str, Key('call', spelt=SERVICE, one_of=True), change.RESET]
-    request: Annotated[Mapping[str, object], Key(), change.RESET] = field(default_factory=dict)
-    type: Annotated[str, Key(spelt=SERVICE_TYPE, shown='service or message type'), change.RESET]
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+    service: Annotated[str, Key('call', spelt=SERVICE, one_of=True), BEHAVIOURAL]
+    request: Annotated[Mapping[str, object], Key(), BEHAVIOURAL] = field(default_factory=dict)
+    type: Annotated[str, Key(spelt=SERVICE_TYPE, shown='service or message type'), BEHAVIOURAL]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -734,9 +712,9 @@ class PublishStep:
 
     """
 
-    topic: Annotated[str, Key('publish', spelt=TOPIC, one_of=True), change.RESET]
-    message: Annotated[Mapping[str, object], Key(), change.RESET] = field(default_factory=dict)
-    type: Annotated[str, Key(spelt=TYPE), change.RESET]
+    topic: Annotated[str, Key('publish', spelt=TOPIC, one_of=True), BEHAVIOURAL]
+    message: Annotated[Mapping[str, object], Key(), BEHAVIOURAL] = field(default_factory=dict)
+    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -764,15 +742,15 @@ class WaitStep:
     """
 
     field: Annotated[
-        str, Key('wait', spelt=NAME, shown='name of a field', one_of=True), change.RESET
+        str, Key('wait', spelt=NAME, shown='name of a field', one_of=True), BEHAVIOURAL
     ]
-    target: Annotated[Vector, Key(unit=OF_VALUE, one_of=True), change.RESET]
+    target: Annotated[Vector, Key(unit=OF_VALUE, one_of=True), BEHAVIOURAL]
     sampled: Annotated[
-        str, Key(expected='the name of a sampled value', shown='name', one_of=True), change.RESET
+        str, Key(expected='the name of a sampled value', shown='name', one_of=True), BEHAVIOURAL
     ]
-    tolerance: Annotated[Vector, Key(unit=OF_VALUE, least=0.0), change.RESET]
-    wrap: Annotated[tuple[int, ...], Key(), change.RESET] = ()
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+    tolerance: Annotated[Vector, Key(unit=OF_VALUE, least=0.0), BEHAVIOURAL]
+    wrap: Annotated[tuple[int, ...], Key(), BEHAVIOURAL] = ()
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -800,9 +778,9 @@ class ConfirmStep:
             one_of=True,
             shown='text',
         ),
-        change.behavioural('A person is asked to do something else.'),
+        BEHAVIOURAL,
     ]
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), change.RESET]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
 
 
 ResetStep: TypeAlias = WorldStep | CallStep | PublishStep | WaitStep | ConfirmStep
@@ -843,14 +821,14 @@ class ResetProcedure:
     steps: Annotated[
         tuple[ResetStep, ...],
         Key('procedure', item='step', one_of=True, shown='list of steps'),
-        change.RESET,
+        BEHAVIOURAL,
     ]
-    settle: Annotated[float, Key(unit='s', least=0.0), change.RESET] = 0.0
-    deadline: Annotated[float, Key(unit='s', above=0.0), change.RESET] = 60.0
+    settle: Annotated[float, Key(unit='s', least=0.0), BEHAVIOURAL] = 0.0
+    deadline: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL] = 60.0
     tolerance: Annotated[
-        Mapping[str, Vector], Key(unit=OF_VALUE, least=0.0, item='value'), change.RESET
+        Mapping[str, Vector], Key(unit=OF_VALUE, least=0.0, item='value'), BEHAVIOURAL
     ] = field(default_factory=dict)
-    wrap: Annotated[Mapping[str, tuple[int, ...]], Key(item='value'), change.RESET] = field(
+    wrap: Annotated[Mapping[str, tuple[int, ...]], Key(item='value'), BEHAVIOURAL] = field(
         default_factory=dict
     )
 
@@ -885,22 +863,14 @@ class EpisodeRules:
 
     """
 
-    time_limit: Annotated[
-        float,
-        Key(unit='s', above=0.0),
-        change.behavioural('More or fewer episodes run out of time.'),
-    ]
+    time_limit: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL]
     endings: Annotated[
-        Mapping[str, EndingKind],
-        Key(item='ending', choices=('terminated', 'truncated')),
-        change.breaking('An ending has another name, or counts otherwise.'),
+        Mapping[str, EndingKind], Key(item='ending', choices=('terminated', 'truncated')), BREAKING
     ] = field(default_factory=dict)
-    on_stop: Annotated[
-        Mapping[str, str],
-        Key(item='reason', shown='ending'),
-        change.behavioural('Another share of stops ends the episode.'),
-    ] = field(default_factory=dict)
-    reset: Annotated[ResetProcedure, Key(), change.RESET]
+    on_stop: Annotated[Mapping[str, str], Key(item='reason', shown='ending'), BEHAVIOURAL] = field(
+        default_factory=dict
+    )
+    reset: Annotated[ResetProcedure, Key(), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -924,21 +894,10 @@ class TaskSpec:
 
     """
 
-    name: Annotated[
-        str,
-        Key(expected='the name of an installed task', shown='name'),
-        change.breaking('Another task: rewards and success mean something else.'),
-    ]
-    parameters: Annotated[Mapping[str, object], Key(), change.TASK] = field(default_factory=dict)
-    distribution: Annotated[
-        str, change.behavioural('The task comes from another package, and may be another.')
-    ] = ''
-    version: Annotated[
-        str,
-        change.behavioural(
-            'The task is of another version, and may reward, end or sample otherwise.'
-        ),
-    ] = ''
+    name: Annotated[str, Key(expected='the name of an installed task', shown='name'), BREAKING]
+    parameters: Annotated[Mapping[str, object], Key(), BEHAVIOURAL] = field(default_factory=dict)
+    distribution: Annotated[str, BEHAVIOURAL] = ''
+    version: Annotated[str, BEHAVIOURAL] = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -1018,62 +977,30 @@ class Contract:
 
     """
 
-    name: Annotated[
-        str,
-        Key('contract', spelt=NAME),
-        change.behavioural('Simulated robots and records go by this name.'),
-    ]
-    version: Annotated[
-        str,
-        Key(spelt=VERSION),
-        change.cosmetic('It says something about the contract, and does nothing.'),
-    ] = '0.1.0'
-    period: Annotated[
-        float,
-        Key(unit='s', above=0.0),
-        change.behavioural('Steps, and so rewards, rates and ages, are of another length.'),
-    ]
-    sim_time: Annotated[
-        bool,
-        Key('clock', words=('ros', 'sim')),
-        change.behavioural('Time may pass at another pace than the world has.'),
-    ] = False
-    pacing: Annotated[
-        Pacing, Key(), change.behavioural('Whether the world waits decides what lateness costs.')
-    ] = Pacing.REALTIME
-    agents: Annotated[
-        tuple[str, ...],
-        Key(spelt=NAME, listed='agent', once=True),
-        change.breaking('Who acts, and under which names, is another.'),
-    ] = ('robot',)
-    agent_order: Annotated[
-        tuple[str, ...], Key(spelt=NAME), change.breaking('Who acts in which step is another.')
-    ] = ()
-    observation: Annotated[tuple[FieldSpec, ...], Key(item='field'), change.SPACE]
-    state: Annotated[
-        tuple[FieldSpec, ...],
-        Key(item='field'),
-        change.behavioural('Records hold more, or task and rules know more.'),
-    ] = ()
-    privileged: Annotated[
-        tuple[FieldSpec, ...],
-        Key(item='field'),
-        change.behavioural('Records hold more to judge by.'),
-    ] = ()
-    action: Annotated[tuple[ActionSpec, ...], Key(item='group', one_of=True), change.SPACE]
-    documents: Annotated[tuple[DocumentGroup, ...], Key(item='group'), change.SPACE] = ()
-    safety: Annotated[Safety, Key(same_as='from `period`'), change.SAFETY]
+    name: Annotated[str, Key('contract', spelt=NAME), BEHAVIOURAL]
+    version: Annotated[str, Key(spelt=VERSION), COSMETIC] = '0.1.0'
+    period: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL]
+    sim_time: Annotated[bool, Key('clock', words=('ros', 'sim')), BEHAVIOURAL] = False
+    pacing: Annotated[Pacing, Key(), BEHAVIOURAL] = Pacing.REALTIME
+    agents: Annotated[tuple[str, ...], Key(spelt=NAME, listed='agent', once=True), BREAKING] = (
+        'robot',
+    )
+    agent_order: Annotated[tuple[str, ...], Key(spelt=NAME), BREAKING] = ()
+    observation: Annotated[tuple[FieldSpec, ...], Key(item='field'), BREAKING]
+    state: Annotated[tuple[FieldSpec, ...], Key(item='field'), BEHAVIOURAL] = ()
+    privileged: Annotated[tuple[FieldSpec, ...], Key(item='field'), BEHAVIOURAL] = ()
+    action: Annotated[tuple[ActionSpec, ...], Key(item='group', one_of=True), BREAKING]
+    documents: Annotated[tuple[DocumentGroup, ...], Key(item='group'), BREAKING] = ()
+    safety: Annotated[Safety, Key(same_as='from `period`'), BEHAVIOURAL]
     latency_budget: Annotated[
-        Mapping[str, float],
-        Key(choices=STAGES, unit='s', above=0.0),
-        change.behavioural('Other steps count as too slow.'),
+        Mapping[str, float], Key(choices=STAGES, unit='s', above=0.0), BEHAVIOURAL
     ] = field(default_factory=dict)
     chunk: ClassVar[Annotated[Section, Key()]] = Section()
     lockstep: ClassVar[Annotated[Section, Key()]] = Section()
     recorder: ClassVar[Annotated[Section, Key()]] = Section()
     robot: ClassVar[Annotated[Section, Key()]] = Section()
-    task: Annotated[TaskSpec, Key(same_as='no task'), change.TASK]
-    episode: Annotated[EpisodeRules, Key(), change.LOST]
+    task: Annotated[TaskSpec, Key(same_as='no task'), BEHAVIOURAL]
+    episode: Annotated[EpisodeRules, Key(), BEHAVIOURAL]
     reaction_of: Annotated[
         str,
         Key(
@@ -1082,20 +1009,14 @@ class Contract:
             shown='name of a field',
             same_as='the first field of a topic',
         ),
-        change.breaking('Capture and reaction are measured from another field.'),
+        BREAKING,
     ]
-    horizon: Annotated[
-        int,
-        Key('chunk.horizon', least=1),
-        change.behavioural('Actions may be older when they are carried out.'),
-    ] = 1
+    horizon: Annotated[int, Key('chunk.horizon', least=1), BEHAVIOURAL] = 1
     lockstep_deadline: Annotated[
-        float, Key('lockstep.deadline', unit='s', above=0.0), change.LOST
+        float, Key('lockstep.deadline', unit='s', above=0.0), BEHAVIOURAL
     ] = 10.0
-    recorder_required: Annotated[bool, Key('recorder.required'), change.LOST] = True
-    robot_host: Annotated[
-        str, Key('robot.host'), change.behavioural('Ages carry another uncertainty.')
-    ] = ''
+    recorder_required: Annotated[bool, Key('recorder.required'), BEHAVIOURAL] = True
+    robot_host: Annotated[str, Key('robot.host'), BEHAVIOURAL] = ''
 
     @property
     def max_steps(self) -> int:

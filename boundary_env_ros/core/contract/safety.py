@@ -9,9 +9,8 @@ from enum import Enum
 import math
 from typing import Annotated, ClassVar, TypeAlias
 
-from boundary_env_ros.core.contract import change
 from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE, UNIT
-from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
+from boundary_env_ros.core.contract.key import BEHAVIOURAL, DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
 
 #: In place of a unit.
@@ -42,7 +41,7 @@ class Sector:
     """
 
     half_angle: Annotated[
-        float, Key(unit='rad', above=0.0, most=math.pi / 2, when=('type', SCAN, '')), change.LIMIT
+        float, Key(unit='rad', above=0.0, most=math.pi / 2, when=('type', SCAN, '')), BEHAVIOURAL
     ]
 
 
@@ -67,9 +66,9 @@ class Corridor:
 
     """
 
-    half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD)), change.LIMIT]
-    bottom: Annotated[float, Key(unit='m', when=('type', CLOUD)), change.LIMIT]
-    top: Annotated[float, Key(unit='m', when=('type', CLOUD)), change.LIMIT]
+    half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD)), BEHAVIOURAL]
+    bottom: Annotated[float, Key(unit='m', when=('type', CLOUD)), BEHAVIOURAL]
+    top: Annotated[float, Key(unit='m', when=('type', CLOUD)), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,18 +107,18 @@ class Obstacle:
 
     """
 
-    name: Annotated[str, Key(''), change.NAME]
-    topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
-    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), change.SENSOR] = SCAN
-    frame: Annotated[str, Key(), change.SENSOR] = ''
-    zone: Annotated[Sector | Side | Corridor, Key(''), change.LIMIT]
+    name: Annotated[str, Key(''), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), BEHAVIOURAL] = SCAN
+    frame: Annotated[str, Key(), BEHAVIOURAL] = ''
+    zone: Annotated[Sector | Side | Corridor, Key(''), BEHAVIOURAL]
     direction: ClassVar[Annotated[Side, Key(required=True, when=('type', RANGE))]]
-    dimension: Annotated[int, Key(least=0, shown=DIMENSION), change.LIMIT]
-    slow_distance: Annotated[float, Key(unit='m', above=0.0), change.LIMIT]
-    slow_speed: Annotated[float, Key(unit='m/s', least=0.0), change.LIMIT]
-    stop_distance: Annotated[float, Key(unit='m', least=0.0), change.LIMIT]
-    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0), change.LIMIT] = None
-    min_valid: Annotated[float, Key(above=0.0, most=1.0), change.LIMIT] = 0.5
+    dimension: Annotated[int, Key(least=0, shown=DIMENSION), BEHAVIOURAL]
+    slow_distance: Annotated[float, Key(unit='m', above=0.0), BEHAVIOURAL]
+    slow_speed: Annotated[float, Key(unit='m/s', least=0.0), BEHAVIOURAL]
+    stop_distance: Annotated[float, Key(unit='m', least=0.0), BEHAVIOURAL]
+    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
+    min_valid: Annotated[float, Key(above=0.0, most=1.0), BEHAVIOURAL] = 0.5
 
     @property
     def input(self) -> str:
@@ -193,39 +192,39 @@ class Workspace:
 
     """
 
-    name: Annotated[str, Key(''), change.NAME]
-    topic: Annotated[str, Key(spelt=TOPIC), change.SENSOR]
-    type: Annotated[str, Key(spelt=TYPE), change.SENSOR]
-    source: Annotated[Source, Key(''), change.SENSOR]
+    name: Annotated[str, Key(''), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    source: Annotated[Source, Key(''), BEHAVIOURAL]
     unit: Annotated[
-        tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), change.LIMIT
+        tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), BEHAVIOURAL
     ]
-    frame: Annotated[str, Key(), change.LIMIT]
-    moves: Annotated[Moves, Key(), change.LIMIT]
-    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), change.LIMIT]
-    turn: Annotated[int | None, Key(least=0, shown=DIMENSION), change.LIMIT] = None
+    frame: Annotated[str, Key(), BEHAVIOURAL]
+    moves: Annotated[Moves, Key(), BEHAVIOURAL]
+    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL]
+    turn: Annotated[int | None, Key(least=0, shown=DIMENSION), BEHAVIOURAL] = None
     inside: ClassVar[Annotated[Section, Key()]] = Section()
     low: Annotated[
         tuple[float | None, ...],
         Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True),
-        change.LIMIT,
+        BEHAVIOURAL,
     ]
     high: Annotated[
         tuple[float | None, ...],
         Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True),
-        change.LIMIT,
+        BEHAVIOURAL,
     ]
     polygon: Annotated[
-        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]'), change.LIMIT
+        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]'), BEHAVIOURAL
     ] = ()
     keep_out: Annotated[
         tuple[tuple[str, Polygon], ...],
         Key(unit=OF_PLACE, item='area', shown='list of corners [x, y]'),
-        change.LIMIT,
+        BEHAVIOURAL,
     ] = ()
-    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0), change.LIMIT]
-    delay: Annotated[float, Key(unit='s', least=0.0), change.LIMIT]
-    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0), change.LIMIT]
+    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0), BEHAVIOURAL]
+    delay: Annotated[float, Key(unit='s', least=0.0), BEHAVIOURAL]
+    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0), BEHAVIOURAL]
 
     @property
     def input(self) -> str:
@@ -275,8 +274,8 @@ class Overruns:
 
     """
 
-    exceeded: Annotated[int, Key(least=1), change.SLOW]
-    of: Annotated[int, Key(least=1), change.SLOW]
+    exceeded: Annotated[int, Key(least=1), BEHAVIOURAL]
+    of: Annotated[int, Key(least=1), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,12 +300,12 @@ class Operator:
 
     """
 
-    topic: Annotated[str, Key(spelt=TOPIC), change.HAND]
-    type: Annotated[str, Key(spelt=TYPE), change.HAND]
-    source: Annotated[Source, Key(''), change.HAND]
-    scale: Annotated[Vector, Key(unit='command units for one unit of the value'), change.HAND]
-    enable: Annotated[str, Key(spelt=PATH), change.HAND]
-    timeout: Annotated[float, Key(unit='s', above=0.0), change.HAND]
+    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    source: Annotated[Source, Key(''), BEHAVIOURAL]
+    scale: Annotated[Vector, Key(unit='command units for one unit of the value'), BEHAVIOURAL]
+    enable: Annotated[str, Key(spelt=PATH), BEHAVIOURAL]
+    timeout: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL]
 
 
 #: What the reference says of the defaults of timeouts that stop the robot, or end the episode.
@@ -383,7 +382,7 @@ class Safety:
     """
 
     gate_period: Annotated[
-        float, Key(unit='s', least=0.001, same_as='0.02, at most `period`'), change.SAFETY
+        float, Key(unit='s', least=0.001, same_as='0.02, at most `period`'), BEHAVIOURAL
     ]
     hold_timeout: Annotated[
         float,
@@ -392,49 +391,31 @@ class Safety:
             above=0.0,
             same_as='1.5 periods, at most half way from `period` to `command_timeout`',
         ),
-        change.SAFETY,
+        BEHAVIOURAL,
     ]
-    command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY]
+    command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
     policy_timeout: Annotated[
-        float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)'), change.LOST
+        float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)'), BEHAVIOURAL
     ]
-    environment_timeout: Annotated[
-        float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY
-    ]
-    gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), change.LOST]
-    robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), change.LOST]
-    recorder_timeout: Annotated[float, Key(unit='s', above=0.0), change.LOST] = 2.0
-    sensor_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), change.SAFETY]
-    max_action_age: Annotated[
-        float,
-        Key(unit='s', above=0.0, same_as=_DEADMAN),
-        change.behavioural('Other late actions are refused.'),
-    ]
-    emergency_stop: Annotated[
-        str,
-        Key(spelt=TOPIC, words=('none',)),
-        change.behavioural('Another button stops the robot.'),
-    ] = ''
-    emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0), change.SAFETY] = (
-        None
-    )
+    environment_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
+    gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), BEHAVIOURAL]
+    robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), BEHAVIOURAL]
+    recorder_timeout: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL] = 2.0
+    sensor_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
+    max_action_age: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
+    emergency_stop: Annotated[str, Key(spelt=TOPIC, words=('none',)), BEHAVIOURAL] = ''
+    emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
     gate_lateness: Annotated[
-        float, Key(unit='s', above=0.0, same_as='command_timeout'), change.SAFETY
+        float, Key(unit='s', above=0.0, same_as='command_timeout'), BEHAVIOURAL
     ]
-    clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout'), change.SAFETY]
-    republish_period: Annotated[
-        float | None,
-        Key(unit='s', above=0.0),
-        change.behavioural('Commands come in other steps, or more often.'),
-    ] = None
-    on_timeout: Annotated[OnTimeout, Key(), change.SAFETY] = OnTimeout.HOLD
-    overruns: Annotated[Overruns | None, Key(), change.SLOW] = None
-    foreign_publisher: Annotated[OnForeignPublisher, Key(), change.SAFETY] = (
-        OnForeignPublisher.STOP
-    )
-    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), change.LIMIT] = ()
-    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), change.LIMIT] = ()
-    operator: Annotated[Operator | None, Key(), change.HAND] = None
+    clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout'), BEHAVIOURAL]
+    republish_period: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
+    on_timeout: Annotated[OnTimeout, Key(), BEHAVIOURAL] = OnTimeout.HOLD
+    overruns: Annotated[Overruns | None, Key(), BEHAVIOURAL] = None
+    foreign_publisher: Annotated[OnForeignPublisher, Key(), BEHAVIOURAL] = OnForeignPublisher.STOP
+    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), BEHAVIOURAL] = ()
+    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), BEHAVIOURAL] = ()
+    operator: Annotated[Operator | None, Key(), BEHAVIOURAL] = None
 
     @property
     def inputs(self) -> tuple[str, ...]:

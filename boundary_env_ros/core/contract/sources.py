@@ -13,9 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeAlias
 
-from boundary_env_ros.core.contract import change
 from boundary_env_ros.core.contract.grammar import NAME, PATH, WORD
-from boundary_env_ros.core.contract.key import Key, Section
+from boundary_env_ros.core.contract.key import BEHAVIOURAL, BREAKING, Key, Section
 from boundary_env_ros.core.sources.paths import short
 
 Vector: TypeAlias = tuple[float, ...]
@@ -29,7 +28,7 @@ JointNames: TypeAlias = Annotated[
         expected='the name of a joint',
         one_of=True,
     ),
-    change.OTHER_JOINTS,
+    BREAKING,
 ]
 
 IMAGE = 'sensor_msgs/msg/Image'
@@ -100,9 +99,7 @@ class Paths:
     """
 
     paths: Annotated[
-        tuple[str, ...],
-        Key('fields', spelt=PATH, listed='field path', one_of=True),
-        change.OTHER_VALUES,
+        tuple[str, ...], Key('fields', spelt=PATH, listed='field path', one_of=True), BREAKING
     ]
     parts: ClassVar[Annotated[tuple[str, ...], Key(spelt=WORD, listed='part')]] = ()
 
@@ -132,13 +129,9 @@ class Joints:
     quantities: Annotated[
         tuple[str, ...],
         Key('quantity', choices=QUANTITIES, listed='quantity', once=True),
-        change.OTHER_VALUES,
+        BREAKING,
     ] = ('position',)
-    publishers: Annotated[
-        int,
-        Key(least=1),
-        change.behavioural('Another number of publishers of it stops the robot.'),
-    ] = 1
+    publishers: Annotated[int, Key(least=1), BEHAVIOURAL] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,11 +150,7 @@ class Trajectory:
     """
 
     names: JointNames
-    duration: Annotated[
-        float,
-        Key(unit='s', above=0.0, when=('type', TRAJECTORY)),
-        change.behavioural('The robot moves faster or slower to the same point.'),
-    ]
+    duration: Annotated[float, Key(unit='s', above=0.0, when=('type', TRAJECTORY)), BEHAVIOURAL]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,9 +170,9 @@ class Array:
 
     """
 
-    path: Annotated[str, Key('array', spelt=PATH, one_of=True), change.OTHER_VALUES]
-    length: Annotated[int, Key(least=1, most=MOST_VALUES, one_of=True), change.SPACE]
-    names: Annotated[tuple[str, ...], change.OTHER_VALUES] = ()
+    path: Annotated[str, Key('array', spelt=PATH, one_of=True), BREAKING]
+    length: Annotated[int, Key(least=1, most=MOST_VALUES, one_of=True), BREAKING]
+    names: Annotated[tuple[str, ...], BREAKING] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +189,7 @@ class Beams:
 
     """
 
-    count: Annotated[int, Key('beams', least=1, most=MOST_VALUES, one_of=True), change.SPACE]
+    count: Annotated[int, Key('beams', least=1, most=MOST_VALUES, one_of=True), BREAKING]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,17 +209,13 @@ class Points:
 
     """
 
-    count: Annotated[int, Key('points', least=1, most=MOST_VALUES, one_of=True), change.SPACE]
+    count: Annotated[int, Key('points', least=1, most=MOST_VALUES, one_of=True), BREAKING]
     channels: Annotated[
         tuple[str, ...],
         Key(spelt=WORD, listed='channel', once=True, shown='list of names'),
-        change.OTHER_VALUES,
+        BREAKING,
     ] = ('x', 'y', 'z')
-    pad: Annotated[
-        Vector,
-        Key(unit=OF_VALUE),
-        change.breaking('What stands for a missing point is another number.'),
-    ]
+    pad: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,20 +236,12 @@ class Picture:
     """
 
     encoding: Annotated[
-        str,
-        Key(choices=tuple(ENCODINGS), shown='an [encoding](#images)'),
-        change.breaking('The same pixel is another colour or distance.'),
+        str, Key(choices=tuple(ENCODINGS), shown='an [encoding](#images)'), BREAKING
     ]
     compressed: Annotated[
-        str,
-        Key(choices=('jpeg', 'png'), required=True, when=('type', COMPRESSED)),
-        change.behavioural('The pixels may differ by what compression loses.'),
+        str, Key(choices=('jpeg', 'png'), required=True, when=('type', COMPRESSED)), BEHAVIOURAL
     ] = ''
-    invalid: Annotated[
-        float,
-        Key(unit=OF_VALUE, when=('encoding', '32FC1')),
-        change.breaking('What stands for an unmeasured pixel is another number.'),
-    ] = 0.0
+    invalid: Annotated[float, Key(unit=OF_VALUE, when=('encoding', '32FC1')), BREAKING] = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,17 +266,13 @@ class Lookup:
 
     """
 
-    paths: Annotated[tuple[str, ...], Key('fields', spelt=PATH), change.OTHER_VALUES]
+    paths: Annotated[tuple[str, ...], Key('fields', spelt=PATH), BREAKING]
     transform: ClassVar[Annotated[Section, Key()]] = Section()
     target: Annotated[
-        str,
-        Key('transform.in', expected='the name of a frame', shown='frame'),
-        change.OTHER_VALUES,
+        str, Key('transform.in', expected='the name of a frame', shown='frame'), BREAKING
     ]
     source: Annotated[
-        str,
-        Key('transform.of', expected='the name of a frame', shown='frame'),
-        change.OTHER_VALUES,
+        str, Key('transform.of', expected='the name of a frame', shown='frame'), BREAKING
     ]
 
 
@@ -323,15 +296,11 @@ class Derived:
 
     """
 
-    function: Annotated[str, Key(shown='a [function](#derived-fields)'), change.OTHER_VALUES]
-    of: Annotated[
-        tuple[str, ...], Key(spelt=NAME, expected='the name of a field'), change.OTHER_VALUES
-    ]
+    function: Annotated[str, Key(shown='a [function](#derived-fields)'), BREAKING]
+    of: Annotated[tuple[str, ...], Key(spelt=NAME, expected='the name of a field'), BREAKING]
     count: ClassVar[Annotated[int, Key(least=2, when=('function', 'history'))]]
     index: ClassVar[Annotated[int, Key(least=0, when=('function', 'sine_cosine'))]]
-    parameters: Annotated[Mapping[str, int], Key(''), change.OTHER_VALUES] = field(
-        default_factory=dict
-    )
+    parameters: Annotated[Mapping[str, int], Key(''), BREAKING] = field(default_factory=dict)
 
 
 def publishers_of(source: object) -> int:

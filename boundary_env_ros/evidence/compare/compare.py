@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.compare.comparison import Comparison, Finding
@@ -161,7 +161,8 @@ def _breaking(contracts: Difference) -> Iterator[str]:
     for change in contracts.changes:
         if change.meaning is Meaning.BREAKING:
             yield (
-                f'{change.path} differs ({change.before} in A, {change.after} in B). {change.why}'
+                f'{change.path} differs ({change.before} in A, {change.after} in B): policies and '
+                'records of the one do not fit the other.'
             )
 
 

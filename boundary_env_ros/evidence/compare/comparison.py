@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.evidence.compare.side import Side
 from boundary_env_ros.evidence.difference import Difference
 from boundary_env_ros.evidence.plain import fields_of, plain

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import math
 import textwrap
 
-from boundary_env_ros.core.contract.change import Meaning
+from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.core.environment.endings import NO_TASK
 from boundary_env_ros.evidence.compare.comparison import Comparison, Quantity
 from boundary_env_ros.evidence.compare.side import Side
@@ -110,7 +110,6 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     for change in comparison.contracts.changes:
         meaning = change.meaning.name.lower()
         yield f'  {meaning:<12} {change.path}: {change.before} -> {change.after}'
-        yield f'  {"":<12} {change.why}'
     for obstacle in comparison.obstacles:
         yield f'NOT COMPARABLE: {obstacle}'
     yield ''

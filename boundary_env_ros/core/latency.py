@@ -86,6 +86,8 @@ def measured_offsets(step: Transition) -> tuple[ClockOffset, ...]:
     Return the offset of the policy's clock to that of the robot, if they are of two hosts.
 
     Each step is an exchange that measures it: an observation goes there, and an action comes back.
+    Simulated time is one clock for every host, and what a client stamps by another clock measures
+    nothing.
     """
     observed, delivered = step.observed, step.delivered
     requested, received = step.requested, step.received
@@ -94,8 +96,8 @@ def measured_offsets(step: Transition) -> tuple[ClockOffset, ...]:
     robot, policy = observed.ros.host, delivered.ros.host
     if (robot == policy) or (received.ros.host, requested.ros.host) != (robot, policy):
         return ()
-    if observed.ros.clock is not Clock.SYSTEM:
-        return ()  # simulated time is one clock for every host
+    if any(i.ros.clock is not Clock.SYSTEM for i in (observed, delivered, requested, received)):
+        return ()
     return (
         offset_from_exchange(
             sent=observed.ros, received=delivered.ros, returned=requested.ros, back=received.ros

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 from hypothesis import given
@@ -127,6 +127,21 @@ def test_each_step_measures_the_offset_of_the_policys_clock(
     assert measured_offsets(transition(**{**exchange, 'requested': None})) == ()
     here = {name: read('robot', i) for i, name in enumerate(exchange)}
     assert measured_offsets(transition(**here)) == ()
+
+
+@pytest.mark.parametrize('clock', [Clock.ROS, Clock.STEADY])
+@pytest.mark.parametrize('name', ['observed', 'delivered', 'requested', 'received'])
+def test_an_exchange_by_another_clock_measures_no_offset_and_raises_nothing(
+    name: str, clock: Clock
+) -> None:
+    exchange: dict[str, Any] = {
+        each: instant(at, 'policy' if each in ('delivered', 'requested') else 'robot')
+        for at, each in enumerate(('observed', 'delivered', 'requested', 'received'))
+    }
+    assert len(measured_offsets(transition(**exchange))) == 1
+    # What a client writes into its request must not keep its step from being closed.
+    exchange[name] = replace(exchange[name], ros=replace(exchange[name].ros, clock=clock))
+    assert measured_offsets(transition(**exchange)) == ()
 
 
 def test_a_stage_across_hosts_that_were_never_compared_says_so() -> None:

@@ -198,16 +198,6 @@ def test_a_duration_across_hosts_is_right_within_its_uncertainty(
     assert abs(duration.seconds - length / SECOND) <= duration.uncertainty + 1e-6
 
 
-@pytest.mark.parametrize('which', ['sent', 'received', 'returned', 'back'])
-def test_an_exchange_of_simulated_time_is_refused(which: str) -> None:
-    stamps = {name: system(1) for name in ('sent', 'received', 'returned', 'back')}
-    stamps[which] = stamp(Clock.ROS, 1)
-    with pytest.raises(
-        ClockMismatch, match='expected four stamps of system clocks, got one of ROS'
-    ):
-        offset_from_exchange(**stamps)
-
-
 @given(st.integers(min_value=-(10**6), max_value=10**6))
 def test_seconds_become_the_nearest_nanosecond(milliseconds: int) -> None:
     assert to_nanoseconds(milliseconds / 1000) == milliseconds * 1_000_000

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 import math
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -182,34 +183,23 @@ def distances(shape: Shape, polygon: Polygon) -> tuple[float, ...]:
     return tuple(map(float, apart))
 
 
-def nearest(polygon: Polygon, point: Point) -> tuple[float, Point, Point]:
+def nearest(polygon: Polygon, point: Point) -> tuple[tuple[float, ...], Point, Point]:
     """
-    Return how far the boundary of a polygon is from a point, and where it is the nearest.
+    Return how far a point is from each edge of a polygon, and the nearest place of them.
 
     The third is the direction of the inside there, of length 1.
     """
-    begin, end = _arrays(polygon)
-    along = end - begin
-    here = np.array(point)
-    part = ((here - begin) * along).sum(axis=1) / (along * along).sum(axis=1)
-    foot = begin + np.minimum(np.maximum(part, 0.0), 1.0)[:, None] * along
-    apart = np.hypot(*(here - foot).T)
-    index = int(apart.argmin())
-    inward = np.array((-along[index, 1], along[index, 0])) / math.hypot(*along[index])
-    if area(polygon) < 0.0:
-        inward = -inward
-    return (
-        float(apart[index]),
-        (float(foot[index, 0]), float(foot[index, 1])),
-        (float(inward[0]), float(inward[1])),
-    )
-
-
-@lru_cache(maxsize=256)
-def around(polygon: Polygon) -> tuple[Point, float]:
-    """Return middle and radius of a circle around a polygon."""
-    x, y = (sum(values) / len(polygon) for values in zip(*polygon, strict=True))
-    return (x, y), max(math.hypot(a - x, b - y) for a, b in polygon)
+    x, y = point
+    found = []
+    for (x0, y0), (x1, y1) in _edges(polygon):
+        along = dx, dy = x1 - x0, y1 - y0
+        part = ((x - x0) * dx + (y - y0) * dy) / (dx * dx + dy * dy)
+        part = min(max(part, 0.0), 1.0)
+        foot = x0 + part * dx, y0 + part * dy
+        found.append((math.dist(point, foot), foot, along))
+    _, foot, (dx, dy) = min(found, key=itemgetter(0))
+    length = math.copysign(math.hypot(dx, dy), area(polygon))
+    return tuple(apart for apart, _, _ in found), foot, (-dy / length, dx / length)
 
 
 @lru_cache(maxsize=256)

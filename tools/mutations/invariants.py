@@ -1229,15 +1229,15 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'A robot stays inside of the polygon of its workspace',
         WORKSPACES,
-        '            yield _Border.of(place.polygon, (x, y), place.margin, inside=True)\n',
+        '            areas.append((place.polygon, True))\n',
         '            pass\n',
         (_WORKSPACE + 'coming_back_does_not_lead_out_on_the_other_side',),
     ),
     Mutation(
         'A robot stays out of the areas to keep out of',
         WORKSPACES,
-        '        for _, area in place.keep_out:\n',
-        '        for _, area in place.keep_out[:0]:\n',
+        '(area, False) for _, area in place.keep_out]\n',
+        '(area, False) for _, area in place.keep_out[:0]]\n',
         (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
     ),
     Mutation(

@@ -31,7 +31,6 @@ from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under
 from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, stop
 from boundary_env_ros.core.geometry import (
     added,
-    around,
     distances,
     is_inside,
     nearest,
@@ -307,11 +306,13 @@ class _Course:
     @property
     def borders(self) -> Iterator[_Border]:
         """Return what bounds it in the plane."""
-        place, x, y = self.place, self.at[0], self.at[1]
-        for _, area in place.keep_out:
-            yield _Border.of(area, (x, y), place.margin, inside=False)
+        place = self.place
+        areas = [(area, False) for _, area in place.keep_out]
         if place.polygon:
-            yield _Border.of(place.polygon, (x, y), place.margin, inside=True)
+            areas.append((place.polygon, True))
+        for area, inside in areas:
+            x, y = self.at[:2]
+            yield _Border.of(area, (x, y), place.margin, inside=inside)
 
     @property
     def rules(self) -> tuple[tuple[_Rule, tuple[int, ...]], ...]:
@@ -347,22 +348,9 @@ class _Course:
             (low is None or at - low - reach >= place.margin)
             and (high is None or high - at - reach >= place.margin)
             for at, low, high in bounds
-        ) and (
-            self._is_far_from_areas(reach + max(place.margin, _AT_THE_EDGE))
-            or all(
-                border.back is None and border.apart - reach >= max(border.kept)
-                for border in self.borders
-            )
-        )
-
-    def _is_far_from_areas(self, distance: float) -> bool:
-        """Return whether all there is in the plane are areas to keep out of, so far away."""
-        if not (self.place.polygon or self.place.keep_out):
-            return True  # of a place of one coordinate there is no plane
-        x, y = self.at[:2]
-        return not self.place.polygon and all(
-            math.hypot(x - middle_x, y - middle_y) - radius >= distance
-            for (middle_x, middle_y), radius in (around(area) for _, area in self.place.keep_out)
+        ) and all(
+            border.back is None and border.apart - reach >= max(border.kept)
+            for border in self.borders
         )
 
     def _needs(self, index: int, command: Vector) -> tuple[float, float]:
@@ -449,10 +437,10 @@ class _Border:
     @lru_cache(maxsize=64)
     def of(cls, polygon: Polygon, at: Point, margin: float, *, inside: bool) -> _Border:
         """Return it; the gate asks more often than the place is measured."""
-        apart, foot, inward = nearest(polygon, at)
+        now, foot, inward = nearest(polygon, at)
+        apart = min(now)
         # What is kept is seen from what it is kept from, so none at all would be none too few.
         margin = max(margin, _AT_THE_EDGE)
-        now = distances((at,), polygon)
         if is_inside(polygon, at) is inside and apart >= _AT_THE_EDGE:
             return cls(polygon, at, tuple(min(margin, d) for d in now), apart, None)
         back = inward if inside else (-inward[0], -inward[1])

@@ -59,12 +59,7 @@ def from_json(cls: type[T], data: Json, where: str = '') -> T:
         Naming the place, if a key is missing or unknown, or a value has the wrong type.
 
     """
-    read = _json_reader(_any(cls))
-    try:
-        return typing.cast(T, read(data, ''))
-    except RecordError:
-        # Where something is wrong is only worked out if something is: that takes half of the time.
-        return typing.cast(T, read(data, where or cls.__name__))
+    return typing.cast(T, _json_reader(_any(cls))(data, where or cls.__name__))
 
 
 def json_schema(cls: type) -> dict[str, Json]:
@@ -166,8 +161,6 @@ def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
         def read_list(data: Json, where: str) -> Any:
             if not isinstance(data, list):
                 raise _wrong(where, 'a list', data)
-            if not where:
-                return tuple([read(item, '') for item in data])
             return tuple(read(item, f'{where}[{i}]') for i, item in enumerate(data))
 
         return read_list
@@ -209,8 +202,6 @@ def _json_record_reader(cls: Any) -> Callable[[Json, str], Any]:
                     raise RecordError(f'{where}: the key {name!r} is missing.')
             unknown = next(key for key in data if key not in readers)
             raise RecordError(f'{where}: unknown key {unknown!r}.')
-        if not where:
-            return cls(**{name: read(data[name], '') for name, read in readers.items()})
         return cls(**{name: read(data[name], f'{where}.{name}') for name, read in readers.items()})
 
     return read

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
+from boundary_env_ros.core.contract.model import CallStep, Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
@@ -284,7 +284,8 @@ class Environment:
         if answer.error:
             return self._reset_failed(answer.error, now)
         self._info = _object(answer.info) if len(self._contract.agents) == 1 else ''
-        effects = reset.world(answer, now)
+        reset.answer = answer
+        effects = reset.next(now)
         procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
             reset.sampled, answer.achieved, tolerances(procedure), procedure.wrap
@@ -296,11 +297,11 @@ class Environment:
     def called(self, service: str, error: str, now: ClockReading) -> Effects:
         """Take the answer of a service that the reset procedure called; empty error: it worked."""
         reset = self._resetting
-        if reset is None or not reset.calls(service):
+        if reset is None or not isinstance(reset.step, CallStep) or reset.step.service != service:
             return ()  # the answer to a reset that was given up
         if error:
             return self._reset_failed(f'{service}: {error}', now)
-        return (*reset.called(service, now), *self.go_on(now))
+        return (*reset.next(now, service), *self.go_on(now))
 
     def confirm(self, user: str, confirmed: bool, message: str, now: ClockReading) -> Effects:
         """
@@ -319,7 +320,7 @@ class Environment:
             raise RequestRejected('The name of the person or program that confirms is missing.')
         if not confirmed:
             return self._reset_failed(f'{user} did not confirm: {message or reset.prompt}', now)
-        effects = reset.confirmed(user, now)
+        effects = reset.next(now, user)
         return (*effects, self.status(now), *self.go_on(now))
 
     @property

@@ -236,7 +236,8 @@ class Resetting:
         self.started = True
         return self._enter(now)
 
-    def _next(self, now: ClockReading, confirmed_by: str = '') -> ResetEffects:
+    def next(self, now: ClockReading, confirmed_by: str = '') -> ResetEffects:
+        """Go on to the next step: what this one waits for has come, as ``confirmed_by`` says."""
         if confirmed_by:
             self._confirmed.append(confirmed_by)
         self._index += 1
@@ -263,32 +264,13 @@ class Resetting:
             self.answer = WorldReset(completed=now.ros.nanoseconds)
         return tuple(effects)
 
-    # Answers -------------------------------------------------------------------------------------
-
-    def world(self, answer: WorldReset, now: ClockReading) -> ResetEffects:
-        """Take the world's answer, for which this step waits."""
-        self.answer = answer
-        return self._next(now)
-
-    def calls(self, service: str) -> bool:
-        """Return whether the step that goes on is the call of a service."""
-        return isinstance(self.step, CallStep) and self.step.service == service
-
-    def called(self, service: str, now: ClockReading) -> ResetEffects:
-        """Take the answer of a service that this step :meth:`calls`."""
-        return self._next(now, service)
-
-    def confirmed(self, user: str, now: ClockReading) -> ResetEffects:
-        """Take a person's word that what :attr:`prompt` asks for is done."""
-        return self._next(now, user)
-
     def seen(self, latest: Mapping[str, Sample], now: ClockReading) -> ResetEffects:
         """Look whether what is waited for has come."""
         step = self.step
         if not isinstance(step, WaitStep):
             return ()
         self._seen = latest.get(step.field)
-        return () if self._off(step) else self._next(now, f'field {step.field}')
+        return () if self._off(step) else self.next(now, f'field {step.field}')
 
     def _off(self, step: WaitStep) -> str:
         """Return in words how the field differs from what it is to be; empty if it does not."""

@@ -10,7 +10,7 @@ stale.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from operator import le
 
@@ -258,28 +258,19 @@ def _freeze_derived(
     for of in derived.of:
         _freeze_derived(specs[of], specs, frozen, past, frame, observed)
     inputs = [frozen[of] for of in derived.of]
-    source = f'derived:{derived.function}'
-    if any(field.status is FieldStatus.MISSING for field in inputs):
-        frozen[spec.name] = ObservationField(
-            name=spec.name, status=FieldStatus.MISSING, source=source, frame_id=spec.frame
+    worst = max(field.status for field in inputs)
+    sample = None
+    if worst is not FieldStatus.MISSING:
+        complete = [f for f in (*past, frame) if all(of in f for of in derived.of)]
+        known = [field.confidence for field in inputs if field.confidence is not None]
+        sample = Sample(
+            values=compute(derived, complete),
+            captured=oldest([field.captured for field in inputs]),
+            confidence=min(known, default=None),
         )
-        return
-    complete = [f for f in (*past, frame) if all(of in f for of in derived.of)]
-    values, clipped = bring_inside(compute(derived, complete), spec)
-    captured = oldest([field.captured for field in inputs])
-    known = [field.confidence for field in inputs if field.confidence is not None]
-    frozen[spec.name] = ObservationField(
-        name=spec.name,
-        status=max(field.status for field in inputs),
-        values=values,
-        clipped=clipped,
-        captured=captured,
-        age=age_of(captured, observed),
-        confidence=min(known, default=None),
-        source=source,
-        frame_id=spec.frame,
-    )
-    frame[spec.name] = values
+    field = _field(spec, sample, f'derived:{derived.function}', observed, None)
+    frozen[spec.name] = replace(field, status=worst)
+    frame[spec.name] = field.values
 
 
 def oldest(stamps: Sequence[Stamp | None]) -> Stamp | None:

@@ -20,12 +20,10 @@ from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
 from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, RuleOutput
-from boundary_env_ros.core.gate.rules.scale_together import slow_together
+from boundary_env_ros.core.gate.rules.scale_together import limit_rate, SHORTEST, slow_together
 
 #: Below the full rate by this part, a profile counts as being at it.
 _NEARLY = 2e-6
-#: Shortest time (s) by which a change is divided to say how fast it would have been.
-_SHORTEST = 1e-9
 
 
 def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tuple[Vector, Vector]:
@@ -52,7 +50,7 @@ def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tupl
         told = min(step, limits.within[i])
         after = towards(previous[i], shaped.values[i], limits.rate[i] * told)
         if after != shaped.values[i]:
-            _limit_rate(limits, shaped, i, previous[i], after, told)
+            limit_rate(limits, shaped, i, previous[i], after, told)
     turn(limits, previous, step, shaped)
     if limits.profile is None:
         return rate_between(previous, tuple(shaped.values), step), ()
@@ -83,12 +81,12 @@ def brake_to(
                 Reason.ACCELERATION_LIMIT,
                 i,
                 after,
-                abs(situation.previous_rate[i]) / max(step, _SHORTEST),
+                abs(situation.previous_rate[i]) / max(step, SHORTEST),
                 limits.deceleration[i],
                 f'{limits.unit[i]}/s^2',
             )
         else:
-            _limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
+            limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
     command = tuple(shaped.values)
     rate, acceleration = start_anew(limits, situation, command)
     return RuleOutput(
@@ -164,7 +162,7 @@ def _explain(
     """Take from a dimension what its profile leaves out, by the limit that is in the way."""
     was, rate, acceleration = start
     place, rate_then, _ = end
-    missing, step = shaped.values[dimension] - was, max(time_step, _SHORTEST)
+    missing, step = shaped.values[dimension] - was, max(time_step, SHORTEST)
     value, limit = _acceleration_needed(missing, rate, step), limits.acceleration[dimension]
     reason, unit = Reason.ACCELERATION_LIMIT, 's^2'
     if limits.jerk[dimension] < math.inf:
@@ -175,7 +173,7 @@ def _explain(
     fastest = limits.rate[dimension]
     at_it = math.copysign(rate_then, rate_then * missing) >= (1.0 - _NEARLY) * fastest
     if at_it or (value <= limit and abs(missing) > fastest * time_step):
-        _limit_rate(limits, shaped, dimension, was, place, time_step)
+        limit_rate(limits, shaped, dimension, was, place, time_step)
         return
     shaped.limit(
         'acceleration', reason, dimension, place, value, limit, f'{limits.unit[dimension]}/{unit}'
@@ -208,26 +206,6 @@ def _jerk_needed(missing: float, rate: float, acceleration: float, step: float) 
         abs(zeroth) / step,
         4.0 * abs(first - 0.5 * step * zeroth) / step**2,
         16.0 * abs(second - step * (first - 3.0 / 16.0 * step * zeroth)) / step**3,
-    )
-
-
-def _limit_rate(
-    limits: Limits,
-    shaped: LimitedCommand,
-    dimension: int,
-    was: float,
-    after: float,
-    step: float,
-    rate: float | None = None,
-) -> None:
-    shaped.limit(
-        'rate',
-        Reason.RATE_LIMIT,
-        dimension,
-        after,
-        abs(shaped.values[dimension] - was) / max(step, _SHORTEST),
-        limits.rate[dimension] if rate is None else rate,
-        f'{limits.unit[dimension]}/s',
     )
 
 

@@ -18,6 +18,8 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand
 
 _UNIT = 'of what was asked for'
+#: Shortest time (s) by which a change is divided to say how fast it would have been.
+SHORTEST = 1e-9
 
 
 def keep_curvature(limits: Limits, wanted: Vector, shaped: LimitedCommand) -> None:
@@ -88,18 +90,43 @@ def slow_together(
             if after == value:
                 continue
             if i in beyond:
-                shaped.limit(
-                    'rate',
-                    Reason.RATE_LIMIT,
-                    i,
-                    after,
-                    abs(value - previous[i]) / max(time_step, 1e-9),
-                    limits.rate[i],
-                    f'{limits.unit[i]}/s',
-                )
+                limit_rate(limits, shaped, i, previous[i], after, time_step)
             else:
                 _scale(shaped, i, after, part)
     return done
+
+
+def limit_rate(
+    limits: Limits,
+    shaped: LimitedCommand,
+    dimension: int,
+    was: float,
+    after: float,
+    step: float,
+    rate: float | None = None,
+) -> None:
+    """
+    Take from a dimension what is faster than its rate, or than another one.
+
+    Parameters
+    ----------
+    limits, shaped, dimension
+        The limits, what is left of the command, and of which dimension.
+    was, after, step
+        The command before, what is left of this one, and the seconds between the two.
+    rate
+        Another limit than that on the rate, unit/s.
+
+    """
+    shaped.limit(
+        'rate',
+        Reason.RATE_LIMIT,
+        dimension,
+        after,
+        abs(shaped.values[dimension] - was) / max(step, SHORTEST),
+        limits.rate[dimension] if rate is None else rate,
+        f'{limits.unit[dimension]}/s',
+    )
 
 
 def _scale(shaped: LimitedCommand, dimension: int, after: float, part: float) -> None:

@@ -18,7 +18,7 @@ import inspect
 from pathlib import Path
 from typing import Any, Protocol
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing, slices_of
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import translate
 from boundary_env_ros.errors import EpisodeEnded, InvalidAction, LinkError
@@ -228,10 +228,10 @@ def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..
     command, _ = translate(contract.action, action[: contract.action_size], None)
     if command is None:
         return  # The gate rejects it, or it is a difference to what only the gate knows.
-    setpoints, begin = {}, 0
-    for group in contract.action:
-        setpoints[contract.topic_of(agent, group.topic)] = command[begin : begin + group.size]
-        begin += group.size
+    setpoints = {
+        contract.topic_of(agent, group.topic): command[part]
+        for group, part in slices_of(contract.action)
+    }
     reason = ask('check', {'agent': agent, 'setpoints': setpoints})
     if reason:
         raise InvalidAction(f'{agent} cannot do this now: {reason}')

@@ -9,10 +9,9 @@ everything that is wrong with it; after that, nothing here is checked again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
-from itertools import accumulate
 import math
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -621,6 +620,14 @@ def dimension_names(command: Source, feedback: Source, size: int) -> tuple[str, 
     return names if len(names) == size else tuple(map(str, range(size)))
 
 
+def slices_of(groups: Iterable[ActionSpec]) -> Iterator[tuple[ActionSpec, slice]]:
+    """Yield the groups of an action, each with the part of the command that is its own."""
+    end = 0
+    for group in groups:
+        start, end = end, end + group.size
+        yield group, slice(start, end)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentGroup:
     """
@@ -1053,18 +1060,11 @@ class Contract:
         return self.safety.emergency_stop_heartbeat if realtime else None
 
     @property
-    def starts(self) -> tuple[tuple[ActionSpec, int], ...]:
-        """Return the groups of the action, each with where its values begin in the command."""
-        sizes = accumulate((group.size for group in self.action), initial=0)
-        return tuple(zip(self.action, sizes, strict=False))
-
-    @property
     def angles(self) -> frozenset[int]:
         """Return the dimensions of the command that are angles and wrap."""
-        found: set[int] = set()
-        for group, start in self.starts:
-            found.update(start + i for i in group.wrap)
-        return frozenset(found)
+        return frozenset(
+            part.start + i for group, part in slices_of(self.action) for i in group.wrap
+        )
 
     @property
     def interfaces(self) -> tuple[Interface, ...]:

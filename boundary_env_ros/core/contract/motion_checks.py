@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import math
 
-from boundary_env_ros.core.contract.model import ActionSpec, Contract, Interface
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, Interface, slices_of
 from boundary_env_ros.core.contract.problem_text import Fault, Path, said
 from boundary_env_ros.core.contract.safety import (
     Moves,
@@ -25,14 +25,12 @@ _ROUNDING = 1e-9
 
 def motion(contract: Contract) -> Iterator[Fault]:
     """Yield what a group needs of the gate to move as it says, and what does not fit it."""
-    start = 0
-    for group in contract.action:
+    for group, part in slices_of(contract.action):
         path = ('action', group.name)
         if min(*group.acceleration, *group.jerk) < math.inf:
             yield from _profile(contract, group, path)
-        yield from _rotation(contract, group, start, path)
+        yield from _rotation(contract, group, part.start, path)
         yield from _deactivation(group, path)
-        start += group.size
 
 
 def _profile(contract: Contract, group: ActionSpec, path: Path) -> Iterator[Fault]:

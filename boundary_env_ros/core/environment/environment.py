@@ -17,7 +17,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import CallStep, Contract, Pacing, WaitStep, WorldStep
+from boundary_env_ros.core.contract.model import (
+    CallStep,
+    Contract,
+    Pacing,
+    slices_of,
+    WaitStep,
+    WorldStep,
+)
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
@@ -149,8 +156,10 @@ class Environment:
         feedback = (topics[group.feedback.topic] for group in contract.action)
         self._feedback_source = ' '.join(dict.fromkeys(feedback))
         self._acknowledged = {
-            f'{ACKNOWLEDGEMENT}.{group.name}': Place(topics[group.acknowledgement.topic], start)
-            for group, start in contract.starts
+            f'{ACKNOWLEDGEMENT}.{group.name}': Place(
+                topics[group.acknowledgement.topic], part.start
+            )
+            for group, part in slices_of(contract.action)
             if group.acknowledgement is not None
         }
         self._actuation = Actuation(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.angles import short_way
-from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, OutOfBounds, slices_of
 from boundary_env_ros.core.contract.sources import Array, Joints, Paths, Trajectory, Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
 from boundary_env_ros.core.sources.paths import split_call
@@ -50,19 +50,19 @@ def translate(
     command: list[float] = []
     results: list[RuleResult] = []
     known = True
-    for group, values, start in _slices(groups, action):
-        before = None if previous is None else previous[start : start + group.size]
+    for group, values, part in _slices(groups, action):
+        before = None if previous is None else previous[part]
         if group.kind is ActionKind.CONTINUOUS:
             command += turned(group, values, before)
         elif group.kind is ActionKind.DELTA:
             if before is None:
                 known = False
                 continue
-            found, limited = _difference(group, values, before, start)
+            found, limited = _difference(group, values, before, part.start)
             command += found
             results += limited
         else:
-            chosen, refusal = _chosen(group, values, start)
+            chosen, refusal = _chosen(group, values, part.start)
             command += chosen
             if refusal is not None:
                 results.append(refusal)
@@ -87,8 +87,7 @@ def turned_all(groups: Sequence[ActionSpec], command: Vector, previous: Vector |
     if len(command) != sum(group.size for group in groups):
         return command
     found: list[float] = []
-    for group in groups:
-        part = slice(len(found), len(found) + group.size)
+    for group, part in slices_of(groups):
         found += turned(group, command[part], previous and previous[part])
     return tuple(found)
 
@@ -108,13 +107,12 @@ def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | 
 
     """
     action: list[float] = []
-    start = 0
-    for group in groups:
-        values = command[start : start + group.size]
+    for group, part in slices_of(groups):
+        values = command[part]
         if group.kind is ActionKind.CONTINUOUS:
             action += values
         elif group.kind is ActionKind.DELTA:
-            before = values if previous is None else previous[start : start + group.size]
+            before = values if previous is None else previous[part]
             action += (value - was for value, was in zip(values, before, strict=True))
         elif group.kind is ActionKind.DISCRETE:
             (commands,) = group.options
@@ -124,7 +122,6 @@ def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | 
                 float(levels.index(value)) if value in levels else math.nan
                 for levels, value in zip(group.levels, values, strict=True)
             )
-        start += group.size
     return tuple(map(float, action))
 
 
@@ -153,12 +150,11 @@ def admitted_action(
     left = as_action(groups, command, previous)
     admitted: list[float] = []
     taken = 0
-    for group, values, start in _slices(groups, asked):
-        end = start + group.size
+    for group, values, part in _slices(groups, asked):
         rest = left[taken : taken + group.action_size]
         taken += group.action_size
         if group.kind is ActionKind.CONTINUOUS and group.wrap and previous is not None:
-            meant = turned(group, values, previous[start:end])
+            meant = turned(group, values, previous[part])
             rest = tuple(
                 value if goal == published else published
                 for value, goal, published in zip(values, meant, rest, strict=True)
@@ -170,8 +166,8 @@ def admitted_action(
                 for value, found, was, published, most in zip(
                     values,
                     rest,
-                    previous[start:end],
-                    command[start:end],
+                    previous[part],
+                    command[part],
                     group.max_delta,
                     strict=True,
                 )
@@ -182,13 +178,12 @@ def admitted_action(
 
 def _slices(
     groups: Sequence[ActionSpec], action: Vector
-) -> Iterator[tuple[ActionSpec, Vector, int]]:
-    """Yield each group with its part of the action, and where its part of the command begins."""
-    taken = start = 0
-    for group in groups:
-        yield group, action[taken : taken + group.action_size], start
+) -> Iterator[tuple[ActionSpec, Vector, slice]]:
+    """Yield each group with its part of the action, and which part of the command is its own."""
+    taken = 0
+    for group, part in slices_of(groups):
+        yield group, action[taken : taken + group.action_size], part
         taken += group.action_size
-        start += group.size
 
 
 def _difference(

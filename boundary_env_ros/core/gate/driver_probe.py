@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, slices_of
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 
@@ -93,8 +93,8 @@ class DriverProbe:
     def _parts(self) -> list[tuple[int, ActionSpec, slice]]:
         """The groups that are probed, with which they are, and their part of the command."""
         return [
-            (index, group, slice(start, start + group.size))
-            for index, (group, start) in enumerate(self.contract.starts)
+            (index, group, part)
+            for index, (group, part) in enumerate(slices_of(self.contract.action))
             if group.driver_timeout_probe
         ]
 

@@ -21,7 +21,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import ActionSpec, Pacing
+from boundary_env_ros.core.contract.model import ActionSpec, Pacing, slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -528,12 +528,10 @@ class SafetyGate(ContractNode):
         if decision.published:
             commanded = not_before(self.clock.now(), decision.decided)
             # The command first: what it takes to explain it would make it late.
-            start = 0
-            for output in self._outputs:
-                group = output.group
-                values = decision.command[start : start + group.size]
-                start += group.size
-                self._publish(output, as_sent(group, values, output.as_float32), commanded)
+            own = slices_of(self.contract.action)
+            for output, (group, part) in zip(self._outputs, own, strict=True):
+                values = as_sent(group, decision.command[part], output.as_float32)
+                self._publish(output, values, commanded)
             self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)
         for name, text in published(decision).items():

@@ -15,6 +15,7 @@ from boundary_env_ros.core.contract.model import (
     OnStale,
     OutOfBounds,
     Pacing,
+    slices_of,
 )
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
 from boundary_env_ros.core.gate.decision import Measurement
@@ -222,10 +223,8 @@ def _needs(contract: Contract) -> Mapping[str, Need]:
 
 def _sets(groups: tuple[ActionSpec, ...], attribute: str) -> tuple[tuple[int, ...], ...]:
     """Return the sets of dimensions that groups name, counted over the whole command."""
-    found, start = [], 0
-    for group in groups:
-        dimensions: tuple[int, ...] = getattr(group, attribute)
-        if dimensions:
-            found.append(tuple(start + i for i in dimensions))
-        start += group.size
-    return tuple(found)
+    return tuple(
+        tuple(part.start + i for i in getattr(group, attribute))
+        for group, part in slices_of(groups)
+        if getattr(group, attribute)
+    )

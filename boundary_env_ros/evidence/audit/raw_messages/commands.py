@@ -94,10 +94,10 @@ class CommandChecks:
         #: By agent and use.
         self.pairs: dict[tuple[str, str], _Pairs] = {}
         for agent, wiring in history.wiring.items():
-            for group, start in wiring.groups:
+            for group, own in wiring.groups:
                 use = wiring.uses[f'command {group.name}']
                 bounds = group.low, group.high
-                self.pairs[agent, use.name] = _Pairs(agent, use, start, bounds)
+                self.pairs[agent, use.name] = _Pairs(agent, use, own.start, bounds)
             for each in history.contract.documents:
                 use = wiring.uses[f'document {each.name}']
                 self.pairs[agent, use.name] = _Pairs(agent, use)

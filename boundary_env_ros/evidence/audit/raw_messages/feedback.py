@@ -100,13 +100,13 @@ class FeedbackChecks:
         if wiring is None:
             return False
         asked: list[Use] = []
-        for group, start in wiring.groups:
+        for group, own in wiring.groups:
             use = wiring.uses.get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
             if use is None or not same_topic(source, use.wanted):
                 continue
             if not use.topic:
                 return True  # told as a topic that is missing
-            part = values if len(values) == group.size else values[start : start + group.size]
+            part = values if len(values) == group.size else values[own]
             for heard in history.window(use).stamped(stamp):
                 reading = heard.readings.get(use.name)
                 if reading is not None and all(map(same_on_wire, reading.values, part)):
@@ -135,12 +135,12 @@ class FeedbackChecks:
         uses: list[Use] = []
         found = False
         cut_off: Use | None = None
-        for group, start in wiring.groups:
+        for group, own in wiring.groups:
             use = history.use(of.agent, f'feedback {group.name}')
             if use is None:
                 return
             uses.append(use)
-            part = None if values is None else values[start : start + group.size]
+            part = None if values is None else values[own]
             now = history.window(use).stamped(stamp)
             if any(_is_of(heard, use, part) for heard in now):
                 found = True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from boundary_env_ros.core.contract.model import ActionSpec, Contract
+from boundary_env_ros.core.contract.model import ActionSpec, Contract, slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.gate.commands import said_besides
@@ -68,12 +68,12 @@ class Wiring:
     uses
         By name.
     groups
-        The groups of the action, each with where its values begin in the command.
+        The groups of the action, each with its part of the command.
 
     """
 
     uses: Mapping[str, Use] = field(default_factory=dict)
-    groups: Sequence[tuple[ActionSpec, int]] = ()
+    groups: Sequence[tuple[ActionSpec, slice]] = ()
 
     @property
     def missing(self) -> tuple[Use, ...]:
@@ -129,7 +129,7 @@ def wired(
     stop = contract.safety.emergency_stop
     if stop:
         uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
-    return Wiring(uses={use.name: use for use in uses}, groups=contract.starts)
+    return Wiring(uses={use.name: use for use in uses}, groups=tuple(slices_of(contract.action)))
 
 
 def _use(kind: str, item: Input, named: _Named) -> Use:

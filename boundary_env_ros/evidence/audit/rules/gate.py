@@ -7,6 +7,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
@@ -88,12 +89,11 @@ def _probe_recomputed(link: Link) -> Found:
         return
     if not any(group.driver_timeout_probe for group in terms.contract.action):
         yield Mismatch('trigger', 'another one: the contract has no probe', 'PROBE')
-    wanted, start = decision.requested_command, 0
-    for group in terms.contract.action:
-        probe, end = group.driver_timeout_probe, start + group.size
-        if wanted and probe and not same_numbers(probe, wanted[start:end]):
+    wanted = decision.requested_command
+    for group, part in slices_of(terms.contract.action):
+        probe = group.driver_timeout_probe
+        if wanted and probe and not same_numbers(probe, wanted[part]):
             yield Mismatch('requested_command', f'{vector(probe)}, the probe', vector(wanted))
-        start = end
     yield from ruled_otherwise(decision, terms)
 
 

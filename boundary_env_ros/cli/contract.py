@@ -257,6 +257,14 @@ def diff(before: str, after: str, as_json: bool) -> int:
     }[found.meaning]
 
 
+#: What follows from changes, by the gravest of them.
+_FOLLOWS = {
+    'COSMETIC': 'Results are comparable. Start all nodes with one of the two contracts.',
+    'BEHAVIOURAL': 'Robot, world or task may behave otherwise: results are of two experiments.',
+    'BREAKING': 'Policies and records of one contract do not fit the other.',
+}
+
+
 def _changes_text(found: Difference, *, same_text: bool) -> str:
     if found.before == found.after:
         text = 'the same text' if same_text else 'the texts differ, and mean the same'
@@ -275,9 +283,7 @@ def _changes_text(found: Difference, *, same_text: bool) -> str:
             f'    before   {change.before}',
             f'    after    {change.after}',
         ]
-    if not found.meaning:
-        lines += ['', 'Results are comparable. Start all nodes with one of the two contracts.']
-    return '\n'.join(lines)
+    return '\n'.join((*lines, '', _FOLLOWS[found.meaning.name]))
 
 
 def _changes_json(found: Difference, *, same_text: bool) -> dict[str, object]:

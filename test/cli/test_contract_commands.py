@@ -275,16 +275,12 @@ def test_another_version_is_cosmetic_but_another_digest(tmp_path: Path, capsys: 
     assert text.endswith('Start all nodes with one of the two contracts.\n')
 
 
-def test_a_behavioural_change_is_3_and_says_why(tmp_path: Path, capsys: Output) -> None:
+def test_a_behavioural_change_is_3_and_says_what_follows(tmp_path: Path, capsys: Output) -> None:
     other = written(tmp_path, ('command_timeout: 0.3 ', 'command_timeout: 0.4 '))
     code, text = diff(capsys, 'warehouse_cart', other)
     assert code == 3
-    assert (
-        'behavioural  safety.command_timeout\n'
-        '    before   0.3\n'
-        '    after    0.4\n'
-        '    The robot is stopped, held or let go at another moment.\n'
-    ) in text
+    assert ('behavioural  safety.command_timeout\n    before   0.3\n    after    0.4\n') in text
+    assert text.endswith('otherwise: results are of two experiments.\n')
 
 
 def test_a_breaking_change_is_1_and_comes_first(tmp_path: Path, capsys: Output) -> None:
@@ -296,6 +292,7 @@ def test_a_breaking_change_is_1_and_comes_first(tmp_path: Path, capsys: Output) 
     # The gate's own lateness goes with the timeout unless the contract says otherwise.
     assert text.startswith('2 breaking, 2 behavioural changes\n')
     assert text.index('observation.scan.beams') < text.index('safety.command_timeout')
+    assert text.endswith('Policies and records of one contract do not fit the other.\n')
 
 
 @pytest.mark.parametrize('order', [1, -1])

@@ -105,7 +105,7 @@ def _publish(
     domain_id: int | None,
 ) -> int:
     from boundary_env_ros.errors import MissingDependency
-    from boundary_env_ros.storage.rosbag2 import open_bag
+    from boundary_env_ros.storage.reader import open_bag
     from boundary_env_ros.storage.run_folder import RunFolder
 
     run = RunFolder(path)

@@ -1,27 +1,38 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Records from wherever a run left them: a run folder, a bag of any storage, a file.
+Records and raw messages from wherever a run left them: a run folder, a bag of any storage, a file.
 
-Everything streams: one chunk is in memory at a time. Records come in the order in
-which they were written. What a crash left unfinished is read up to where it is torn, and the
-source says so.
+MCAP files are read up to where they are torn, SQLite files whole, and either as rosbag2 compresses
+whole files. All come in the same form, file by file, so that a bag that was split is one.
+Everything streams: one chunk is in memory at a time. Records come in the order in which they were
+written.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 from pathlib import Path
 import re
-from typing import Final
+import shutil
+from tempfile import TemporaryDirectory
+from typing import Final, TypeAlias
+from weakref import finalize
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.bag_metadata import METADATA
+from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.bag_metadata import (
+    files_of_bag,
+    in_order,
+    information_of,
+    METADATA,
+)
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, MSG, readable
-from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
+from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
 from boundary_env_ros.storage.records import (
     AnotherFormat,
     ContractDescription,
@@ -36,43 +47,88 @@ from boundary_env_ros.storage.records import (
     RecordSource,
     Unreadable,
 )
-from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 from boundary_env_ros.storage.run_folder import RunFolder
-from boundary_env_ros.storage.sqlite_bag import SQLITE
+from boundary_env_ros.storage.sqlite_bag import SQLITE, SqliteFile
 from boundary_env_ros.storage.transition_json import read_transition
-
-__all__ = [
-    'ContractDescription',
-    'Entry',
-    'Message',
-    'Record',
-    'RecordSource',
-    'open_records',
-]
+from boundary_env_ros.storage.unpacking import unpacked
 
 _FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*(\d+)')
 _WAY_OUT: Final = (
     'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, or .json of a transition.'
 )
+_ZSTD = b'\x28\xb5\x2f\xfd'
+_ROS_1 = b'#ROSBAG'
+
+BagFile: TypeAlias = McapScan | SqliteFile
+
+#: Channel, log time and publish time (nanoseconds; the same where the bag has but one), bytes.
+Raw: TypeAlias = tuple[Channel, int, int, bytes]
 
 
-class _BagSource(RecordSource):
-    """The files of a bag, one after the other."""
+class Bag(RecordSource):
+    """
+    A bag, to be read as often as one likes. Made by :func:`open_bag`.
 
-    def __init__(self, path: Path, bag: Bag) -> None:
-        self.path = path
-        self._bag = bag
-        self._files = bag.files
+    Parameters
+    ----------
+    path
+        What was opened.
+    files
+        Its files in their order.
+
+    """
+
+    def __init__(self, path: Path, files: Collection[BagFile]) -> None:
+        self.path, self._files = path, tuple(files)
+
+    @property
+    def count(self) -> int | None:
+        """Return how many messages it has; None if only reading it through can tell."""
+        if not all(file.complete for file in self._files):
+            return None
+        return sum(sum(file.contents().counts.values()) for file in self._files)
 
     @property
     def tear(self) -> str:
-        """Return where the files are torn."""
-        return self._bag.tear
+        """Return where it is torn, known when it was read through; empty if it is whole."""
+        return '; '.join(file.tear for file in self._files if file.tear)
 
     @property
     def holes(self) -> tuple[tuple[int, int], ...]:
-        """Return the log times between which messages were damaged."""
-        return self._bag.holes
+        """Return the log times between which messages were damaged, nanoseconds."""
+        return tuple(hole for file in self._files for hole in file.holes)
+
+    @property
+    def start(self) -> int | None:
+        """Return its least log time, nanoseconds; None if there is no message."""
+        starts = (file.contents().start for file in self._files)
+        return min((start for start in starts if start is not None), default=None)
+
+    def channels(self) -> tuple[Channel, ...]:
+        """
+        Return every topic, one that has no message too; two that differ in their type are two.
+
+        Immediate for a bag that was closed; else it is read through.
+        """
+        found = {channel: None for file in self._files for channel in file.contents().counts}
+        return tuple(found)
+
+    def raw(self, wanted: Callable[[Channel], bool]) -> Iterator[Raw]:
+        """
+        Yield the messages of some topics as they stand in the files.
+
+        Parameters
+        ----------
+        wanted
+            Whether those of a channel are wanted; asked for every one, with messages or without.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be read.
+
+        """
+        return chain.from_iterable(file.messages(wanted) for file in self._files)
 
     def read(
         self,
@@ -155,10 +211,7 @@ class _LoneTransition(RecordSource):
     ) -> Iterator[Piece]:
         """Yield the transition, if it is wanted."""
         if topics is None or (topics and not classes):
-            raise RecordError(
-                f'{self.path} holds a transition only, no messages. Name the run folder or its '
-                'bag.'
-            )
+            raise _without_messages(self.path)
         if Transition not in classes:
             return
         try:
@@ -172,6 +225,12 @@ class _LoneTransition(RecordSource):
     def topics(self) -> dict[tuple[str, str], int]:
         """Return nothing: it has no topics."""
         return {}
+
+
+def _without_messages(path: Path) -> RecordError:
+    return RecordError(
+        f'{path} holds a transition only, no messages. Name the run folder or its bag.'
+    )
 
 
 def open_records(path: Path) -> RecordSource:
@@ -191,36 +250,89 @@ def open_records(path: Path) -> RecordSource:
 
     """
     try:
-        return _opened(path)
+        if path.is_dir():
+            return Bag(path, [_file(file) for file in _files_in(path)])
+        if not path.exists():
+            raise RecordError(f'{path} does not exist. {_WAY_OUT}')
+        if path.suffix == '.json' and path.stat().st_size:
+            return _LoneTransition(path)
+        return Bag(path, [_file(path)])
     except OSError as error:
         raise RecordError(
             f'{path} cannot be read: {error.strerror or error}. {_WAY_OUT}'
         ) from error
 
 
-def _opened(path: Path) -> RecordSource:
-    if path.is_dir():
-        return _opened_folder(path)
-    if not path.exists():
-        raise RecordError(f'{path} does not exist. {_WAY_OUT}')
+def open_bag(path: Path) -> Bag:
+    """
+    Open a bag; see :func:`open_records`.
+
+    Raises
+    ------
+    RecordError
+        Also if it is one transition.
+
+    """
+    source = open_records(path)
+    if not isinstance(source, Bag):
+        raise _without_messages(path)
+    return source
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return the files of a bag, or of the bag of a run."""
+    run = RunFolder(path)
+    folder = run.bag if run.bag.is_dir() else path
+    if (folder / METADATA).exists():
+        if str(information_of(folder).get('compression_mode')).lower() == 'message':
+            raise RecordError(
+                f'{folder} cannot be read (expected compressed files or none, got messages that '
+                'are compressed one by one). Convert it with `ros2 bag convert`.'
+            )
+        return files_of_bag(folder)
+    # Without its metadata a bag was not closed; its files are there nevertheless.
+    for pattern in ('*.mcap', '*.db3'):
+        found = sorted(folder.glob(pattern), key=in_order)
+        if found:
+            return found
+    held = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
+    raise RecordError(f'{folder} holds no bag (expected its files, got {held}). {_WAY_OUT}')
+
+
+def _file(path: Path) -> BagFile:
     with path.open('rb') as file:
-        begin = file.read(len(MAGIC))
-    if not begin:
+        head = file.read(len(SQLITE))
+    if head.startswith(MAGIC) or path.suffix == '.mcap':
+        return McapScan(path)
+    if head.startswith(SQLITE):
+        return SqliteFile(path)
+    if head.startswith(_ZSTD):
+        return _decompressed(path)
+    if head.startswith(_ROS_1):
+        raise RecordError(
+            f'{path} is a bag of ROS 1, not of ROS 2. '
+            'Convert it with `rosbags-convert`, which comes with rosbags.'
+        )
+    if not head:
         raise RecordError(f'{path} is empty. {_WAY_OUT}')
-    if begin in (MAGIC, SQLITE[: len(MAGIC)]) or path.suffix == '.mcap':
-        return _BagSource(path, open_bag(path))
-    if path.suffix == '.json':
-        return _LoneTransition(path)
+    begin = head[: len(MAGIC)]
     raise RecordError(
         f'{path} is neither a bag nor a transition: it begins with {begin!r}. {_WAY_OUT}'
     )
 
 
-def _opened_folder(path: Path) -> RecordSource:
-    run = RunFolder(path)
-    if run.bag.is_dir():
-        return _BagSource(path, open_bag(run.bag))
-    if (path / METADATA).is_file() or any([*path.glob('*.mcap'), *path.glob('*.db3')]):
-        return _BagSource(path, open_bag(path))
-    found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
-    raise RecordError(f'{path} holds no record (expected a bag, got {found}). {_WAY_OUT}')
+def _decompressed(path: Path) -> BagFile:
+    """Return what is in a file that is compressed as a whole, decompressed into another."""
+    folder = TemporaryDirectory(prefix='boundary_env_bag_')
+    inner = Path(folder.name) / path.stem
+    size = path.stat().st_size
+    most = min(
+        max(limits.UNPACKED, limits.UNPACKED_TIMES * size),
+        shutil.disk_usage(inner.parent).free // 2,
+    )
+    with path.open('rb') as packed, inner.open('wb') as out:
+        for block in unpacked('zstd', packed, most, path):
+            out.write(block)
+    file = _file(inner)
+    finalize(file, folder.cleanup)  # when nothing reads it any more
+    return file

@@ -172,14 +172,20 @@ def failure(path: Path) -> str:
 
 
 def test_what_is_no_bag_is_refused_with_a_way_out(tmp_path: Path) -> None:
-    way = 'Name a rosbag2 folder, an .mcap file, a .db3 file or a run folder.'
+    way = 'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, or .json of a transition.'
     (tmp_path / 'empty').mkdir()
-    assert failure(tmp_path / 'empty') == (f'.../empty holds no bag. {way}')
-    assert failure(tmp_path / 'missing') == (
-        f'.../missing cannot be read: No such file or directory. {way}'
+    assert failure(tmp_path / 'empty') == (
+        f'.../empty holds no bag (expected its files, got nothing). {way}'
     )
+    assert failure(tmp_path / 'missing') == f'.../missing does not exist. {way}'
     (tmp_path / 'notes.txt').write_text('hello')
-    assert failure(tmp_path / 'notes.txt') == (f'.../notes.txt is not a ROS 2 bag. {way}')
+    assert failure(tmp_path / 'notes.txt') == (
+        f".../notes.txt is neither a bag nor a transition: it begins with b'hello'. {way}"
+    )
+    (tmp_path / 'step.json').write_text('{}')
+    assert failure(tmp_path / 'step.json') == (
+        '.../step.json holds a transition only, no messages. Name the run folder or its bag.'
+    )
     (tmp_path / 'old.bag').write_bytes(b'#ROSBAG V2.0\n')
     assert failure(tmp_path / 'old.bag') == (
         '.../old.bag is a bag of ROS 1, not of ROS 2. Convert it with '

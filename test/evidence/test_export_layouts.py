@@ -101,7 +101,7 @@ def test_every_step_of_the_run_is_in_it(
 def test_audit_of_it_names_what_is_missing(
     sets: dict[str, tuple[Path, Exported]], layout: str
 ) -> None:
-    with pytest.raises(RecordError, match='holds no record'):
+    with pytest.raises(RecordError, match='holds no bag'):
         audit_path(sets[layout][0])
 
 

@@ -21,12 +21,8 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.mcap_log import McapLog
-from boundary_env_ros.storage.reader import (
-    ContractDescription,
-    open_records,
-    Record,
-)
-from boundary_env_ros.storage.records import FORMAT
+from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.records import ContractDescription, FORMAT, Record
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.storage_wire import (
     BEGIN,

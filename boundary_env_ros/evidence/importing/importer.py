@@ -31,8 +31,8 @@ from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from boundary_env_ros.storage.decoding import message_decoder
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.storage.reader import Bag, open_bag
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
-from boundary_env_ros.storage.rosbag2 import Bag, open_bag
 
 _OFTEN = 500
 
@@ -105,7 +105,7 @@ def import_bag(
     Parameters
     ----------
     path
-        A bag of any storage; see :func:`boundary_env_ros.storage.rosbag2.open_bag`.
+        A bag of any storage; see :func:`boundary_env_ros.storage.reader.open_bag`.
     out
         Folder of the run; nothing must be there.
     loaded
@@ -215,7 +215,7 @@ class _Importer:
             listened_to = channel.topic == CLOCK or channel.topic in self._copied
             return listened_to and channel.type == self._types.get(channel.topic)
 
-        for number, (channel, logged, published, data) in enumerate(self._bag.messages(wanted), 1):
+        for number, (channel, logged, published, data) in enumerate(self._bag.raw(wanted), 1):
             if channel.topic == CLOCK:
                 clock = self._decoded(channel, data)
                 if clock is not None:

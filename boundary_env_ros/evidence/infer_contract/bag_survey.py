@@ -16,7 +16,7 @@ from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_paths import full_name
 from boundary_env_ros.storage.message_types import MessageTypes
-from boundary_env_ros.storage.rosbag2 import open_bag
+from boundary_env_ros.storage.reader import open_bag
 
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""
@@ -57,7 +57,7 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
         return True
 
     first, last, number = 0, 0, 0
-    for number, (channel, logged, _, data) in enumerate(bag.messages(wanted), 1):
+    for number, (channel, logged, _, data) in enumerate(bag.raw(wanted), 1):
         first, last = (min(first, logged) if number > 1 else logged), max(last, logged)
         topic = topics[(channel.topic, channel.type)]
         try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.imported import imported_from, is_import
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     ContractError,
@@ -176,7 +178,7 @@ class Run:
             # Nothing says it: it is taken to be the version that is installed.
             installed = installed_tasks().get(contract.task.name)
             contract = _with_task_from(contract, installed)
-            first = self._first()
+            first = self._first
             is_other = first is not None and digest_of(contract) != first.id.digest
             if installed is None or (self.is_alone and is_other):
                 return Terms(missing=_undecided(contract.task))
@@ -184,7 +186,7 @@ class Run:
 
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
-        first = self._first()
+        first = self._first
         if first is None or self.is_alone:
             return None
         try:
@@ -223,16 +225,17 @@ class Run:
 
     def _pacing(self) -> Pacing | None:
         """Return the pacing, which may have been chosen apart from the contract's file."""
-        first = self._first()
+        first = self._first
         return None if first is None else first.pacing
 
     def recorded(self, contract: Contract) -> Contract:
         """Return a contract under the pacing, and with the version of the task, of this run."""
         pacing = self._pacing()
         contract = contract if pacing is None else contract.paced(pacing)
-        first, then = self._first(), _with_task_from(contract, self._task_from())
+        first, then = self._first, _with_task_from(contract, self._task_from())
         return then if first is not None and digest_of(then) == first.id.digest else contract
 
+    @cached_property
     def _first(self) -> Transition | EpisodeStatus | None:
         """Return the first transition; without one, the first announced state of an episode."""
         first: Transition | EpisodeStatus | None = None
@@ -244,10 +247,26 @@ class Run:
                 first = record
         return first
 
-    def first_transition(self) -> Transition | None:
-        """Return the first transition that can be read; None if there is none."""
-        records = (entry.record for entry in self.entries() if isinstance(entry, Entry))
-        return next((record for record in records if isinstance(record, Transition)), None)
+    def first_recorded(self) -> Transition | None:
+        """
+        Return the first transition that can be read; None if there is none.
+
+        Raises
+        ------
+        RecordError
+            If it was not recorded, but made from a bag afterwards: nothing can be held against it.
+
+        """
+        first = self._first
+        if not isinstance(first, Transition):
+            return None
+        if is_import(first):
+            raise RecordError(
+                f'The steps of {self.path} were made of the bag {imported_from(first)} '
+                'afterwards (expected recorded ones). No gate decided and no environment judged '
+                'there: there is nothing to audit or to recompute.'
+            )
+        return first
 
 
 def labels_in_index(path: Path) -> tuple[EpisodeLabel, ...]:

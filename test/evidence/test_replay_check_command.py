@@ -95,7 +95,7 @@ def test_steps_alone_need_the_contract_that_they_were_made_under(
 
 def test_what_was_imported_has_no_verdict(tape: Tape, tmp_path: Path, capsys: Output) -> None:
     marks = import_marks('drive', derived=('reward',), unknown=('verdict',))
-    made = [replace(step, diagnostics=marks) for step in of(tape, Transition)[:2]]
+    made = [replace(s, diagnostics=marks, decisions=()) for s in of(tape, Transition)[:2]]
     path = write_records(tmp_path / 'steps', made)
     assert main(['replay', '--check', str(path), '--contract', 'warehouse_cart']) == 2
     assert 'made of the bag drive afterwards' in capsys.readouterr().err

@@ -81,7 +81,8 @@ def close(
     ----------
     step
         What is known of it: where it stands, what was observed, the decisions of the gate since
-        the last one, and how late its tick was. All else is worked out here.
+        the last one, how late its tick was, and of a record when the robot acted. All else is
+        worked out here.
     before
         What was observed before it.
     contract
@@ -176,7 +177,7 @@ def close(
         requested=request.requested if request else None,
         received=decision.received if decision else None,
         commanded=decision.commanded if decision else None,
-        actuated=execution.actuated if execution else None,
+        actuated=execution.actuated if execution else step.actuated,
         actuated_quantum=execution.quantum if execution else None,
         actuated_source=execution.source if execution else '',
         diagnostics=(

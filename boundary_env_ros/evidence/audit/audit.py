@@ -101,7 +101,7 @@ def audit_path(
     Raises
     ------
     RecordError
-        If there are no records at the path at all.
+        If there are no records at the path at all, or they were imported.
 
     """
     with _seldom_collecting():
@@ -131,6 +131,7 @@ def _audited(
     path: Path, contract: Contract | None, key: bytes, head: str, progress: Progress | None
 ) -> AuditReport:
     run = Run(path)
+    run.first_recorded()
     terms = run.terms() if contract is None else with_task(run.recorded(contract))
     auditor = Auditor(
         terms.contract,

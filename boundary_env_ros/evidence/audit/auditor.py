@@ -17,11 +17,9 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
 from boundary_env_ros.core.gate.rules.recorded import was_unheard
-from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
@@ -60,28 +58,8 @@ KEPT = 20
 #: Descriptions of contracts that wait for the first step.
 DESCRIBED = 64
 
-
-IMPORTED = 'the record was imported from a bag, which has no request, decision or reset'
-UNJUDGED = 'steps of the import that the task could not judge'
-ABSENT = 'steps of the import with fields that the bag has no topic for'
-
 #: The rules that one transition alone cannot be looked at for, or only in part.
 _NEIGHBOURS = (catalogue.STEP_RECOMPUTED, catalogue.RECORD_ENDED)
-
-#: The rules about what is in no import.
-_NOT_OF_IMPORTS = tuple(
-    dict.fromkeys(
-        (
-            catalogue.AS_PUBLISHED,
-            catalogue.COMMAND_ON_TOPIC,
-            catalogue.EMERGENCY_STOP_HEARD,
-            catalogue.STEP_RECOMPUTED,
-            catalogue.DECISION_RECOMPUTED,
-            *(check.rule for check in STEP_CHECKS if not check.imports),
-            *(check.rule for check in DECISION_CHECKS),
-        )
-    )
-)
 
 #: What of a decision follows from the ones before it, of which some may be missing.
 _FROM_BEFORE = frozenset(
@@ -168,7 +146,7 @@ class Auditor:
         self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
-        self._transitions = self._episodes = self._decisions = self._imported = 0
+        self._transitions = self._episodes = self._decisions = 0
         # The steps just behind a hole, and what does not fit there for what is missing.
         self._behind: set[StepId] = set()
         self._lacking_of: Counter[str] = Counter()
@@ -382,21 +360,13 @@ class Auditor:
             from_topics={} if self._raw is None else dict(self._raw.history.checked),
             excused=self._excused(),
             asked={} if self._raw is None else dict(self._raw.history.asked),
-            imported=self._imported,
             lacking=dict(self._lacking_of),
         )
 
     def _excused(self) -> Mapping[str, Mapping[str, int]]:
         if self._raw is None:
             return {}
-        found: Mapping[str, Mapping[str, int]] = self._raw.history.excused
-        if self._imported == self._transitions:
-            # No gate published the commands, so none of its decisions came late.
-            found = {
-                reason: {what: n for what, n in counts.items() if not what.startswith('command ')}
-                for reason, counts in found.items()
-            }
-        return {reason: dict(counts) for reason, counts in found.items() if counts}
+        return {reason: dict(counts) for reason, counts in self._raw.history.excused.items()}
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
         found = dict(self._spared)
@@ -439,15 +409,10 @@ class Auditor:
             links=tuple(links),
             terms=self._terms,
         )
-        made = is_import(now)
-        if made:
-            self._note_imported(now)
-        elif not now.wrappers:
+        if not now.wrappers:
             self._spared[catalogue.NO_HIDDEN_WRAPPER.id, WRAPPERS_UNKNOWN] = None
         of = now.id
         for check in self._step_checks:
-            if made and not check.imports:
-                continue
             for mismatch in check.look(scene):
                 self.find(check.rule, mismatch, of, near=check.near)
         for each in links:
@@ -469,16 +434,6 @@ class Auditor:
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
             self._find_all(catalogue.INSTANTS_IN_ORDER, whole.told_early(agent.status, now), of)
-
-    def _note_imported(self, now: Transition) -> None:
-        """Take note of a step that was not recorded, and of what it cannot be compared with."""
-        self._imported += 1
-        for rule in _NOT_OF_IMPORTS:
-            self._spared[rule.id, IMPORTED] = None
-        if is_unknown(now, 'reward'):
-            self._spared[catalogue.STEP_RECOMPUTED.id, UNJUDGED] = None
-        elif any(f.status is FieldStatus.MISSING for f in (*now.after, *now.state)):
-            self._spared[catalogue.STEP_RECOMPUTED.id, ABSENT] = None
 
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""

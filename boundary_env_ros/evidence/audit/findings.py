@@ -135,8 +135,6 @@ class AuditReport:
         By the name of the excuse: how many of each kind of check were excused by it.
     asked
         How many of each kind of check there were, excused ones included.
-    imported
-        How many of the transitions were not recorded, but made afterwards from a bag.
     chain
         Of the chain over the messages: ``messages``, how many of them are ``confirmed``, its
         ``head``, and the ``public_key`` of its signature; empty without a chain.
@@ -154,7 +152,6 @@ class AuditReport:
     from_topics: Mapping[str, int] = field(default_factory=dict)
     excused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     asked: Mapping[str, int] = field(default_factory=dict)
-    imported: int = 0
     lacking: Mapping[str, int] = field(default_factory=dict)
     chain: Mapping[str, object] = field(default_factory=dict)
 
@@ -183,7 +180,7 @@ class AuditReport:
     @property
     def is_all_checked(self) -> bool:
         """Return whether every rule was checked on the whole record."""
-        return not (self.imported or self.not_checked or self.beyond)
+        return not (self.not_checked or self.beyond)
 
     @property
     def beyond(self) -> tuple[str, ...]:
@@ -214,7 +211,7 @@ class AuditReport:
         outcome = self.outcome
         found = ', '.join(f'{self.count(severity)} {severity.value}' for severity in Severity)
         found = f'{found} in {size}'
-        head = f'Audit{" of an import" if self.imported else ""}: {outcome.name}.'
+        head = f'Audit: {outcome.name}.'
         if outcome is Outcome.SUPPORTED and not self.counts:
             yield f'{head} {size} keep all {len(RULE)} rules.'
         elif outcome is Outcome.CONSISTENT:
@@ -224,11 +221,6 @@ class AuditReport:
             yield f'{head} A part of the record is missing; {found}.'
         else:
             yield f'{head} {found}.'
-        if self.imported:
-            yield (
-                f'{_many(self.imported, "transition")} of it: not recorded, but made from '
-                'a bag, without a gate.'
-            )
         if self.contract:
             yield f'Contract: {self.contract}, {self.digest[:19]}...'
         if self.chain:

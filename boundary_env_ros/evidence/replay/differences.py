@@ -57,14 +57,6 @@ OF_STEP = (
     'latency',
 )
 
-#: What of an imported step follows from its observations; what it is worth, and how it ends.
-OF_IMPORT = (
-    *('before', 'after', 'state', 'captured'),
-    *('verdict', 'decision', 'requested_action', 'admitted_action'),
-)
-WORTH = ('reward_terms', 'reward')
-ENDS = ('terminated', 'truncated', 'ending', 'declared_by')
-
 #: What of a field of an observation is frozen again.
 OF_FIELD = ('name', 'status', 'values', 'clipped', 'age')
 

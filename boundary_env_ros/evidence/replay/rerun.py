@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.observation import FieldStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
@@ -23,19 +22,15 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.replay import Replay
-from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
 from boundary_env_ros.evidence.replay.differences import (
-    ENDS,
     FieldDifference,
     first_difference,
     OF_DECISION,
-    OF_IMPORT,
     OF_STEP,
-    WORTH,
 )
 from boundary_env_ros.evidence.replay.report import (
     Difference,
@@ -409,23 +404,13 @@ class Rerun:
             return FieldDifference(
                 field='id.digest', recorded=then.id.digest, recomputed=self._digest
             )
-        if then.reset is not None and again.reset is not None and not is_import(then):
+        if then.reset is not None and again.reset is not None:
             found = first_difference(
                 then.reset, again.reset, ('sampled', 'tolerance', 'within_tolerance')
             )
             if found is not None:
                 return replace(found, field=f'reset.{found.field}')
-        return first_difference(then, again, names_of(then))
-
-
-def names_of(then: Transition) -> tuple[str, ...]:
-    """Return what of a step is closed again; of an imported one, as far as that has it."""
-    if not is_import(then):
-        return OF_STEP
-    if is_unknown(then, 'reward'):
-        return OF_IMPORT
-    missing = any(f.status is FieldStatus.MISSING for f in (*then.after, *then.state))
-    return (*OF_IMPORT, *WORTH, *(() if missing else ENDS))
+        return first_difference(then, again, OF_STEP)
 
 
 def _unable(why: str) -> FieldDifference:

@@ -16,7 +16,7 @@ import json
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind, Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
@@ -26,7 +26,6 @@ from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, t
 from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.imported import is_import, is_unknown
 from boundary_env_ros.core.latency import Latency, measure
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
@@ -54,20 +53,6 @@ class _AsRecorded:
     def judge(self, step: StepView) -> Outcome:
         ends = self._step.declared_by.startswith('task:')
         return Outcome(terms=self._step.reward_terms, ending=self._step.ending if ends else '')
-
-
-class _OfImport(_AsRecorded):
-    """A task that goes by the command that an imported step says: no decision has one."""
-
-    def __init__(self, step: Transition, task: Task) -> None:
-        super().__init__(step)
-        self._task = task
-
-    def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
-        return self._task.observe(reset, agent)
-
-    def judge(self, step: StepView) -> Outcome:
-        return self._task.judge(replace(step, commanded=self._step.commanded_action))
 
 
 class StepsAgain:
@@ -144,11 +129,8 @@ class StepsAgain:
         return self._close(then, before, view, self._reset, decisions)
 
     def _task_of(self, then: Transition) -> Task:
-        """Return what judges a step: the task, unless it is not known, or an import lacks data."""
-        unknown = is_unknown(then, 'reward') or is_unknown(then, 'reset')
-        if self._task is None or self._reset is None or unknown:
-            return _AsRecorded(then)
-        return _OfImport(then, self._task) if is_import(then) else self._task
+        """Return what judges a step: the task, unless it or the reset is not known."""
+        return _AsRecorded(then) if self._task is None or self._reset is None else self._task
 
     # A reset -------------------------------------------------------------------------------------
 
@@ -178,7 +160,7 @@ class StepsAgain:
             terminated=False,
             latency=Latency(),
         )
-        if record is None or is_import(then):
+        if record is None:
             return again
         procedure = self._contract.episode.reset
         wrong = out_of_tolerance(
@@ -239,6 +221,8 @@ class StepsAgain:
                 wrappers=then.wrappers,
                 seed=then.seed,
                 info=then.info,
+                # When the robot acted is measured.
+                actuated=then.actuated,
             ),
             before,
             contract=contract,
@@ -254,18 +238,10 @@ class StepsAgain:
             for item in again.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
-        if is_import(then):
-            # Only what was commanded is known there, which was asked for, unless it says more.
-            plain = all(group.kind is ActionKind.CONTINUOUS for group in contract.action)
-            asked = then.commanded_action if plain else then.requested_action
-            again = replace(again, requested_action=asked, admitted_action=asked)
-        captured = again.captured
-        if captured is None and self._lacks:
-            captured = then.captured  # of an observation that the record may have lost
-        if then.actuated is None and captured is again.captured:
+        if again.captured is not None or then.captured is None or not self._lacks:
             return again
-        # When the robot acted is measured, too.
-        again = replace(again, captured=captured, actuated=then.actuated)
+        # Of an observation that the record may have lost.
+        again = replace(again, captured=then.captured)
         lockstep = contract.pacing is Pacing.LOCKSTEP
         latency = measure(again, contract.latency_budget, lockstep=lockstep)
         return replace(again, latency=latency)
@@ -289,8 +265,6 @@ class StepsAgain:
         outside.pop(endings.SUCCESS, None)
         if by.startswith('task:') or by == SAFETY_GATE:
             outside.pop(then.ending, None)
-        if is_import(then) and then.ending and not by.startswith('task:'):
-            outside.setdefault(then.ending, (by, ''))
         sensor = outside.pop(endings.SENSOR_LOST, None)
         why = '; '.join(self._buffer.lost(view).values())
         if why:

@@ -21,7 +21,6 @@ from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.claims import Claims
@@ -214,12 +213,9 @@ class RawAuditor:
                 self._start[record.id.agent] = record
             start = self._start[record.id.agent]
             self.history.came(record.closed, log_time)
-            if record.decisions:
-                self._commands.gated(record.id.agent)
             self._later(log_time, self._transition(record, start, log_time))
         elif isinstance(record, GateDecision):
             self._gate_speaks.add(record.id.agent)
-            self._commands.gated(record.id.agent)
             self.history.came(record.decided, log_time)
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
@@ -277,9 +273,7 @@ class RawAuditor:
         if privileged is not None:
             self._observations.judge(hidden, now, privileged[1])
         self._feedback.check(now)
-        self._commands.imported(now)
-        if not is_import(now):
-            self._published.check_observation(now, log_time)
+        self._published.check_observation(now, log_time)
         for decision in carried:
             next(decision, None)
 

@@ -13,15 +13,13 @@ import numpy as np
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.rules.documents import published
-from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
 
 #: Nanoseconds at the end of a record in which one half of a pair may be missing.
 END = NANOSECONDS // 5
@@ -90,7 +88,6 @@ class CommandChecks:
 
     def __init__(self, history: MessageHistory) -> None:
         self._history = history
-        self._gated: set[str] = set()
         #: By agent and use.
         self.pairs: dict[tuple[str, str], _Pairs] = {}
         for agent, wiring in history.wiring.items():
@@ -101,10 +98,6 @@ class CommandChecks:
             for each in history.contract.documents:
                 use = wiring.uses[f'document {each.name}']
                 self.pairs[agent, use.name] = _Pairs(agent, use)
-
-    def gated(self, agent: str) -> None:
-        """Take note that an agent has a gate, also if its topic is not in the record."""
-        self._gated.add(agent)
 
     def decided(self, decision: GateDecision, log_time: int) -> None:
         """Take a decision as the gate published it."""
@@ -157,38 +150,6 @@ class CommandChecks:
                 if _partner(half, pairs.sent) is not None:
                     self._on_topic(half, pairs)
 
-    def imported(self, now: Transition) -> None:
-        """Hold what an imported step says was commanded against what was published."""
-        wiring = self._history.wiring.get(now.id.agent)
-        if (
-            wiring is None
-            or now.kind is not Kind.STEP
-            or now.observed is None
-            or not is_import(now)
-        ):
-            return
-        begin, end = self._history.on_tape(now.observed), self._history.on_tape(now.closed)
-        if begin is None or end is None:
-            return
-        is_sent, size = False, self._history.contract.command_size
-        values: list[float] = []
-        for group, _ in wiring.groups:
-            use = self._history.use(now.id.agent, f'command {group.name}')
-            if use is None:
-                return  # which the report says
-            # A command at the instant of an observation answers that one.
-            heard = self._history.window(use).last_before(end, use.name)
-            if heard is not None:
-                is_sent = is_sent or heard.log_time >= begin
-                values += heard.readings[use.name].values
-        expected = tuple(values) if is_sent and len(values) == size else ()
-        if expected:
-            self._history.took('commands', 'commands')
-        if not same(now.commanded_action, expected):
-            why = f'{vector(expected)} as on the command topics'
-            found = Mismatch('commanded_action', why, vector(now.commanded_action))
-            self._history.find(catalogue.COMMAND_ON_TOPIC, found, now.id)
-
     def _on_topic(self, half: _Half, pairs: _Pairs) -> None:
         decision, use = half.decision, pairs.use
         assert decision is not None  # what was decided was by a decision
@@ -211,7 +172,7 @@ class CommandChecks:
             self._history.find(catalogue.COMMAND_ON_TOPIC, found, decision.id)
 
     def _decided_by(self, half: _Half, pairs: _Pairs) -> None:
-        history, use, agent = self._history, pairs.use, pairs.agent
+        history, use = self._history, pairs.use
         partner = _partner(half, pairs.decided)
         if partner is not None:
             pairs.decided.remove(partner)
@@ -220,7 +181,7 @@ class CommandChecks:
             return
         possible = pairs.is_in_bounds(half.content)
         early = pairs.begun is None or half.log_time < pairs.begun - _APART
-        if early and (possible or agent not in self._gated):
+        if early and possible:
             history.spare('early', use.name)
             return  # The recorder heard of this gate only later.
         at = half.log_time if half.stamp is None else half.stamp
@@ -230,7 +191,7 @@ class CommandChecks:
             return
         actual = f'none for {_told(half.content)} at {half.log_time} ns'
         expected = 'a decision of the gate for each message'
-        found = Mismatch(f'{use.topic} of {agent}', expected, actual)
+        found = Mismatch(f'{use.topic} of {pairs.agent}', expected, actual)
         history.find(catalogue.COMMAND_ON_TOPIC, found, None)
 
 

@@ -237,8 +237,6 @@ class Check:
         Whether it can only be applied with the contract at hand.
     near
         Whether it compares with the step or decision before, as :class:`Rule` has it.
-    imports
-        Whether it is applied to an imported step, too.
 
     """
 
@@ -246,7 +244,6 @@ class Check:
     look: Callable[..., Found]
     contract: bool = False
     near: bool = False
-    imports: bool = True
 
 
 class StepCheck(Check):
@@ -266,17 +263,17 @@ class NotChecked:
 
 
 def of_step(
-    rule: Rule, *, contract: bool = False, near: bool = False, imports: bool = True
+    rule: Rule, *, contract: bool = False, near: bool = False
 ) -> Callable[[Callable[[Scene], Found]], StepCheck]:
     """Make a check of steps of a function."""
-    return lambda look: StepCheck(rule, look, contract, near, imports)
+    return lambda look: StepCheck(rule, look, contract, near)
 
 
 def of_decision(
     rule: Rule, *, contract: bool = False, near: bool = False
 ) -> Callable[[Callable[[Link], Found]], DecisionCheck]:
     """Make a check of decisions of the gate of a function."""
-    return lambda look: DecisionCheck(rule, look, contract, near=near)
+    return lambda look: DecisionCheck(rule, look, contract, near)
 
 
 def terms_of(contract: Contract, digest: str) -> Terms:

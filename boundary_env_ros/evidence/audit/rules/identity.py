@@ -57,7 +57,7 @@ def _of_contract(scene: Scene) -> Found:
         yield Mismatch('id.agent', f'one of {", ".join(contract.agents)}', repr(now.id.agent))
 
 
-@of_step(catalogue.VERSIONS_PRESENT, imports=False)
+@of_step(catalogue.VERSIONS_PRESENT)
 def _versions_present(scene: Scene) -> Found:
     now, answer = scene.now, scene.answer
     names = ('contract', 'contract_version', 'software_version', 'client_version')
@@ -131,7 +131,7 @@ def _wrappers(scene: Scene) -> list[str]:
     return [re.split(r'[<(]', wrapper)[0].rpartition('.')[2] for wrapper in told]
 
 
-@of_step(catalogue.NO_HIDDEN_WRAPPER, imports=False)
+@of_step(catalogue.NO_HIDDEN_WRAPPER)
 def _no_hidden_wrapper(scene: Scene) -> Found:
     for i, name in enumerate(_wrappers(scene)):
         if name in _HIDING:

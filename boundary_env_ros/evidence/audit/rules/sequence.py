@@ -39,7 +39,7 @@ def _reset_first(scene: Scene) -> Found:
         yield Mismatch('reset', 'a reset record exactly in the reset', actual)
 
 
-@of_step(catalogue.RESET_AS_CONTRACT, imports=False)
+@of_step(catalogue.RESET_AS_CONTRACT)
 def _reset_confirmed(scene: Scene) -> Found:
     reset = scene.now.reset
     if reset is None:

@@ -11,7 +11,6 @@ import math
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.step_builder import answering
 from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.imported import is_unknown
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules import catalogue
@@ -113,7 +112,7 @@ def _one_clock(scene: Scene) -> Found:
             yield from unlike(f'{place}.clock', clock, stamp.clock)
 
 
-@of_step(catalogue.CLOCKS_AGREE, imports=False)
+@of_step(catalogue.CLOCKS_AGREE)
 def _clocks_agree(scene: Scene) -> Found:
     for (_, start), (name, end) in pairwise(_of_step(scene.now)):
         one, other = start.ros, end.ros
@@ -157,7 +156,7 @@ def _period_kept(scene: Scene) -> Found:
         )
 
 
-@of_step(catalogue.REQUEST_VALID, imports=False)
+@of_step(catalogue.REQUEST_VALID)
 def _answered_observation(scene: Scene) -> Found:
     now, answer = scene.now, scene.answer
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
@@ -213,7 +212,7 @@ _OF_ANSWER = {
 }
 
 
-@of_step(catalogue.STEP_RECOMPUTED, imports=False)
+@of_step(catalogue.STEP_RECOMPUTED)
 def _copied_from_decision(scene: Scene) -> Found:
     # Also of one step alone, which cannot be run again.
     now, answer = scene.now, scene.answer
@@ -242,5 +241,5 @@ def _reward_sum(scene: Scene) -> Found:
     # Also of a step whose reset or contract is missing, so that it cannot be run again.
     now = scene.now
     total = math.fsum(term.value for term in now.reward_terms)
-    if not (is_unknown(now, 'reward') or close(now.reward, total)):
+    if not close(now.reward, total):
         yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))

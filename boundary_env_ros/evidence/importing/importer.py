@@ -179,6 +179,7 @@ class _Importer:
         self._decoders: dict[Channel, Callable[[bytes], Any]] = {}
         self._never_begun = 0
         self._unreadable: dict[str, tuple[int, str]] = {}
+        self._other_frames: dict[str, str] = {}
 
     @property
     def _name(self) -> str:
@@ -297,6 +298,8 @@ class _Importer:
                     image=reading.image,
                 )
                 self._agent.sample(name, sample)
+                if reading.problem:
+                    self._other_frames[name] = reading.problem
         for name, read in self._ears.feedback.get(topic, ()):
             reading = self._read(topic, read, message)
             if reading is not None:
@@ -421,5 +424,7 @@ class _Importer:
             )
         for topic, (count, why) in self._unreadable.items():
             yield f'{topic}: {count} messages could not be read, the first: {why}'
+        for name, frame in self._other_frames.items():
+            yield f'field {name}: its header names the frame {frame}, not that of the contract'
         if self._bag.tear:
             yield f'the bag is not whole: {self._bag.tear}'

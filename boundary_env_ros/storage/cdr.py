@@ -17,7 +17,6 @@ from dataclasses import is_dataclass
 from enum import IntEnum
 from functools import cache
 import struct
-import sys
 from types import SimpleNamespace
 import typing
 from typing import Any, TypeVar
@@ -49,9 +48,8 @@ CODES: Mapping[str, tuple[str, int, type]] = {
     'float64': ('d', 8, float),
 }
 
-#: Byte orders by how a message begins; what begins otherwise is no plain CDR.
-_ORDERS = {b'\x00\x01': '<', b'\x00\x00': '>'}
-_SWAPPED = {'<': sys.byteorder == 'big', '>': sys.byteorder == 'little'}
+#: How a message begins that is plain CDR in the byte order of every processor that ROS 2 runs on.
+_PLAIN = b'\x00\x01'
 _HEADER = 4
 
 # What the generated functions raise for bytes that are something else; KeyError for a number that
@@ -92,22 +90,17 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
 
 def _made_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
     package, *_, name = type_name.split('/')
-    definitions = parse_definition(type_name, definition)
-
-    def compiled(order: str) -> Callable[[bytes, int], tuple[T, int]]:
-        source = _Source(definitions, order)
-        return source.compiled(source.reader(f'{package}/{name}', cls))
-
-    readers = {'<': compiled('<')}
+    source = _Source(parse_definition(type_name, definition))
+    read: Callable[[bytes, int], tuple[T, int]] = source.compiled(
+        source.reader(f'{package}/{name}', cls)
+    )
 
     def decode(data: bytes) -> T:
-        order = _ORDERS.get(data[:2])
-        if order is None:
-            raise _no_such(cls, f'bytes that begin with {data[:2]!r}, which is no plain CDR')
-        if order not in readers:
-            readers[order] = compiled(order)
+        if data[:2] != _PLAIN:
+            begin = f'bytes that begin with {data[:2]!r}'
+            raise _no_such(cls, f'{begin}, which is no plain CDR with the low bytes first')
         try:
-            record, end = readers[order](data, _HEADER)
+            record, end = read(data, _HEADER)
         except KeyError as error:
             raise _no_such(cls, f'{error} is not a valid constant') from error
         except _WRONG as error:
@@ -146,9 +139,8 @@ class _Source:
     Names in the text are our own; those in a bag only ever select among them.
     """
 
-    def __init__(self, definitions: Mapping[str, tuple[Field, ...]], order: str) -> None:
+    def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
         self._definitions = definitions
-        self._order = order
         self._lines: list[str] = []
         self._names: dict[str, object] = {
             'unpack_from': struct.unpack_from,
@@ -158,7 +150,7 @@ class _Source:
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, size, _ in CODES.values():
             if size > 1:
-                self._names[f'get_{code}'] = struct.Struct(f'{order}{code}').unpack_from
+                self._names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
 
     def compiled(self, name: str) -> Callable[[bytes, int], tuple[Any, int]]:
         """Return the function of that name."""
@@ -296,7 +288,6 @@ class _Source:
             '    if n:',
             *(f'    {line}' for line in _align(size)),
             f'        {target}.frombytes(b[o:o + {size} * n])',
-            *([f'        {target}.byteswap()'] if _SWAPPED[self._order] and size > 1 else []),
             f'        o += {size} * n',
             '        b[o - 1]',
         ]
@@ -344,7 +335,7 @@ class _Source:
             f'    {target} = ()',
             '    if n:',
             *(f'    {line}' for line in _align(size)),
-            f"        {target} = unpack_from(f'{self._order}{{n}}{code}', b, o)",
+            f"        {target} = unpack_from(f'<{{n}}{code}', b, o)",
             f'        o += {size} * n',
         ]
 

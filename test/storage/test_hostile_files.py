@@ -303,22 +303,23 @@ def test_record_without_measure_is_one_error(tmp_path: Path, first: str, others:
     assert 'x.mcap:/t#1: ' in said
 
 
-def test_big_endian_record_is_read_and_bad_text_in_it_is_one_error() -> None:
+def test_bad_text_or_another_encoding_is_one_error() -> None:
     kind = 'boundary_env_ros/msg/StepId'
     read = record_decoder(StepId, kind, definition(kind)[0])
 
     def text(data: bytes) -> bytes:
         padded = data + b'\0'
-        return struct.pack('>I', len(padded)) + padded + bytes(-len(padded) % 4)
+        return struct.pack('<I', len(padded)) + padded + bytes(-len(padded) % 4)
 
-    head = bytes(4) + text(b'digest7') + text(b'cart')
+    head = b'\0\1\0\0' + text(b'digest7') + text(b'cart')
     body = head + text(b'episode')
-    body += bytes(-(len(body) - 4) % 8) + struct.pack('>Q', 258)
+    body += bytes(-(len(body) - 4) % 8) + struct.pack('<Q', 258)
     assert read(body) == StepId(digest='digest7', agent='cart', episode_id='episode', step=258)
     with pytest.raises(RecordError, match='UnicodeDecodeError'):
         read(body.replace(b'cart', b'\xff\xfe\xfd\xfc'))
-    with pytest.raises(RecordError, match='no plain CDR'):
-        read(b'\0\7' + body[2:])
+    for other in (b'\0\7', b'\0\0'):
+        with pytest.raises(RecordError, match='no plain CDR'):
+            read(other + body[2:])
 
 
 # Topics ------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ _LONGEST = 60
 Content = Vector | str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Half:
     """One command or document that is still without its other half."""
 
@@ -54,6 +54,7 @@ class _Pairs:
     bounds: tuple[Vector, Vector] | None = None
     decided: deque[_Half] = field(default_factory=deque)
     sent: deque[_Half] = field(default_factory=deque)
+    stamped: bool = False  # whether a message of the topic ever had a stamp
     begun: int | None = None
     commanded: int = 0  # instant of the last decision
 
@@ -131,6 +132,7 @@ class CommandChecks:
         if reading is not None:
             half.besides = reading.problem
             half.content = reading.document if pairs.bounds is None else reading.values
+        pairs.stamped = pairs.stamped or half.stamp is not None
         pairs.sent.append(half)
 
     def check(self, until: int) -> None:
@@ -147,13 +149,13 @@ class CommandChecks:
         self.check(end + 1 if self._history.torn else end - END)
         for pairs in self.pairs.values():
             for half in pairs.decided:
-                if _partner(half, pairs.sent) is not None:
+                if _partner(half, pairs.sent, stamped=pairs.stamped) is not None:
                     self._on_topic(half, pairs)
 
     def _on_topic(self, half: _Half, pairs: _Pairs) -> None:
         decision, use = half.decision, pairs.use
         assert decision is not None  # what was decided was by a decision
-        partner = _partner(half, pairs.sent)
+        partner = _partner(half, pairs.sent, stamped=pairs.stamped)
         place, found = f'decision {decision.sequence}.command', None
         if partner is None:
             if not self._history.missing(use, half.stamp, half.log_time):
@@ -173,7 +175,7 @@ class CommandChecks:
 
     def _decided_by(self, half: _Half, pairs: _Pairs) -> None:
         history, use = self._history, pairs.use
-        partner = _partner(half, pairs.decided)
+        partner = _partner(half, pairs.decided, stamped=pairs.stamped)
         if partner is not None:
             pairs.decided.remove(partner)
             pairs.sent.appendleft(half)
@@ -195,18 +197,19 @@ class CommandChecks:
         history.find(catalogue.COMMAND_ON_TOPIC, found, None)
 
 
-def _partner(half: _Half, others: deque[_Half]) -> _Half | None:
+def _partner(half: _Half, others: deque[_Half], *, stamped: bool) -> _Half | None:
     """Return the other half: by stamp, or where messages have none, by content and time."""
-    stamped = half.stamp is not None and any(other.stamp is not None for other in others)
-    if stamped:
-        near = [other for other in others if other.stamp == half.stamp]
-    else:
-        near = [o for o in others if abs(o.log_time - half.log_time) < _APART]
-    fitting = [other for other in near if _equal(other.content, half.content)]
-    if fitting or not stamped:
+    first = None
+    for other in others:
+        if stamped and half.stamp is not None:
+            near = other.stamp == half.stamp
+        else:
+            near = abs(other.log_time - half.log_time) < _APART
+        if near and _equal(other.content, half.content):
+            return other
         # Without stamps the order alone tells a changed command from a lost one.
-        return next(iter(fitting or near), None)
-    return next(iter(near), None)
+        first = other if near and first is None else first
+    return first
 
 
 def _equal(one: Content, other: Content) -> bool:

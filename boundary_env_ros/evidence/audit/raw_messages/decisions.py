@@ -69,8 +69,10 @@ class DecisionChecks:
     def pressed(self, agent: str, heard: Heard) -> None:
         """Take a message of the emergency stop."""
         if STOP in heard.readings:
-            pressed = bool(heard.readings[STOP].values[0])
-            self._of(agent).presses.append((heard.log_time, pressed))
+            pressed, presses = bool(heard.readings[STOP].values[0]), self._of(agent).presses
+            # A heartbeat that goes on saying that it is not pressed says nothing new.
+            if pressed or not presses or presses[-1][1]:
+                presses.append((heard.log_time, pressed))
 
     def told(self, status: EpisodeStatus) -> None:
         """Take a status of an environment."""

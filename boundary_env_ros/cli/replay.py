@@ -176,11 +176,10 @@ def _commands(contract: Contract, topic: str) -> bool:
 
 
 def _recompute(path: Path, *, contract: str | None, as_json: bool, **_: object) -> int:
-    from boundary_env_ros.evidence.replay.question import Question
+    from boundary_env_ros.evidence.replay.recompute import recompute
 
-    question = Question(path, None if contract is None else Path(contract))
     with counting('records', every=500) as progress:
-        report = question.answer(progress)
+        report = recompute(path, None if contract is None else Path(contract), progress)
     print_result(report, as_json=as_json)
     if report.unreadable:
         return UNUSABLE

@@ -23,11 +23,12 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import catalogue, motion
-from boundary_env_ros.evidence.audit.rules.base import outside, Terms, terms_of
+from boundary_env_ros.evidence.audit.rules.base import outside, Terms
 from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
@@ -395,7 +396,8 @@ def turning() -> Terms:
         },
     }  # fmt: skip
     loaded = loads(yaml.safe_dump(data, sort_keys=False))
-    return terms_of(loaded.contract, loaded.digest)
+    contract = loaded.contract
+    return Terms(contract=contract, digest=loaded.digest, limits=Limits(contract))
 
 
 def about_z(angle: float) -> Vector:

@@ -21,7 +21,7 @@ from std_srvs.srv import Trigger as Knock
 
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.replay.question import Question
+from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros import names
 from support.ros_world import PATIENT, World
@@ -168,5 +168,5 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on_and_its_reco
     world.processes['recorder'].stop(grace=20.0)
     report = audit_path(world.run)
     assert report.counts == {}, f'\n{report}'
-    verdict = Question(world.run).answer()
+    verdict = recompute(world.run)
     assert verdict.same, str(verdict)

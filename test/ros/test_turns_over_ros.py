@@ -22,7 +22,7 @@ from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.replay.question import Question
+from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.multi_agent import BoundaryAECEnv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.storage.reader import open_records
@@ -49,7 +49,7 @@ def _carts(pacing: str, folder: Path) -> Iterator[CartsWorld]:
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)
-    verdict = Question(world.run).answer()
+    verdict = recompute(world.run)
     assert verdict.same, str(verdict)
 
 

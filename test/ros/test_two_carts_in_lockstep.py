@@ -21,7 +21,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.replay.question import Question
+from boundary_env_ros.evidence.replay.recompute import recompute
 from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import from_msg
@@ -43,7 +43,7 @@ def carts(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Carts
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)
-    verdict = Question(world.run).answer()
+    verdict = recompute(world.run)
     assert verdict.same, str(verdict)
 
 

@@ -19,6 +19,7 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
+from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
@@ -42,7 +43,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     NotChecked,
     Rule,
     Scene,
-    terms_of,
+    Terms,
     unlike,
 )
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
@@ -131,9 +132,12 @@ class Auditor:
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             self._raw = RawAuditor(contract, topics, self.find, self._holes)
-        self._terms = None if contract is None else terms_of(contract, digest_of(contract))
+        self._terms: Terms | None = None
         self._again: Rerun | None = None
         if contract is not None:
+            self._terms = Terms(
+                contract=contract, digest=digest_of(contract), limits=Limits(contract)
+            )
             self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]

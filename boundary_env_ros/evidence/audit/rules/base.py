@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 import math
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec
-from boundary_env_ros.core.environment.observation import ObservationField
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
@@ -70,15 +69,12 @@ class Terms:
         The contract and its digest.
     limits
         What the rules of the gate need of the contract.
-    seen
-        The fields of the observation and of the rest of the state, by name.
 
     """
 
     contract: Contract
     digest: str
     limits: Limits
-    seen: Mapping[str, FieldSpec]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,16 +167,6 @@ class Scene:
         if last is not None and last.id.episode_id == self.now.id.episode_id:
             return last
         return None
-
-    @property
-    def ended(self) -> bool:
-        """Return whether the step ends its episode."""
-        return self.now.terminated or self.now.truncated
-
-    @property
-    def answer(self) -> GateDecision | None:
-        """Return the decision that answered the action of this step."""
-        return self.now.answer
 
 
 Found = Iterator[Mismatch]
@@ -276,16 +262,6 @@ def of_decision(
     return lambda look: DecisionCheck(rule, look, contract, near)
 
 
-def terms_of(contract: Contract, digest: str) -> Terms:
-    """Return the contract in the form in which the rules use it."""
-    return Terms(
-        contract=contract,
-        digest=digest,
-        limits=Limits(contract),
-        seen={spec.name: spec for spec in (*contract.observation, *contract.state)},
-    )
-
-
 def limits_of(decision: GateDecision, terms: Terms) -> Limits:
     """Return the limits that held for a decision; those of the contract if it claims looser."""
     if decision.runtime_limits == RuntimeLimits():
@@ -362,30 +338,6 @@ def outside(
         expected = number(most) if least == most else f'between {number(least)} and {number(most)}'
         return (Mismatch(field, f'{expected} {why}'.rstrip(), number(actual)),)
     return ()
-
-
-def views(scene: Scene) -> Iterator[tuple[str, tuple[ObservationField, ...], ClockReading | None]]:
-    """
-    Yield the observations of the transition, each with the instant at which it was frozen.
-
-    The one before is looked at only where no earlier step shows it already.
-    """
-    now = scene.now
-    if scene.earlier is None and now.before:
-        yield 'before', now.before, None
-    yield 'after', now.after, now.closed
-    yield 'state', now.state, now.closed
-
-
-def declared(
-    scene: Scene,
-) -> Iterator[tuple[str, FieldSpec, ObservationField, ClockReading | None]]:
-    """Yield each field that the contract declares: its place, specification and instant."""
-    specs = known(scene.terms).seen
-    for view, found, frozen in views(scene):
-        for field in found:
-            if field.name in specs:
-                yield f'{view}.{field.name}', specs[field.name], field, frozen
 
 
 def same(one: object, other: object) -> bool:

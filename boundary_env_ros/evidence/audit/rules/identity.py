@@ -59,7 +59,7 @@ def _of_contract(scene: Scene) -> Found:
 
 @of_step(catalogue.VERSIONS_PRESENT)
 def _versions_present(scene: Scene) -> Found:
-    now, answer = scene.now, scene.answer
+    now, answer = scene.now, scene.now.answer
     names = ('contract', 'contract_version', 'software_version', 'client_version')
     found = {name: getattr(now, name) for name in names}
     for i, decision in enumerate(now.decisions):

@@ -23,7 +23,6 @@ from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
-    declared,
     Found,
     known,
     Mismatch,
@@ -33,22 +32,27 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Scene,
     unlike,
     vector,
-    views,
 )
 
 
 @of_step(catalogue.FIELDS_AS_CONTRACT, contract=True)
 def _fields_as_contract(scene: Scene) -> Found:
-    contract = known(scene.terms).contract
-    for view, fields, _ in views(scene):
-        specs = contract.state if view == 'state' else contract.observation
+    contract, now = known(scene.terms).contract, scene.now
+    goes_on = now.kind is Kind.STEP and not (now.terminated or now.truncated)
+    views = [('after', now.after, contract.observation), ('state', now.state, contract.state)]
+    if scene.earlier is None and now.before:
+        # Else the step before shows it already.
+        views.insert(0, ('before', now.before, contract.observation))
+    for view, fields, specs in views:
         expected, actual = ([item.name for item in items] for items in (specs, fields))
         if actual != expected:
             names = f'the fields {", ".join(expected) or "none"}'
             yield Mismatch(view, names, ', '.join(actual) or 'none')
-    goes_on = scene.now.kind is Kind.STEP and not scene.ended
-    for place, spec, field, _ in declared(scene):
-        yield from wrong_field(place, spec, field, goes_on=goes_on)
+        by_name = {spec.name: spec for spec in specs}
+        for field in fields:
+            if field.name in by_name:
+                spec = by_name[field.name]
+                yield from wrong_field(f'{view}.{field.name}', spec, field, goes_on=goes_on)
 
 
 def wrong_field(place: str, spec: FieldSpec, field: ObservationField, *, goes_on: bool) -> Found:

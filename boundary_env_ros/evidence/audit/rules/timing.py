@@ -158,7 +158,7 @@ def _period_kept(scene: Scene) -> Found:
 
 @of_step(catalogue.REQUEST_VALID)
 def _answered_observation(scene: Scene) -> Found:
-    now, answer = scene.now, scene.answer
+    now, answer = scene.now, scene.now.answer
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
         return
     request, asked = answer.request, answer.request.id
@@ -215,7 +215,7 @@ _OF_ANSWER = {
 @of_step(catalogue.STEP_RECOMPUTED)
 def _copied_from_decision(scene: Scene) -> Found:
     # Also of one step alone, which cannot be run again.
-    now, answer = scene.now, scene.answer
+    now, answer = scene.now, scene.now.answer
     yield from unlike('decision', answering(now.decisions), now.decision)
     for name, source in _OF_ANSWER.items():
         nothing = () if name.endswith('action') else None

@@ -7,11 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 import math
 
-from boundary_env_ros.simulation.readings import Float64Array, TruthReading, WithArrays
+from boundary_env_ros.simulation.messages import Float64Array
+from boundary_env_ros.simulation.readings import TruthReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BodyState(WithArrays):
+class BodyState:
     """
     True state of the cart at the end of a physics step.
 

@@ -150,8 +150,9 @@ class CartRobot:
         emissions = []
         for cart, reading in self._hall.advance(until):
             if reading.sensor == 'odometry' and TF in self.topics:
-                fields = cart_transforms(reading, self._hall.geometry)
-                stamp = reading.captured_ns
+                fields, stamp = reading.fields, reading.captured_ns
+                if fields is not None:
+                    fields = cart_transforms(fields['pose']['pose'], stamp, self._hall.geometry)
                 emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
             if reading.sensor not in self._wire[cart]:
                 continue

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.errors import MissingDependency, SimulationFailed
-from boundary_env_ros.simulation.readings import Float64Array, read_only
+from boundary_env_ros.simulation.messages import Float64Array
 
 try:
     import mujoco
@@ -78,7 +78,7 @@ class RayCaster:
         self._model, self._data, self._without = model, data, without
         self._groups = np.isin(np.arange(6), list(groups)).astype(np.uint8)
         self.floor_geom: int = model.geom('floor').id
-        self.geom_colours = read_only(model.geom_rgba[:, :3])
+        self.geom_colours = np.asarray(model.geom_rgba[:, :3], dtype=np.float64)
 
     def cast(self, origin: Float64Array, directions: Float64Array, cutoff: float) -> RayHits:
         """

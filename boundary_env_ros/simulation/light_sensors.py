@@ -21,17 +21,12 @@ import numpy.typing as npt
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.config import CameraConfig, ScanConfig
 from boundary_env_ros.simulation.engine import RayCaster
+from boundary_env_ros.simulation.messages import Fields, Float64Array, image
 from boundary_env_ros.simulation.motion_sensors import Sensor, State
-from boundary_env_ros.simulation.readings import (
-    Float64Array,
-    ImageReading,
-    read_only,
-    ScanReading,
-)
 
 # The camera's world: light from above and a little from the south-west, haze with distance.
-_LIGHT = read_only(np.array([-0.35, -0.5, 0.8]) / math.sqrt(0.35**2 + 0.5**2 + 0.8**2))
-_HAZE = read_only((0.70, 0.73, 0.76))
+_LIGHT = np.array([-0.35, -0.5, 0.8]) / math.sqrt(0.35**2 + 0.5**2 + 0.8**2)
+_HAZE = np.array((0.70, 0.73, 0.76))
 _HAZE_DISTANCE = 15.0
 _SIGHT = 30.0
 _TILE = 1.0
@@ -46,13 +41,18 @@ class Scan(Sensor[BodyState]):
     ) -> None:
         self._config = config
         self._caster = caster
-        self._mount = read_only(mount)
+        self._mount = np.array(mount)
         self._increment = 2.0 * math.pi / config.beams
         angles = -math.pi + self._increment * np.arange(config.beams)
-        self._beams = read_only(np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1))
+        self._beams = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=1)
 
-    def capture(self, state: BodyState) -> ScanReading:
-        """Measure all beams at this one instant."""
+    def capture(self, state: BodyState) -> Fields:
+        """
+        Measure all beams at this one instant.
+
+        As in REP-117, a range is +inf where nothing was within ``range_max`` and -inf where
+        something was nearer than ``range_min``.
+        """
         config = self._config
         hits = self._caster.cast(
             state.position + state.rotation @ self._mount,
@@ -62,13 +62,14 @@ class Scan(Sensor[BodyState]):
         ranges = hits.distance + config.range_noise * self._noise.standard_normal(config.beams)
         ranges[ranges > config.range_max] = np.inf
         ranges[ranges < config.range_min] = -np.inf
-        return ScanReading(
-            ranges=ranges,
-            angle_min=-math.pi,
-            angle_increment=self._increment,
-            range_min=config.range_min,
-            range_max=config.range_max,
-        )
+        return {
+            'angle_min': -math.pi,
+            'angle_max': -math.pi + self._increment * (config.beams - 1),
+            'angle_increment': self._increment,
+            'range_min': config.range_min,
+            'range_max': config.range_max,
+            'ranges': ranges.astype('float32'),
+        }
 
 
 class Camera(Sensor[State]):
@@ -102,7 +103,7 @@ class Camera(Sensor[State]):
         self._colours = np.ascontiguousarray(caster.geom_colours.T)
         self._pixel_rays = _pixel_rays(config, pitch)
 
-    def capture(self, state: State) -> ImageReading:
+    def capture(self, state: State) -> Fields:
         """Expose all pixels at this one instant."""
         config = self._config
         origin, rotation = self._mount(state)
@@ -111,7 +112,7 @@ class Camera(Sensor[State]):
         levels *= config.intensity_noise
         levels += 255.0 * light.T
         pixels = np.clip(np.rint(levels, out=levels), 0.0, 255.0).astype(np.uint8)
-        return ImageReading(pixels=pixels.reshape(config.height, config.width, 3))
+        return image(pixels.reshape(config.height, config.width, 3))
 
     def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
         """Return red, green and blue, 0 to 1, of each ray, shape (3, rays)."""
@@ -137,7 +138,7 @@ def _pixel_rays(config: CameraConfig, pitch: float) -> Float64Array:
     cos, sin = math.cos(pitch), math.sin(pitch)
     rays = np.stack([cos + sin * up_grid, left_grid, cos * up_grid - sin], axis=-1)
     rays = rays.reshape(-1, 3)
-    return read_only(rays / np.linalg.norm(rays, axis=1, keepdims=True))
+    return np.asarray(rays / np.linalg.norm(rays, axis=1, keepdims=True))
 
 
 def _tiles(

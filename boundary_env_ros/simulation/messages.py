@@ -9,30 +9,17 @@ show the same numbers. No ROS is needed here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 import math
-from typing import Any, TYPE_CHECKING
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.simulation.readings import (
-    ContactReading,
-    Float64Array,
-    ImageReading,
-    ImuReading,
-    JointReading,
-    OdometryReading,
-    PoseReading,
-    Reading,
-    ScanReading,
-    SpatialPoseReading,
-    TruthReading,
-    WrenchReading,
-)
-
 if TYPE_CHECKING:
     from boundary_env_ros.simulation.physics import CartGeometry
+
+Float64Array: TypeAlias = npt.NDArray[np.float64]
 
 Fields = dict[str, Any]  # values are numbers, texts, arrays, again such mappings, or lists of them
 
@@ -69,21 +56,6 @@ FRAMES: Mapping[str, str] = {
 }
 
 
-def message_fields(reading: Reading) -> Fields:
-    """
-    Return the fields of the ROS message of a reading that was not dropped.
-
-    SI units; covariances row-major as in REP-103.
-    """
-    payload = reading.payload
-    if payload is None:
-        raise ValueError(f'The reading of {reading.sensor} was dropped, not published.')
-    fields = _WRITERS[type(payload)](payload)
-    if isinstance(payload, ContactReading):
-        return fields
-    return {'header': header(reading.captured_ns, FRAMES.get(reading.sensor, '')), **fields}
-
-
 class PlainMessage:
     """
     Fields as an object with attributes, which reads like the ROS message.
@@ -117,59 +89,44 @@ def header(stamp: int, frame: str) -> Fields:
     return {'stamp': {'sec': seconds, 'nanosec': nanoseconds}, 'frame_id': frame}
 
 
-def _yaw_quaternion(yaw: float) -> Fields:
-    return {'x': 0.0, 'y': 0.0, 'z': math.sin(yaw / 2.0), 'w': math.cos(yaw / 2.0)}
-
-
 def vector(x: float, y: float, z: float) -> Fields:
     """Return a ``geometry_msgs/msg/Vector3`` or ``Point``."""
     return {'x': float(x), 'y': float(y), 'z': float(z)}
 
 
-def _pose(x: float, y: float, yaw: float) -> Fields:
-    return {'position': vector(x, y, 0.0), 'orientation': _yaw_quaternion(yaw)}
+def quaternion(values: Float64Array) -> Fields:
+    """Return a ``geometry_msgs/msg/Quaternion`` of x, y, z, w."""
+    return dict(zip('xyzw', values.tolist(), strict=True))
 
 
-def _odometry(reading: OdometryReading | TruthReading) -> Fields:
-    lateral = reading.lateral if isinstance(reading, TruthReading) else 0.0
+def planar_pose(x: float, y: float, yaw: float) -> Fields:
+    """Return a ``geometry_msgs/msg/Pose`` on the floor; m, rad."""
+    return {'position': vector(x, y, 0.0), 'orientation': _about('z', yaw)}
+
+
+def _about(axis: str, angle: float) -> Fields:
+    return {'x': 0.0, 'y': 0.0, 'z': 0.0, axis: math.sin(angle / 2.0), 'w': math.cos(angle / 2.0)}
+
+
+def odometry(
+    x: float, y: float, yaw: float, *, linear: float, angular: float, lateral: float = 0.0
+) -> Fields:
+    """Return a ``nav_msgs/msg/Odometry`` without its header; m, rad, m/s, rad/s."""
     return {
         'child_frame_id': BASE,
-        'pose': {'pose': _pose(reading.x, reading.y, reading.yaw)},
+        'pose': {'pose': planar_pose(x, y, yaw)},
         'twist': {
             'twist': {
-                'linear': vector(reading.linear, lateral, 0.0),
-                'angular': vector(0.0, 0.0, reading.angular),
+                'linear': vector(linear, lateral, 0.0),
+                'angular': vector(0.0, 0.0, angular),
             }
         },
     }
 
 
-def _joint_state(reading: JointReading) -> Fields:
-    return {
-        'name': list(reading.names),
-        'position': reading.position.tolist(),
-        'velocity': reading.velocity.tolist(),
-    }
-
-
-def _imu(reading: ImuReading) -> Fields:
-    return {
-        'orientation': _quaternion(reading.orientation),
-        'angular_velocity': vector(*reading.angular_velocity.tolist()),
-        'linear_acceleration': vector(*reading.linear_acceleration.tolist()),
-    }
-
-
-def _scan(reading: ScanReading) -> Fields:
-    last = reading.angle_min + reading.angle_increment * (len(reading.ranges) - 1)
-    return {
-        'angle_min': reading.angle_min,
-        'angle_max': last,
-        'angle_increment': reading.angle_increment,
-        'range_min': reading.range_min,
-        'range_max': reading.range_max,
-        'ranges': reading.ranges.astype('float32'),
-    }
+def joint_state(names: Sequence[str], position: Float64Array, velocity: Float64Array) -> Fields:
+    """Return a ``sensor_msgs/msg/JointState`` without its header; rad and rad/s, or m and m/s."""
+    return {'name': list(names), 'position': position.tolist(), 'velocity': velocity.tolist()}
 
 
 def transforms(stamp: int, *links: tuple[str, str, Fields, Fields]) -> Fields:
@@ -186,19 +143,13 @@ def transforms(stamp: int, *links: tuple[str, str, Fields, Fields]) -> Fields:
     }
 
 
-def cart_transforms(reading: Reading, geometry: CartGeometry) -> Fields | None:
-    """Return the frames of the cart, which is where its odometry says; None: dropped."""
-    payload = reading.payload
-    if not isinstance(payload, OdometryReading):
-        return None
-    half = geometry.camera_pitch / 2.0
-    tilt = {'x': 0.0, 'y': math.sin(half), 'z': 0.0, 'w': math.cos(half)}
-    pose = _pose(payload.x, payload.y, payload.yaw)
+def cart_transforms(pose: Fields, stamp: int, geometry: CartGeometry) -> Fields:
+    """Return the frames of the cart, which is at the pose that its odometry says."""
     return transforms(
-        reading.captured_ns,
+        stamp,
         (HALL, BASE, pose['position'], pose['orientation']),
-        (BASE, LASER, vector(*geometry.scan_mount), _yaw_quaternion(0.0)),
-        (BASE, CAMERA, vector(*geometry.camera_mount), tilt),
+        (BASE, LASER, vector(*geometry.scan_mount), _about('z', 0.0)),
+        (BASE, CAMERA, vector(*geometry.camera_mount), _about('y', geometry.camera_pitch)),
     )
 
 
@@ -213,47 +164,3 @@ def image(pixels: npt.NDArray[np.uint8]) -> Fields:
         'step': width * channels,
         'data': pixels.tobytes(),
     }
-
-
-def _image(reading: ImageReading) -> Fields:
-    return image(reading.pixels)
-
-
-def _detection(reading: PoseReading) -> Fields:
-    covariance = [0.0] * 36
-    covariance[0] = covariance[7] = reading.position_std**2
-    covariance[35] = reading.yaw_std**2
-    return {
-        'pose': {'pose': _pose(reading.x, reading.y, reading.yaw), 'covariance': covariance},
-    }
-
-
-def _contact(reading: ContactReading) -> Fields:
-    return {'data': reading.touching}
-
-
-def _wrench(reading: WrenchReading) -> Fields:
-    return {'wrench': {'force': vector(*reading.force), 'torque': vector(*reading.torque)}}
-
-
-def _spatial_pose(reading: SpatialPoseReading) -> Fields:
-    orientation = _quaternion(reading.orientation)
-    return {'pose': {'position': vector(*reading.position), 'orientation': orientation}}
-
-
-def _quaternion(values: Float64Array) -> Fields:
-    return dict(zip('xyzw', values.tolist(), strict=True))
-
-
-_WRITERS: Mapping[type, Callable[[Any], Fields]] = {
-    OdometryReading: _odometry,
-    TruthReading: _odometry,
-    JointReading: _joint_state,
-    ImuReading: _imu,
-    ScanReading: _scan,
-    ImageReading: _image,
-    PoseReading: _detection,
-    ContactReading: _contact,
-    WrenchReading: _wrench,
-    SpatialPoseReading: _spatial_pose,
-}

@@ -23,18 +23,19 @@ from boundary_env_ros.simulation.config import (
     OdometryConfig,
     PoseDetectionsConfig,
 )
-from boundary_env_ros.simulation.readings import (
-    ContactReading,
+from boundary_env_ros.simulation.messages import (
+    Fields,
     Float64Array,
-    ImuReading,
-    JointReading,
-    OdometryReading,
-    Payload,
-    PoseReading,
-    TruthReading,
+    joint_state,
+    odometry,
+    planar_pose,
+    quaternion,
+    vector,
 )
 
 State = TypeVar('State', contravariant=True)
+
+_WHEELS = ('left_wheel_joint', 'right_wheel_joint')
 
 
 class Sensor(ABC, Generic[State]):
@@ -45,8 +46,8 @@ class Sensor(ABC, Generic[State]):
         self._noise = noise
 
     @abstractmethod
-    def capture(self, state: State) -> Payload:
-        """Measure at this instant; called in the order of time."""
+    def capture(self, state: State) -> Fields:
+        """Return a message without its header; called in the order of time."""
 
 
 class Touchy(Protocol):
@@ -81,7 +82,7 @@ class Odometry(Sensor[BodyState]):
         self._yaw = state.yaw
         self._before = state
 
-    def capture(self, state: BodyState) -> OdometryReading:
+    def capture(self, state: BodyState) -> Fields:
         """Add the travel since the capture before along its mean heading."""
         travel = self._radii * (state.wheel_angles - self._before.wheel_angles)
         travel = travel * (1.0 + self._config.travel_noise * self._noise.standard_normal(2))
@@ -93,10 +94,10 @@ class Odometry(Sensor[BodyState]):
         self._yaw = wrapped(self._yaw + turn)
         seconds = (state.at_ns - self._before.at_ns) * 1e-9
         self._before = state
-        return OdometryReading(
-            x=self._x,
-            y=self._y,
-            yaw=self._yaw,
+        return odometry(
+            self._x,
+            self._y,
+            self._yaw,
             # The first capture may be the reset itself, when the cart stands.
             linear=forward / seconds if seconds > 0.0 else 0.0,
             angular=turn / seconds if seconds > 0.0 else 0.0,
@@ -109,12 +110,13 @@ class JointStates(Sensor[BodyState]):
     def __init__(self, config: JointStateConfig) -> None:
         self._config = config
 
-    def capture(self, state: BodyState) -> JointReading:
+    def capture(self, state: BodyState) -> Fields:
         """Measure both wheels."""
         position, velocity = self._noise.standard_normal((2, 2))
-        return JointReading(
-            position=state.wheel_angles + self._config.position_noise * position,
-            velocity=state.wheel_speeds + self._config.velocity_noise * velocity,
+        return joint_state(
+            _WHEELS,
+            state.wheel_angles + self._config.position_noise * position,
+            state.wheel_speeds + self._config.velocity_noise * velocity,
         )
 
 
@@ -135,8 +137,8 @@ class Imu(Sensor[BodyState]):
         super().restart(state, noise)
         self._before = state
 
-    def capture(self, state: BodyState) -> ImuReading:
-        """Measure in base_link."""
+    def capture(self, state: BodyState) -> Fields:
+        """Measure in base_link, as REP-145 asks; about (0, 0, 9.81) m/s^2 at rest."""
         config = self._config
         tilt, rate, force = self._noise.standard_normal((3, 3))
         seconds = (state.at_ns - self._before.at_ns) * 1e-9
@@ -144,11 +146,12 @@ class Imu(Sensor[BodyState]):
         acceleration = gained / seconds if seconds > 0.0 else np.zeros(3)
         self._before = state
         felt = state.rotation.T @ (acceleration - self._gravity)
-        return ImuReading(
-            orientation=turned(state.orientation, config.orientation_noise * tilt),
-            angular_velocity=state.angular_velocity + config.angular_velocity_noise * rate,
-            linear_acceleration=felt + config.linear_acceleration_noise * force,
-        )
+        turning = state.angular_velocity + config.angular_velocity_noise * rate
+        return {
+            'orientation': quaternion(turned(state.orientation, config.orientation_noise * tilt)),
+            'angular_velocity': vector(*turning),
+            'linear_acceleration': vector(*(felt + config.linear_acceleration_noise * force)),
+        }
 
 
 class PoseDetections(Sensor[BodyState]):
@@ -157,7 +160,7 @@ class PoseDetections(Sensor[BodyState]):
     def __init__(self, config: PoseDetectionsConfig) -> None:
         self._config = config
 
-    def capture(self, state: BodyState) -> PoseReading:
+    def capture(self, state: BodyState) -> Fields:
         """Detect the cart; farther and faster is less certain, and says so."""
         config = self._config
         truth = state.truth()
@@ -168,21 +171,31 @@ class PoseDetections(Sensor[BodyState]):
         )
         position_std, yaw_std = config.position_noise * growth, config.yaw_noise * growth
         x, y, yaw = (float(value) for value in self._noise.standard_normal(3))
-        return PoseReading(
-            x=truth.x + config.position_bias + position_std * x,
-            y=truth.y + position_std * y,
-            yaw=wrapped(truth.yaw + yaw_std * yaw),
-            position_std=position_std,
-            yaw_std=yaw_std,
+        pose = planar_pose(
+            truth.x + config.position_bias + position_std * x,
+            truth.y + position_std * y,
+            wrapped(truth.yaw + yaw_std * yaw),
         )
+        covariance = [0.0] * 36
+        covariance[0] = covariance[7] = position_std**2
+        covariance[35] = yaw_std**2
+        return {'pose': {'pose': pose, 'covariance': covariance}}
 
 
 class GroundTruth(Sensor[BodyState]):
     """The truth, privileged."""
 
-    def capture(self, state: BodyState) -> TruthReading:
+    def capture(self, state: BodyState) -> Fields:
         """Tell the truth."""
-        return state.truth()
+        truth = state.truth()
+        return odometry(
+            truth.x,
+            truth.y,
+            truth.yaw,
+            linear=truth.linear,
+            lateral=truth.lateral,
+            angular=truth.angular,
+        )
 
 
 class Contact(Sensor[Touchy]):
@@ -196,12 +209,12 @@ class Contact(Sensor[Touchy]):
         self._counted = state.touch_steps
         self._touched_ns: int | None = None
 
-    def capture(self, state: Touchy) -> ContactReading:
+    def capture(self, state: Touchy) -> Fields:
         """Tell whether what must not be touched was, since the capture before."""
         if state.touch_steps > self._counted:
             self._counted, self._touched_ns = state.touch_steps, state.at_ns
         held = self._touched_ns is not None and state.at_ns <= self._touched_ns + self._hold_ns
-        return ContactReading(touching=held)
+        return {'data': held}
 
 
 def wrapped(angle: float) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.hall_model import hall_model, prefix
-from boundary_env_ros.simulation.readings import Float64Array, read_only
+from boundary_env_ros.simulation.messages import Float64Array
 
 # Geom groups, as warehouse.xml explains them.
 _HALL, _FLOOR, _CART, _MARK = 0, 1, 2, 3
@@ -108,7 +108,7 @@ class WarehousePhysics:
         self._steps_apart = 0
         self.step_ns: int = round(self._model.opt.timestep * 1e9)
         # Hall's axes, m/s^2.
-        self.gravity = read_only(self._model.opt.gravity)
+        self.gravity: Float64Array = self._model.opt.gravity.copy()
         self._bodies = [int(self._model.body(prefix(c) + 'base_link').id) for c in range(carts)]
         self._is_obstacle = self._model.geom_group == _HALL
         self._owner = self._owners()
@@ -214,9 +214,8 @@ class WarehousePhysics:
 
     def state(self, at_ns: int, cart: int = 0) -> BodyState:
         """Return the true state of a cart, with the caller's time of it."""
-        # Copied once; what is cut from it can be written to no more than it.
-        qpos = read_only(self._data.qpos[cart * _POSITIONS :][:_POSITIONS])
-        qvel = read_only(self._data.qvel[cart * _VELOCITIES :][:_VELOCITIES])
+        qpos = self._data.qpos[cart * _POSITIONS :][:_POSITIONS].copy()
+        qvel = self._data.qvel[cart * _VELOCITIES :][:_VELOCITIES].copy()
         rotation = np.empty(9)
         mujoco.mju_quat2Mat(rotation, qpos[3:7])
         return BodyState(

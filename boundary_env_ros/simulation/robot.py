@@ -28,7 +28,7 @@ from boundary_env_ros.errors import (
     RequestRejected,
     ResultCode,
 )
-from boundary_env_ros.simulation.messages import Fields, message_fields
+from boundary_env_ros.simulation.messages import Fields, FRAMES, header
 from boundary_env_ros.simulation.readings import Reading
 
 GROUP = 'boundary_env_ros.robots'
@@ -61,12 +61,12 @@ class Emission:
 
 def emission(reading: Reading, topic: str, type: str) -> Emission:  # noqa: A002
     """Return a reading as a message on a topic."""
-    return Emission(
-        topic=topic,
-        type=type,
-        stamp=0 if type == 'std_msgs/msg/Bool' else reading.captured_ns,
-        fields=None if reading.dropped else message_fields(reading),
-    )
+    fields, stamp = reading.fields, reading.captured_ns
+    if type == 'std_msgs/msg/Bool':
+        stamp = 0  # it has no header
+    elif fields is not None:
+        fields = {'header': header(stamp, FRAMES.get(reading.sensor, '')), **fields}
+    return Emission(topic=topic, type=type, stamp=stamp, fields=fields)
 
 
 class SimulatedRobot(Protocol):

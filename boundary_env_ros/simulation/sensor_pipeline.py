@@ -112,7 +112,7 @@ class SensorPipeline(Generic[State]):
 
     def _capture(self, rank: int, state: State) -> None:
         (name, config, sensor), sequence = self._channels[rank], self._captures[rank]
-        payload = sensor.capture(state)
+        fields = sensor.capture(state)
         lost = self._dropouts[rank].random() < config.dropout
         published_ns = state.at_ns + round(config.delay * 1e9)
         reading = Reading(
@@ -120,7 +120,7 @@ class SensorPipeline(Generic[State]):
             captured_ns=state.at_ns,
             published_ns=published_ns,
             sequence=sequence,
-            payload=None if lost else payload,
+            fields=None if lost else fields,
         )
         heapq.heappush(self._waiting, (published_ns, rank, sequence, reading))
         self._captures[rank] = sequence + 1

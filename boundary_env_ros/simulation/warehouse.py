@@ -23,6 +23,7 @@ from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.light_sensors import Camera, Scan
+from boundary_env_ros.simulation.messages import Float64Array
 from boundary_env_ros.simulation.motion_sensors import (
     Contact,
     GroundTruth,
@@ -34,7 +35,7 @@ from boundary_env_ros.simulation.motion_sensors import (
 )
 from boundary_env_ros.simulation.motor_driver import MotorDriver
 from boundary_env_ros.simulation.physics import CartGeometry, WarehousePhysics
-from boundary_env_ros.simulation.readings import Float64Array, Reading, TruthReading
+from boundary_env_ros.simulation.readings import Reading, TruthReading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
 from boundary_env_ros.simulation.stepping import Stepping
 

@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,12 +14,12 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.readings import Payload, Reading
+from boundary_env_ros.simulation.readings import Reading
 from support.warehouse_cart import WarehouseCart
 
 MS = 1_000_000
 
-Fingerprint = tuple[tuple[str, int, int, int, tuple[bytes, ...] | None], ...]
+Fingerprint = tuple[tuple[str, int, int, int, bytes | None], ...]
 
 
 @pytest.fixture
@@ -43,8 +44,10 @@ def only() -> Callable[..., CartConfig]:
 def fingerprint() -> Callable[[tuple[Reading, ...], int], Fingerprint]:
     """Return a function that turns readings into bits which can be compared, times from zero."""
 
-    def bits(payload: Payload) -> tuple[bytes, ...]:
-        return tuple(np.asarray(getattr(payload, item.name)).tobytes() for item in fields(payload))
+    def bits(value: Any) -> bytes:
+        if isinstance(value, dict):
+            return b''.join(name.encode() + bits(part) for name, part in value.items())
+        return np.asarray(value).tobytes()
 
     def make(readings: tuple[Reading, ...], zero_ns: int) -> Fingerprint:
         return tuple(
@@ -53,7 +56,7 @@ def fingerprint() -> Callable[[tuple[Reading, ...], int], Fingerprint]:
                 reading.sequence,
                 reading.captured_ns - zero_ns,
                 reading.published_ns - zero_ns,
-                None if reading.payload is None else bits(reading.payload),
+                None if reading.fields is None else bits(reading.fields),
             )
             for reading in readings
         )

@@ -15,7 +15,8 @@ import pytest
 from boundary_env_ros.errors import InvalidAction, InvalidState, ResetFailed, SimulationFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from support.door_hand import grasp, lead, MS, only, payloads
+from support.door_hand import grasp, lead, MS, only
+from support.readings import payloads, seen
 
 HOME = DoorArm.home
 START = replace(HOME, joints=(0.1, -1.9, 2.1, -0.1, 0.1, 0.0), hinge=0.2, friction=1.5)
@@ -63,7 +64,7 @@ def test_another_seed_gives_other_noise_but_the_same_motion():
     for seed in (1, 2):
         arm = DoorArm()
         arm.reset(START, seed=seed, at_ns=0)
-        last[seed] = {r.sensor: r.payload for r in run_commands(arm, 0, 400 * MS)}
+        last[seed] = {r.sensor: seen(r) for r in run_commands(arm, 0, 400 * MS)}
     for exact in ('hinge', 'tool_pose'):
         assert np.array_equal(last[1][exact].position, last[2][exact].position)
     for noisy in ('joint_states', 'handle_pose'):

@@ -20,7 +20,8 @@ from boundary_env_ros.simulation.door_arm.config import (
 )
 from boundary_env_ros.simulation.door_arm.sensors import _quaternion
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, GRIPPER_JOINT
-from support.door_hand import grasp, lead, MS, only, payloads
+from support.door_hand import grasp, lead, MS, only
+from support.readings import payloads, seen
 
 HOME = DoorArm.home
 CLEAR = replace(
@@ -131,9 +132,9 @@ def test_the_hinge_is_the_truth_without_delay():
     x, y, z = arm.true_state.handle.position
     last = lead(arm, (x - 0.1, y, z), opening=0.0)[-1]
     assert last.captured_ns == last.published_ns == arm.now_ns
-    assert last.payload.position == (arm.true_state.hinge,)
-    assert last.payload.velocity == (arm.true_state.hinge_speed,)
-    assert last.payload.names == ('door_hinge',)
+    assert seen(last).position == (arm.true_state.hinge,)
+    assert seen(last).velocity == (arm.true_state.hinge_speed,)
+    assert seen(last).names == ('door_hinge',)
 
 
 # Cameras -----------------------------------------------------------------------------------------
@@ -149,7 +150,7 @@ def pictures(start):
     arm = DoorArm(only('wrist_camera', 'scene_camera', base=CLEAR))
     arm.reset(start, seed=0, at_ns=0)
     readings = arm.advance(60 * MS)
-    return {r.sensor: r.payload.pixels for r in readings}
+    return {r.sensor: seen(r).pixels for r in readings}
 
 
 @pytest.mark.parametrize('camera', ['wrist_camera', 'scene_camera'])

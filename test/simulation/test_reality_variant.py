@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
@@ -21,9 +23,9 @@ from boundary_env_ros.simulation.config import (
     REALITY,
     ScanConfig,
 )
-from boundary_env_ros.simulation.readings import PoseReading, ScanReading
 from boundary_env_ros.simulation.robot import make_robot
 from boundary_env_ros.storage.contract_file import load
+from support.readings import payloads
 from support.warehouse_cart import WarehouseCart
 
 MS = 1_000_000
@@ -42,11 +44,11 @@ def speeds(config: CartConfig) -> list[float]:
     return found
 
 
-def readings(config: CartConfig, sensor: str) -> list[object]:
+def readings(config: CartConfig, sensor: str) -> list[Any]:
     """Return what a sensor says of one second of rest."""
     cart = WarehouseCart(config)
     cart.reset(START, seed=1, at_ns=0)
-    return [r.payload for r in cart.advance(1000 * MS) if r.sensor == sensor and r.payload]
+    return payloads(cart.advance(1000 * MS), sensor)
 
 
 def test_a_longer_delay_shifts_the_response() -> None:
@@ -73,8 +75,6 @@ def test_a_bias_moves_every_detection_along_x() -> None:
         readings(biased, 'pose_detections'),
         strict=True,
     ):
-        assert isinstance(thought, PoseReading)
-        assert isinstance(built, PoseReading)
         assert built.x - thought.x == pytest.approx(0.1)
         assert (built.y, built.yaw) == (thought.y, thought.yaw)
         assert built.position_std == thought.position_std
@@ -82,7 +82,7 @@ def test_a_bias_moves_every_detection_along_x() -> None:
 
 def test_noise_of_the_scanner_is_as_wide_as_declared() -> None:
     scans = readings(CartConfig(scan=ScanConfig(range_noise=0.05)), 'scan')
-    ranges = np.array([scan.ranges for scan in scans if isinstance(scan, ScanReading)])
+    ranges = np.array([scan.ranges for scan in scans])
     seen = ranges[:, np.isfinite(ranges).all(axis=0)]
     assert np.median(seen.std(axis=0, ddof=1)) == pytest.approx(0.05, rel=0.15)
 

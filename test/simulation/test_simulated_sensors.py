@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 import math
 
 import numpy as np
@@ -17,7 +17,9 @@ from boundary_env_ros.simulation.config import (
     PoseDetectionsConfig,
     ScanConfig,
 )
+from boundary_env_ros.simulation.messages import odometry
 from boundary_env_ros.simulation.physics import WarehousePhysics
+from support.readings import payloads
 from support.warehouse_cart import ResetTarget, WarehouseCart
 
 MS = 1_000_000
@@ -27,10 +29,6 @@ def placed(config, x, y, yaw, seed=0):
     cart = WarehouseCart(config)
     cart.reset(ResetTarget(x=x, y=y, yaw=yaw, goal_x=2.5, goal_y=-1.0), seed=seed, at_ns=0)
     return cart
-
-
-def payloads(readings, sensor):
-    return [r.payload for r in readings if r.sensor == sensor and not r.dropped]
 
 
 @pytest.mark.parametrize('name', CartConfig().sensors)
@@ -67,7 +65,7 @@ def test_declared_dropout_is_recovered_from_the_readings(only, probability):
     share = np.mean([reading.dropped for reading in readings])
     four_sigma = 4.0 * math.sqrt(probability * (1.0 - probability) / len(readings))
     assert share == pytest.approx(probability, abs=four_sigma)
-    assert all((reading.payload is None) == reading.dropped for reading in readings)
+    assert all((reading.fields is None) == reading.dropped for reading in readings)
 
 
 def test_switching_one_sensor_off_leaves_the_noise_of_the_others(only):
@@ -213,7 +211,7 @@ def test_pose_confidence_falls_with_speed(only, drive):
 def test_ground_truth_is_the_true_state_without_delay(only, drive):
     cart = placed(only('ground_truth'), -3.5, -3.0, 0.0)
     last = drive(cart, 1.0, 0.5, 0.5)[-1]
-    assert last.payload == cart.true_state
+    assert last.fields == odometry(**asdict(cart.true_state))
     assert last.captured_ns == last.published_ns == cart.now_ns
 
 

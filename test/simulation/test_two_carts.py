@@ -14,6 +14,7 @@ from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CameraConfig, CartConfig, ContactConfig, ScanConfig
 from boundary_env_ros.simulation.hall_model import hall_model, MOST_CARTS
 from boundary_env_ros.simulation.warehouse import Warehouse
+from support.readings import seen
 
 MS = 1_000_000
 GOAL = {'goal_x': 3.0, 'goal_y': 0.5}
@@ -40,7 +41,7 @@ def drive(warehouse, seconds, *speeds):
 
 
 def payloads(readings, cart, sensor):
-    return [r.payload for c, r in readings if (c, r.sensor) == (cart, sensor) and not r.dropped]
+    return [seen(r) for c, r in readings if (c, r.sensor) == (cart, sensor) and not r.dropped]
 
 
 def touched(readings, cart):
@@ -80,7 +81,7 @@ def test_a_touch_is_reported_for_as_long_as_it_is_to_be_held(only):
     carts = hall(ResetTarget(x=-0.8, y=-1.4, yaw=0.0, **GOAL), EAST, config=config)
     met = drive(carts, 3.0, 0.4, None)
     gone = [
-        (r.captured_ns, r.payload.touching)
+        (r.captured_ns, seen(r).touching)
         for cart, r in met + drive(carts, 2.0, -0.3, None)
         if cart == 0
     ]
@@ -200,4 +201,4 @@ def test_as_many_carts_as_there_may_be_stand_at_home_without_touching(only):
     carts = Warehouse(config, carts=MOST_CARTS)
     readings = carts.advance(200 * MS)
     assert {cart for cart, _ in readings} == set(range(MOST_CARTS))
-    assert not any(reading.payload.touching for _, reading in readings)
+    assert not any(seen(reading).touching for _, reading in readings)

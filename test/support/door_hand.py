@@ -36,10 +36,6 @@ def only(*names: str, base: ArmConfig | None = None) -> ArmConfig:
     return replace(config, **off)
 
 
-def payloads(readings: tuple[Reading, ...], sensor: str) -> list[Any]:
-    return [r.payload for r in readings if r.sensor == sensor and not r.dropped]
-
-
 def lead(
     arm: DoorArm,
     to: tuple[float, float, float],

@@ -32,7 +32,8 @@ from boundary_env_ros.ros.conversions import fill, message_class, set_time
 from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.gazebo.cart import MADE
-from boundary_env_ros.simulation.messages import message_fields, WIRE
+from boundary_env_ros.simulation.messages import WIRE
+from boundary_env_ros.simulation.robot import emission
 from support.warehouse_cart import WarehouseCart
 
 STEP = 2_000_000
@@ -123,16 +124,16 @@ class SimulatorServer(Node):
             # Gazebo's drive knows no timeout: the last command is one of now.
             self.cart.command(*self.moved, arrived_ns=self.now)
             for reading in self.cart.advance(self.now):
-                if reading.dropped:
+                sent = emission(reading, *WIRE[reading.sensor])
+                if sent.fields is None:
                     continue
-                kind = WIRE[reading.sensor][1]
-                if reading.sensor == 'contact' and reading.payload.touching:
+                if reading.sensor == 'contact' and sent.fields['data']:
                     self.contacts.publish(Contacts(contacts=[Contact()]))
                 if reading.sensor not in self.out or (
                     MODE == 'no_scan' and reading.sensor == 'scan'
                 ):
                     continue
-                message = fill(message_class(kind)(), message_fields(reading))
+                message = fill(message_class(sent.type)(), sent.fields)
                 self.out[reading.sensor].publish(message)
         self.say_time()
 

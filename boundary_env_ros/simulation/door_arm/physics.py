@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset, Place
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
-from boundary_env_ros.simulation.readings import Float64Array, read_only
+from boundary_env_ros.simulation.messages import Float64Array
 
 # Geom groups, as door_arm.xml explains them.
 _STILL, _FLOOR, _ARM, _FINGERS, _DOOR, _HANDLE = range(6)
@@ -147,8 +147,8 @@ class DoorPhysics:
         force, torque = self._feel()
         return ArmState(
             at_ns=at_ns,
-            angles=data.qpos[:_JOINTS],
-            speeds=data.qvel[:_JOINTS],
+            angles=data.qpos[:_JOINTS].copy(),
+            speeds=data.qvel[:_JOINTS].copy(),
             opening=self.opening(),
             opening_speed=float(data.qvel[_LEFT] + data.qvel[_RIGHT]),
             tool=self._site('tool'),
@@ -179,7 +179,7 @@ class DoorPhysics:
 
     def _site(self, name: str) -> Place:
         site = self._data.site(name)
-        return Place(position=site.xpos, rotation=site.xmat.reshape(3, 3))
+        return Place(position=site.xpos.copy(), rotation=site.xmat.reshape(3, 3).copy())
 
     def _feel(self) -> tuple[Float64Array, Float64Array]:
         """Return what the world does to the gripper, as a sensor tells that knows its weight."""
@@ -197,7 +197,7 @@ class DoorPhysics:
         body = model.body('tool0').id
         site = data.site('wrench')
         middle = site.xmat.reshape(3, 3).T @ (data.subtree_com[body] - site.xpos)
-        return float(model.body_subtreemass[body]), read_only(middle)
+        return float(model.body_subtreemass[body]), np.asarray(middle)
 
     def _bad_touches(self) -> npt.NDArray[np.bool_]:
         """Return for each two geoms whether they must not touch."""

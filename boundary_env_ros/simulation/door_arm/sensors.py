@@ -20,15 +20,15 @@ from boundary_env_ros.simulation.door_arm.state import (
     ArmState,
     GRIPPER_JOINT,
     HINGE_JOINT,
-    Place,
+)
+from boundary_env_ros.simulation.messages import (
+    Fields,
+    Float64Array,
+    joint_state,
+    quaternion,
+    vector,
 )
 from boundary_env_ros.simulation.motion_sensors import Sensor, turned
-from boundary_env_ros.simulation.readings import (
-    Float64Array,
-    JointReading,
-    SpatialPoseReading,
-    WrenchReading,
-)
 
 # The gripper's encoder, m, is finer than the joints', rad.
 _GRIPPER_NOISE = 0.1
@@ -42,15 +42,15 @@ class JointStates(Sensor[ArmState]):
         self._position_noise = config.position_noise * scale
         self._velocity_noise = config.velocity_noise * scale
 
-    def capture(self, state: ArmState) -> JointReading:
+    def capture(self, state: ArmState) -> Fields:
         """Measure all joints."""
         noise = self._noise.standard_normal((2, len(ARM_JOINTS) + 1))
         position = np.append(state.angles, state.opening)
         velocity = np.append(state.speeds, state.opening_speed)
-        return JointReading(
-            position=position + self._position_noise * noise[0],
-            velocity=velocity + self._velocity_noise * noise[1],
-            names=(*ARM_JOINTS, GRIPPER_JOINT),
+        return joint_state(
+            (*ARM_JOINTS, GRIPPER_JOINT),
+            position + self._position_noise * noise[0],
+            velocity + self._velocity_noise * noise[1],
         )
 
 
@@ -65,21 +65,23 @@ class Wrench(Sensor[ArmState]):
         super().restart(state, noise)
         self._bias = self._config.force_bias * noise.standard_normal(3)
 
-    def capture(self, state: ArmState) -> WrenchReading:
+    def capture(self, state: ArmState) -> Fields:
         """Measure force and torque in the axes of the wrist."""
         force, torque = self._noise.standard_normal((2, 3))
-        return WrenchReading(
-            force=state.force + self._bias + self._config.force_noise * force,
-            torque=state.torque + self._config.torque_noise * torque,
-        )
+        return {
+            'wrench': {
+                'force': vector(*(state.force + self._bias + self._config.force_noise * force)),
+                'torque': vector(*(state.torque + self._config.torque_noise * torque)),
+            }
+        }
 
 
 class ToolPose(Sensor[ArmState]):
     """Where the arm itself believes its tool to be: exact, as its encoders are."""
 
-    def capture(self, state: ArmState) -> SpatialPoseReading:
+    def capture(self, state: ArmState) -> Fields:
         """Compute the pose of the tool."""
-        return _pose(state.tool)
+        return _pose(state.tool.position, _quaternion(state.tool.rotation))
 
 
 class HandlePose(Sensor[ArmState]):
@@ -88,31 +90,27 @@ class HandlePose(Sensor[ArmState]):
     def __init__(self, config: HandlePoseConfig) -> None:
         self._config = config
 
-    def capture(self, state: ArmState) -> SpatialPoseReading:
+    def capture(self, state: ArmState) -> Fields:
         """Detect the handle."""
         shift, turn = self._noise.standard_normal((2, 3))
-        true = _pose(state.handle)
-        x, y, z, w = true.orientation
-        return SpatialPoseReading(
-            position=true.position + self._config.position_noise * shift,
-            orientation=turned(np.array([w, x, y, z]), self._config.angle_noise * turn),
+        x, y, z, w = _quaternion(state.handle.rotation)
+        return _pose(
+            state.handle.position + self._config.position_noise * shift,
+            turned(np.array([w, x, y, z]), self._config.angle_noise * turn),
         )
 
 
 class Hinge(Sensor[ArmState]):
     """The true angle of the door, privileged."""
 
-    def capture(self, state: ArmState) -> JointReading:
+    def capture(self, state: ArmState) -> Fields:
         """Tell the truth."""
-        return JointReading(
-            position=np.array([state.hinge]),
-            velocity=np.array([state.hinge_speed]),
-            names=(HINGE_JOINT,),
-        )
+        angle, speed = np.array([state.hinge]), np.array([state.hinge_speed])
+        return joint_state((HINGE_JOINT,), angle, speed)
 
 
-def _pose(place: Place) -> SpatialPoseReading:
-    return SpatialPoseReading(position=place.position, orientation=_quaternion(place.rotation))
+def _pose(position: Float64Array, orientation: Float64Array) -> Fields:
+    return {'pose': {'position': vector(*position), 'orientation': quaternion(orientation)}}
 
 
 def _quaternion(rotation: Float64Array) -> Float64Array:

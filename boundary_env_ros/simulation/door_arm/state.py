@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.simulation.readings import Float64Array, WithArrays
+from boundary_env_ros.simulation.messages import Float64Array
 
 ARM_JOINTS = (
     'shoulder_pan_joint',
@@ -52,7 +52,7 @@ class DoorReset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Place(WithArrays):
+class Place:
     """
     A frame in the world, which is base_link.
 
@@ -75,7 +75,7 @@ class Place(WithArrays):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ArmState(WithArrays):
+class ArmState:
     """
     True state of arm and door at the end of a physics step.
 

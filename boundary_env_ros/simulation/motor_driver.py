@@ -9,36 +9,11 @@ after which it brakes because no commands come any more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 
 from boundary_env_ros.errors import InvalidAction
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedCommand:
-    """
-    A command at work in the motors.
-
-    Attributes
-    ----------
-    linear
-        Forward velocity, m/s, as applied.
-    angular
-        Yaw rate, rad/s, as applied.
-    saturated
-        True if the command was faster than the wheels may turn and was scaled down.
-    effective_ns
-        Begin of the physics step in which it took effect, ns, in the clock of the caller.
-
-    """
-
-    linear: float
-    angular: float
-    saturated: bool
-    effective_ns: int
 
 
 class MotorDriver:
@@ -48,6 +23,15 @@ class MotorDriver:
     Between reset and first command, and after the timeout, the driver brakes: the set speeds go
     to zero at the declared deceleration. It goes on braking until a fresh command takes effect;
     the old one never comes back.
+
+    Attributes
+    ----------
+    applied
+        The command at work, m/s and rad/s, scaled down where it was faster than the wheels may
+        turn; None before the first.
+    braking_since_ns
+        Since when the driver brakes by itself for want of commands, ns; None if it does not.
+
     """
 
     def __init__(
@@ -66,7 +50,7 @@ class MotorDriver:
         self._commands.restart(at_ns)
         self._wheels = [0.0, 0.0]
         self._changing = False
-        self.applied: AppliedCommand | None = None
+        self.applied: tuple[float, float] | None = None
         self.braking_since_ns: int | None = at_ns
 
     def receive(self, linear: float, angular: float, arrived_ns: int) -> None:
@@ -105,27 +89,20 @@ class MotorDriver:
 
     def _update(self, now_ns: int) -> None:
         for linear, angular in self._commands.due(now_ns):
-            self._apply(linear, angular, now_ns)
+            self._apply(linear, angular)
         if self.braking_since_ns is None and self._commands.is_silent(now_ns):
             self.braking_since_ns = now_ns
 
-    def _apply(self, linear: float, angular: float, now_ns: int) -> None:
+    def _apply(self, linear: float, angular: float) -> None:
         rim = abs(linear) + abs(angular) * self._half_separation
         limit = self._config.max_wheel_speed * self._radius
         scale = min(1.0, limit / rim) if rim > 0.0 else 1.0
-        self.applied = AppliedCommand(
-            linear=linear * scale,
-            angular=angular * scale,
-            saturated=scale < 1.0,
-            effective_ns=now_ns,
-        )
+        self.applied = linear * scale, angular * scale
         self.braking_since_ns = None
 
     def _wheel_targets(self) -> tuple[float, float]:
         if self.applied is None:
             return 0.0, 0.0
-        turn = self.applied.angular * self._half_separation
-        return (
-            (self.applied.linear - turn) / self._radius,
-            (self.applied.linear + turn) / self._radius,
-        )
+        linear, angular = self.applied
+        turn = angular * self._half_separation
+        return (linear - turn) / self._radius, (linear + turn) / self._radius

@@ -127,7 +127,7 @@ def test_reset_reaches_the_state_that_was_asked_for_and_it_stays():
         assert state.hinge == pytest.approx(0.2, abs=1e-3)
         assert state.opening == pytest.approx(0.08, abs=1e-4)
         assert state.handle.position[2] == pytest.approx(0.12)
-    assert arm.applied_arm is None
+    assert arm.arm.applied is None
 
 
 def test_the_handle_stands_where_the_door_and_its_place_on_it_say():
@@ -199,8 +199,7 @@ def test_no_command_takes_a_joint_beyond_its_limits(joint, sign):
         arm.advance(arm.now_ns + 100 * MS)
         assert low - 0.01 <= arm.true_state.angles[joint] <= high + 0.01
     assert arm.true_state.angles[joint] == pytest.approx(high if sign > 0 else low, abs=0.01)
-    assert arm.applied_arm.limited
-    assert arm.applied_arm.targets[joint] == (high if sign > 0 else low)
+    assert arm.arm.applied[joint] == (high if sign > 0 else low)
 
 
 def test_no_joint_is_faster_than_declared():
@@ -224,7 +223,7 @@ def test_an_arm_that_is_not_spoken_to_stays_where_it_is():
     arm.advance(last + 250 * MS)
     at_timeout = arm.true_state.angles
     arm.advance(arm.now_ns + 2 * MS)
-    assert arm.holding_since_ns == last + 250 * MS
+    assert arm.arm.holding_since_ns == last + 250 * MS
     arm.advance(arm.now_ns + 2_000 * MS)
     held = arm.true_state
     # It still stops, and does not go on to where it was sent, nor back to zero.
@@ -261,8 +260,8 @@ def test_what_cannot_be_a_command_is_refused_and_the_last_one_goes_on(targets):
     with pytest.raises(InvalidAction, match='finite position for each of 1 joints'):
         arm.command_gripper(math.nan, 0)
     arm.advance(100 * MS)
-    assert arm.applied_arm.targets == START.joints
-    assert arm.applied_gripper is None
+    assert arm.arm.applied == START.joints
+    assert arm.gripper.applied is None
 
 
 # Door, wrench, contact ---------------------------------------------------------------------------

@@ -186,8 +186,7 @@ def test_planted_actuator_delay_is_seen_in_the_motion(only, delay):
     ]
     effect_ns = 101 * MS + round(delay * 1e9)
     assert 0 < moving[0] - effect_ns <= 6 * MS
-    assert cart.applied_command is not None
-    assert 0 <= cart.applied_command.effective_ns - effect_ns < 2 * MS
+    assert cart.applied_command == (0.5, 0.0)
 
 
 @pytest.mark.parametrize(('linear', 'angular'), [(0.8, 0.0), (-0.5, 0.0), (0.5, 1.5)])

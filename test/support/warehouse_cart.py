@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
-from boundary_env_ros.simulation.motor_driver import AppliedCommand
 from boundary_env_ros.simulation.physics import CartGeometry
 from boundary_env_ros.simulation.readings import Reading, TruthReading
 from boundary_env_ros.simulation.warehouse import Warehouse
@@ -60,8 +59,8 @@ class WarehouseCart:
         return self._hall.true_state(0)
 
     @property
-    def applied_command(self) -> AppliedCommand | None:
-        """The last command that took effect since the reset, and when; None before the first."""
+    def applied_command(self) -> tuple[float, float] | None:
+        """The command at work, m/s and rad/s; None before the first."""
         return self._hall.driver(0).applied
 
     @property

@@ -19,7 +19,7 @@ import math
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
-from boundary_env_ros.simulation.door_arm.driver import AppliedTargets, OnSilence, PositionDriver
+from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
 from boundary_env_ros.simulation.door_arm.physics import DoorGeometry, DoorPhysics
 from boundary_env_ros.simulation.door_arm.sensors import (
     HandlePose,
@@ -52,6 +52,11 @@ class DoorArm:
     start_ns
         Present time, ns, in a clock of the caller's choice; it never runs backwards.
 
+    Attributes
+    ----------
+    arm, gripper
+        The drivers, to look at.
+
     """
 
     home = DoorReset(joints=(0.0, -2.0, 2.2, -0.2, 0.0, 0.0))
@@ -60,7 +65,7 @@ class DoorArm:
         self.config = config = ArmConfig() if config is None else config
         self._physics = DoorPhysics()
         geometry = self._physics.geometry
-        self._arm = PositionDriver(
+        self.arm = PositionDriver(
             low=geometry.joint_low,
             high=geometry.joint_high,
             max_speed=config.max_joint_speed,
@@ -69,7 +74,7 @@ class DoorArm:
             timeout=config.arm_timeout,
             on_silence=OnSilence.MEASURED,
         )
-        self._gripper = PositionDriver(
+        self.gripper = PositionDriver(
             low=(0.0,),
             high=(geometry.most_open,),
             max_speed=config.max_gripper_speed,
@@ -104,21 +109,6 @@ class DoorArm:
         """Measures of arm and door."""
         return self._physics.geometry
 
-    @property
-    def applied_arm(self) -> AppliedTargets | None:
-        """The last command of the arm that took effect since the reset; None before the first."""
-        return self._arm.applied
-
-    @property
-    def applied_gripper(self) -> AppliedTargets | None:
-        """The last command of the gripper that took effect since the reset, likewise."""
-        return self._gripper.applied
-
-    @property
-    def holding_since_ns(self) -> int | None:
-        """Since when the arm stays by itself for want of commands, ns; None if it does not."""
-        return self._arm.holding_since_ns
-
     def reset(self, target: DoorReset, seed: int, at_ns: int) -> ArmState:
         """
         Put arm and door at rest as wanted, begin again at at_ns, and return how they stand.
@@ -139,18 +129,18 @@ class DoorArm:
         self._time.check_restart(seed, at_ns)
         self._check(target)
         self._physics.place(target)
-        self._arm.restart(at_ns, target.joints)
-        self._gripper.restart(at_ns, (self.geometry.most_open,))
+        self.arm.restart(at_ns, target.joints)
+        self.gripper.restart(at_ns, (self.geometry.most_open,))
         self._time.restart(seed, at_ns)
         return self.true_state
 
     def command_arm(self, targets: Vector, arrived_ns: int) -> None:
         """Hand the arm's driver an angle for each joint, rad; see ``PositionDriver.receive``."""
-        self._arm.receive(targets, arrived_ns)
+        self.arm.receive(targets, arrived_ns)
 
     def command_gripper(self, opening: float, arrived_ns: int) -> None:
         """Hand the gripper's driver an opening, m; see ``PositionDriver.receive``."""
-        self._gripper.receive((opening,), arrived_ns)
+        self.gripper.receive((opening,), arrived_ns)
 
     def advance(self, until_ns: int) -> tuple[Reading, ...]:
         """Let time pass and return what is published by then; see ``Stepping.advance``."""
@@ -158,8 +148,8 @@ class DoorArm:
 
     def _step(self, begin_ns: int, most: int) -> int:
         step_ns = self._physics.step_ns
-        joints = self._arm.set_positions(begin_ns, step_ns, self._physics.angles)
-        (opening,) = self._gripper.set_positions(
+        joints = self.arm.set_positions(begin_ns, step_ns, self._physics.angles)
+        (opening,) = self.gripper.set_positions(
             begin_ns, step_ns, lambda: [self._physics.opening()]
         )
         # One by one: the set positions are on their way nearly always, and any step may touch.

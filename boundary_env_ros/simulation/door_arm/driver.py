@@ -10,7 +10,6 @@ after which it holds its joints where they are, because no commands come any mor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 import math
 
@@ -29,27 +28,6 @@ class OnSilence(Enum):
 
     MEASURED = 'measured'
     SET = 'set'
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppliedTargets:
-    """
-    A command at work.
-
-    Attributes
-    ----------
-    targets
-        Position of each joint, as applied.
-    limited
-        True if the command was outside the joints' limits and was brought inside.
-    effective_ns
-        Begin of the physics step in which it took effect, ns, in the clock of the caller.
-
-    """
-
-    targets: Vector
-    limited: bool
-    effective_ns: int
 
 
 class PositionDriver:
@@ -74,6 +52,13 @@ class PositionDriver:
         After so long without a command the driver holds its joints, s.
     on_silence
         Where it does.
+
+    Attributes
+    ----------
+    applied
+        The command at work, brought inside the limits; None before the first.
+    holding_since_ns
+        Since when the joints stay for want of commands, ns; None if they do not.
 
     """
 
@@ -101,7 +86,7 @@ class PositionDriver:
         self._set = list(positions)
         self._target = tuple(positions)
         self._speed = (0.0,) * len(self._set)
-        self.applied: AppliedTargets | None = None
+        self.applied: Vector | None = None
         self.holding_since_ns: int | None = at_ns
 
     def receive(self, targets: Vector, arrived_ns: int) -> None:
@@ -134,7 +119,7 @@ class PositionDriver:
 
         """
         for command in self._commands.due(begin_ns):
-            self._apply(command, begin_ns)
+            self._apply(command)
         if self.holding_since_ns is None and self._commands.is_silent(begin_ns):
             self._hold(begin_ns, measure())
         seconds = step_ns * 1e-9
@@ -144,7 +129,7 @@ class PositionDriver:
             self._set[joint] += max(-most, min(most, target - self._set[joint]))
         return tuple(self._set)
 
-    def _apply(self, command: Vector, now_ns: int) -> None:
+    def _apply(self, command: Vector) -> None:
         self._target = self._inside(command)
         self._speed = tuple(
             min(self._max_speed, abs(target - position) / self._duration)
@@ -152,11 +137,7 @@ class PositionDriver:
             else self._max_speed
             for target, position in zip(self._target, self._set, strict=True)
         )
-        self.applied = AppliedTargets(
-            targets=self._target,
-            limited=self._target != command,
-            effective_ns=now_ns,
-        )
+        self.applied = self._target
         self.holding_since_ns = None
 
     def _hold(self, now_ns: int, measured: Sequence[float]) -> None:

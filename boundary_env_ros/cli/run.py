@@ -31,7 +31,6 @@ from boundary_env_ros.cli.command import (
     print_json,
     Progress,
     run_option,
-    SECONDS,
     settings_option,
 )
 from boundary_env_ros.errors import BoundaryError, MissingDependency
@@ -105,13 +104,6 @@ _CHUNKS = 'Chunks of actions'
     is_flag=True,
     help='infer the next chunk in a thread while this one is executed',
 )
-@option(
-    '--inference-deadline',
-    group=_CHUNKS,
-    type=SECONDS,
-    metavar='SECONDS',
-    help='count a longer inference as late; the gate holds or stops by its own times',
-)
 def run(**values: Any) -> int:
     """
     Run a policy, episode by episode, and report the results.
@@ -148,7 +140,6 @@ def _run(options: SimpleNamespace) -> int:
     plan = Plan(
         execute=options.n_action_steps,
         asynchronous=options.asynchronous,
-        deadline=options.inference_deadline,
         warm_up=options.warm_up,
     )
     loaded = load_for(options.contract, pacing=options.pacing, world=options.world)

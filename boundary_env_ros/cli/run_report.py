@@ -26,7 +26,6 @@ def line_of(result: EpisodeResult) -> str:
     late = ''.join(
         f'  {name} {count}'
         for name, count in (
-            ('late inferences', result.late_inferences),
             ('late chunks', result.chunks_late),
             ('dropped chunks', result.chunks_dropped),
         )
@@ -76,7 +75,6 @@ def inference_of(results: Sequence[EpisodeResult]) -> dict[str, Any]:
             'p99': float(np.quantile(times, 0.99)) if times else None,
             'greatest': max(times, default=None),
         },
-        'late_inferences': sum(result.late_inferences for result in results),
         'chunks_late': sum(result.chunks_late for result in results),
         'chunks_dropped': sum(result.chunks_dropped for result in results),
         'actions_skipped': sum(result.skipped for result in results),

@@ -26,8 +26,6 @@ class Plan:
     lead
         How many steps before the end of a chunk the next is asked for; 0: as many as the last
         inferences took, or 1 in lockstep.
-    deadline
-        Seconds within which an inference is in time; None: always.
     warm_up
         Inferences before the first episode.
     patience
@@ -38,7 +36,6 @@ class Plan:
     execute: int | None = None
     asynchronous: bool = False
     lead: int = 0
-    deadline: float | None = None
     warm_up: int = 1
     patience: float = 60.0
 

@@ -34,8 +34,6 @@ class EpisodeResult:
         Its record, that of the reset first.
     inferences
         Seconds that each took.
-    late_inferences
-        How many took longer than the deadline.
     requests
         How many were sent.
     chunks_late, chunks_dropped
@@ -59,7 +57,6 @@ class EpisodeResult:
     left: str = ''
     transitions: list[Transition] = field(default_factory=list)
     inferences: list[float] = field(default_factory=list)
-    late_inferences: int = 0
     requests: int = 0
     chunks_late: int = 0
     chunks_dropped: int = 0

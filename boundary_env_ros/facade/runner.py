@@ -241,8 +241,6 @@ class Runner:
             raise _LeftError
         self._result.inferences.append(answer.seconds)
         self._times.append(answer.seconds)
-        if self._plan.deadline is not None and answer.seconds > self._plan.deadline:
-            self._result.late_inferences += 1
         return answer.prediction
 
     # Acting --------------------------------------------------------------------------------------

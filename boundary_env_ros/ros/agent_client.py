@@ -102,7 +102,7 @@ class AgentClient:
         Name of the client in the record.
     holder
         Tells this client from another of the same name: two processes must not share a lease.
-    startup_timeout, image_timeout
+    startup_timeout
         See :class:`boundary_env_ros.ros.world.RosWorld`.
 
     Attributes
@@ -121,12 +121,11 @@ class AgentClient:
         client: str,
         holder: str,
         startup_timeout: float,
-        image_timeout: float,
     ) -> None:
         contract = loaded.contract
         self._contract, self._digest, self._agent = contract, loaded.digest, agent
         self.client, self._holder = client, holder
-        self._startup_timeout, self._image_timeout = startup_timeout, image_timeout
+        self._startup_timeout = startup_timeout
         self._transitions: deque[tuple[Transition, ClockReading]] = deque()
         self._episode: EpisodeStatus | None = None
         self._heard_environment = time.monotonic()
@@ -505,7 +504,8 @@ class AgentClient:
         return tuple(closed)
 
     def _delivered(self) -> StepResult:
-        self._last = self._deliver(*self._transitions.popleft(), self._image_timeout)
+        patience = self._contract.period / 2.0
+        self._last = self._deliver(*self._transitions.popleft(), patience)
         return self._last
 
     @property

@@ -36,20 +36,9 @@ class NodeClock:
         self._clock = clock
         self._kind = Clock.ROS if sim_time else Clock.SYSTEM
 
-    def now(self, cause: Stamp | None = None) -> ClockReading:
-        """
-        Read both clocks.
-
-        Parameters
-        ----------
-        cause
-            ROS stamp of what made the caller look at the clock. Under simulated time a message may
-            overtake the ``/clock`` that it was sent under; nothing happens before its cause.
-
-        """
+    def now(self) -> ClockReading:
+        """Read both clocks."""
         nanoseconds, steady = self._read()
-        if cause is not None and cause.clock is Clock.ROS is self._kind:
-            nanoseconds = max(nanoseconds, cause.nanoseconds)
         return ClockReading(
             ros=Stamp(clock=self._kind, nanoseconds=nanoseconds, host=HOST), steady=steady
         )
@@ -85,7 +74,11 @@ class NodeClock:
 
 
 def not_before(instant: ClockReading, cause: ClockReading) -> ClockReading:
-    """Return the instant, but under simulated time not before its cause."""
+    """
+    Return the instant, but under simulated time not before its cause.
+
+    There a message may overtake the ``/clock`` that it was sent under.
+    """
     if instant.ros.clock is Clock.ROS and instant.ros.nanoseconds < cause.ros.nanoseconds:
         return replace(instant, ros=replace(instant.ros, nanoseconds=cause.ros.nanoseconds))
     return instant

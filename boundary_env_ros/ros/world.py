@@ -84,8 +84,6 @@ class RosWorld:
         and four random digits.
     startup_timeout
         Seconds to wait for environment and gate to be found.
-    image_timeout
-        Seconds to wait for an image that an observation refers to; default: half of a period.
     agent
         The agent, if this client steps it alone; default: all of the contract, together.
 
@@ -104,7 +102,6 @@ class RosWorld:
         domain_id: int | None = None,
         client: str = '',
         startup_timeout: float = 10.0,
-        image_timeout: float | None = None,
         agent: str = '',
     ) -> None:
         contract = loaded.contract
@@ -129,7 +126,6 @@ class RosWorld:
                     client=client,
                     holder=holder,
                     startup_timeout=startup_timeout,
-                    image_timeout=contract.period / 2 if image_timeout is None else image_timeout,
                 )
                 for each in agents
             }

@@ -52,7 +52,7 @@ class CartGeometry:
         How far the cart reaches forward, backward and to either side of base_link, m.
     height
         Top of the cart above the floor, m.
-    imu_mount, scan_mount, camera_mount
+    scan_mount, camera_mount
         x, y, z of each sensor, m.
     camera_pitch
         How far the camera looks down, rad.
@@ -65,7 +65,6 @@ class CartGeometry:
     rear: float
     side: float
     height: float
-    imu_mount: tuple[float, float, float]
     scan_mount: tuple[float, float, float]
     camera_mount: tuple[float, float, float]
     camera_pitch: float
@@ -280,7 +279,6 @@ class WarehousePhysics:
             rear=float(chassis.size[0] - chassis.pos[0]),
             side=float(chassis.size[1]),
             height=float(wheel.size[0] + mast.pos[2] + mast.size[1]),
-            imu_mount=_triple(model.site('imu').pos),
             scan_mount=_triple(model.site('scan').pos),
             camera_mount=_triple(camera.pos),
             camera_pitch=-math.asin(rotation[6]),

@@ -8,18 +8,16 @@ from dataclasses import dataclass
 import math
 
 from boundary_env_ros.simulation.messages import Float64Array
-from boundary_env_ros.simulation.readings import TruthReading
+from boundary_env_ros.simulation.readings import TrueState, TruthReading
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BodyState:
+class BodyState(TrueState):
     """
-    True state of the cart at the end of a physics step.
+    True state of the cart at the end of a physics step; it must touch nothing but the floor.
 
     Attributes
     ----------
-    at_ns
-        When, ns, in the clock of the caller.
     position
         Of base_link in the hall, m, shape (3,).
     orientation
@@ -34,12 +32,9 @@ class BodyState:
         Left and right, rad, shape (2,).
     wheel_speeds
         Left and right, rad/s, shape (2,).
-    touch_steps
-        Physics steps so far in which the cart touched anything but the floor; never goes back.
 
     """
 
-    at_ns: int
     position: Float64Array
     orientation: Float64Array
     rotation: Float64Array
@@ -47,7 +42,6 @@ class BodyState:
     angular_velocity: Float64Array
     wheel_angles: Float64Array
     wheel_speeds: Float64Array
-    touch_steps: int
 
     @property
     def yaw(self) -> float:

@@ -148,15 +148,15 @@ class CartRobot:
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Let the carts run until then."""
         emissions = []
-        for cart, reading in self._hall.advance(until):
+        for reading in self._hall.advance(until):
             if reading.sensor == 'odometry' and TF in self.topics:
                 fields, stamp = reading.fields, reading.captured_ns
                 if fields is not None:
                     fields = cart_transforms(fields['pose']['pose'], stamp, self._hall.geometry)
                 emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
-            if reading.sensor not in self._wire[cart]:
-                continue
-            emissions.append(emission(reading, *self._wire[cart][reading.sensor]))
+            wire = self._wire[reading.robot]
+            if reading.sensor in wire:
+                emissions.append(emission(reading, *wire[reading.sensor]))
         return tuple(emissions)
 
 

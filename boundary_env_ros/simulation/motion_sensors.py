@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 import math
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from boundary_env_ros.simulation.messages import (
     quaternion,
     vector,
 )
+from boundary_env_ros.simulation.readings import TrueState
 
 State = TypeVar('State', contravariant=True)
 
@@ -48,20 +49,6 @@ class Sensor(ABC, Generic[State]):
     @abstractmethod
     def capture(self, state: State) -> Fields:
         """Return a message without its header; called in the order of time."""
-
-
-class Touchy(Protocol):
-    """True state of a robot which there is something that it must not touch for."""
-
-    @property
-    def at_ns(self) -> int:
-        """When, ns, in the clock of the caller."""
-        ...
-
-    @property
-    def touch_steps(self) -> int:
-        """Physics steps so far in which it touched that; never goes back."""
-        ...
 
 
 class Odometry(Sensor[BodyState]):
@@ -198,18 +185,18 @@ class GroundTruth(Sensor[BodyState]):
         )
 
 
-class Contact(Sensor[Touchy]):
+class Contact(Sensor[TrueState]):
     """A bumper all around: it remembers a touch until it is read, and holds it as declared."""
 
     def __init__(self, config: ContactConfig) -> None:
         self._hold_ns = round(config.hold * 1e9)
 
-    def restart(self, state: Touchy, noise: np.random.Generator) -> None:
+    def restart(self, state: TrueState, noise: np.random.Generator) -> None:
         """Begin again, untouched."""
         self._counted = state.touch_steps
         self._touched_ns: int | None = None
 
-    def capture(self, state: Touchy) -> Fields:
+    def capture(self, state: TrueState) -> Fields:
         """Tell whether what must not be touched was, since the capture before."""
         if state.touch_steps > self._counted:
             self._counted, self._touched_ns = state.touch_steps, state.at_ns

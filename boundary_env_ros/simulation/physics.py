@@ -205,7 +205,12 @@ class WarehousePhysics:
         return min(int(steps), _AHEAD_STEPS) if steps > 0.0 else 0
 
     def clearance(self, x: float, y: float) -> float:
-        """Return how far a point is from everything that stands, m; not above 0 where it does."""
+        """
+        Return how far a point is from everything that stands in the hall, m.
+
+        It is not above 0 where something stands. A cart can start, however it is turned, where it
+        is more than ``geometry.footprint_radius``.
+        """
         middle, axes, half, radius = self._obstacles
         off = np.einsum('nji,nj->ni', axes, (x, y) - middle)
         beyond = np.maximum(np.abs(off) - half, 0.0)

@@ -14,6 +14,24 @@ from dataclasses import dataclass
 from boundary_env_ros.simulation.messages import Fields
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TrueState:
+    """
+    What is true of a robot at one instant; sensors measure from it.
+
+    Attributes
+    ----------
+    at_ns
+        When, ns, in the clock of the caller.
+    touch_steps
+        Physics steps so far in which it touched what it must not touch; never goes back.
+
+    """
+
+    at_ns: int
+    touch_steps: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruthReading:
     """
@@ -47,6 +65,8 @@ class Reading:
 
     Attributes
     ----------
+    robot
+        Number of the robot whose it is, from 0.
     sensor
         Name of the sensor, as the configuration of the robot has it.
     captured_ns
@@ -61,6 +81,7 @@ class Reading:
 
     """
 
+    robot: int
     sensor: str
     captured_ns: int
     published_ns: int

@@ -7,25 +7,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 import heapq
 import math
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from boundary_env_ros.simulation.config import SensorConfig
 from boundary_env_ros.simulation.motion_sensors import Sensor
-from boundary_env_ros.simulation.readings import Reading
+from boundary_env_ros.simulation.readings import Reading, TrueState
 
-
-class Instantaneous(Protocol):
-    """True state of a robot at one instant."""
-
-    @property
-    def at_ns(self) -> int:
-        """When, ns, in the clock of the caller."""
-        ...
-
-
-State = TypeVar('State', bound=Instantaneous)
+State = TypeVar('State', bound=TrueState)
 
 
 class SensorPipeline(Generic[State]):
@@ -46,8 +36,8 @@ class SensorPipeline(Generic[State]):
         What measures, by the same names.
     step_ns
         Of the physics, ns.
-    first_stream
-        Place of the first sensor among all that draw from one seed.
+    robot
+        Number of the robot whose they are, from 0; its sensors draw after those of the one before.
 
     """
 
@@ -57,7 +47,7 @@ class SensorPipeline(Generic[State]):
         sensors: Mapping[str, Sensor[State]],
         step_ns: int,
         *,
-        first_stream: int = 0,
+        robot: int = 0,
     ) -> None:
         fastest = 1e9 / step_ns
         for name, config in configs.items():
@@ -67,7 +57,7 @@ class SensorPipeline(Generic[State]):
                     f'{config.rate:g} Hz.'
                 )
         self._channels = tuple((name, each, sensors[name]) for name, each in configs.items())
-        self._first_stream = first_stream
+        self._robot, self._first_stream = robot, robot * len(configs)
 
     def restart(self, state: State, seed: int) -> None:
         """Begin again at the instant of state; what was on its way before is gone."""
@@ -116,6 +106,7 @@ class SensorPipeline(Generic[State]):
         lost = self._dropouts[rank].random() < config.dropout
         published_ns = state.at_ns + round(config.delay * 1e9)
         reading = Reading(
+            robot=self._robot,
             sensor=name,
             captured_ns=state.at_ns,
             published_ns=published_ns,

@@ -8,14 +8,13 @@ Differential-drive carts that share a warehouse hall, driven step by step.
     hall = Warehouse(carts=2)
     hall.reset([target_of_the_first, target_of_the_second], seed=7, at_ns=0)
     hall.command(0, 0.5, 0.0, arrived_ns=0)
-    for cart, reading in hall.advance(100_000_000):
+    for reading in hall.advance(100_000_000):
         ...
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 import math
 
 from boundary_env_ros.errors import ResetFailed
@@ -34,13 +33,13 @@ from boundary_env_ros.simulation.motion_sensors import (
     Sensor,
 )
 from boundary_env_ros.simulation.motor_driver import MotorDriver
-from boundary_env_ros.simulation.physics import CartGeometry, WarehousePhysics
-from boundary_env_ros.simulation.readings import Reading, TruthReading
+from boundary_env_ros.simulation.physics import WarehousePhysics
+from boundary_env_ros.simulation.readings import TruthReading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
-from boundary_env_ros.simulation.stepping import Stepping
+from boundary_env_ros.simulation.stepping import SteppedWorld
 
 
-class Warehouse:
+class Warehouse(SteppedWorld[BodyState]):
     """
     Carts with their drivers and sensors in one hall; time is an argument of every call.
 
@@ -60,6 +59,13 @@ class Warehouse:
     carts
         How many carts there are.
 
+    Attributes
+    ----------
+    geometry
+        Measures of a cart and places of its sensors; all are built alike.
+    drivers
+        The driver of each cart, to look at.
+
     """
 
     def __init__(
@@ -69,8 +75,8 @@ class Warehouse:
         self._physics = WarehousePhysics(
             carts, payload=self.config.payload, wheel_friction=self.config.wheel_friction
         )
-        geometry = self._physics.geometry
-        self._drivers = tuple(
+        self.geometry = geometry = self._physics.geometry
+        self.drivers = tuple(
             MotorDriver(
                 self.config,
                 wheel_radius=geometry.wheel_radius,
@@ -78,25 +84,20 @@ class Warehouse:
             )
             for _ in range(carts)
         )
-        self._time: Stepping[BodyState] = Stepping(
+        super().__init__(
             step_ns=self._physics.step_ns,
-            step=self._step,
-            bodies=[
-                (self._pipeline(cart), partial(self._physics.state, cart=cart))
+            pipelines=[
+                SensorPipeline(
+                    self.config.sensors,
+                    _sensors(self.config, self._physics, cart),
+                    self._physics.step_ns,
+                    robot=cart,
+                )
                 for cart in range(carts)
             ],
             start_ns=start_ns,
         )
         self.reset(self.homes, seed=0, at_ns=start_ns)
-
-    def _pipeline(self, cart: int) -> SensorPipeline[BodyState]:
-        sensors = _sensors(self.config, self._physics, cart)
-        return SensorPipeline(
-            self.config.sensors,
-            sensors,
-            self._physics.step_ns,
-            first_stream=cart * len(sensors),
-        )
 
     @property
     def homes(self) -> tuple[ResetTarget, ...]:
@@ -108,37 +109,12 @@ class Warehouse:
         goal_x, goal_y = self._physics.home_goal(cart)
         return ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal_x, goal_y=goal_y)
 
-    @property
-    def now_ns(self) -> int:
-        """Time up to which the hall was advanced, ns."""
-        return self._time.now_ns
-
-    @property
-    def physics_ns(self) -> int:
-        """End of the last physics step, ns: at most one step before ``now_ns``."""
-        return self._time.physics_ns
-
     def true_state(self, cart: int) -> TruthReading:
         """Return true pose and velocity of a cart at ``physics_ns``, privileged."""
-        return self._physics.state(self._time.physics_ns, cart).truth()
+        return self._state(cart).truth()
 
-    def driver(self, cart: int) -> MotorDriver:
-        """Return the driver of a cart, to look at."""
-        return self._drivers[cart]
-
-    def clearance(self, x: float, y: float) -> float:
-        """
-        Return how far a point is from everything that stands in the hall, m.
-
-        It is not above 0 where something stands. A cart can start, however it is turned, where it
-        is more than ``geometry.footprint_radius``.
-        """
-        return self._physics.clearance(x, y)
-
-    @property
-    def geometry(self) -> CartGeometry:
-        """Measures of a cart and places of its sensors; all are built alike."""
-        return self._physics.geometry
+    def _state(self, robot: int) -> BodyState:
+        return self._physics.state(self.physics_ns, robot)
 
     def reset(
         self, targets: Sequence[ResetTarget], seed: int, at_ns: int
@@ -164,9 +140,9 @@ class Warehouse:
             [(target.x, target.y, target.yaw) for target in targets],
             [(target.goal_x, target.goal_y) for target in targets],
         )
-        for driver in self._drivers:
+        for driver in self.drivers:
             driver.restart(at_ns)
-        self._time.restart(seed, at_ns)
+        self._restart(seed, at_ns)
         return tuple(map(self.true_state, range(self._physics.carts)))
 
     def command(self, cart: int, linear: float, angular: float, arrived_ns: int) -> None:
@@ -188,28 +164,20 @@ class Warehouse:
             When the driver got it, ns. Before the last command or reset raises InvalidState.
 
         """
-        self._drivers[cart].receive(linear, angular, arrived_ns)
-
-    def advance(self, until_ns: int) -> tuple[tuple[int, Reading], ...]:
-        """
-        Let time pass and return what is published by then, with the number of its cart.
-
-        See :meth:`.stepping.Stepping.advance`.
-        """
-        return self._time.advance(until_ns)
+        self.drivers[cart].receive(linear, angular, arrived_ns)
 
     def _step(self, begin_ns: int, most: int) -> int:
         step_ns = self._physics.step_ns
         speeds = [
-            speed for driver in self._drivers for speed in driver.wheel_speeds(begin_ns, step_ns)
+            speed for driver in self.drivers for speed in driver.wheel_speeds(begin_ns, step_ns)
         ]
-        until_ns = min(driver.unchanged_until(begin_ns) for driver in self._drivers)
+        until_ns = min(driver.unchanged_until(begin_ns) for driver in self.drivers)
         if until_ns < begin_ns + most * step_ns:
             most = max(1, -(-(int(until_ns) - begin_ns) // step_ns))
         return self._physics.step(speeds, most)
 
     def _check_reset(self, targets: Sequence[ResetTarget], seed: int, at_ns: int) -> None:
-        self._time.check_restart(seed, at_ns)
+        self._check_restart(seed, at_ns)
         if len(targets) != self._physics.carts:
             raise ResetFailed(
                 f'Wrong number of targets (expected a target for each of {self._physics.carts} '

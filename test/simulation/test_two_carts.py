@@ -41,7 +41,7 @@ def drive(warehouse, seconds, *speeds):
 
 
 def payloads(readings, cart, sensor):
-    return [seen(r) for c, r in readings if (c, r.sensor) == (cart, sensor) and not r.dropped]
+    return [seen(r) for r in readings if (r.robot, r.sensor) == (cart, sensor) and not r.dropped]
 
 
 def touched(readings, cart):
@@ -82,8 +82,8 @@ def test_a_touch_is_reported_for_as_long_as_it_is_to_be_held(only):
     met = drive(carts, 3.0, 0.4, None)
     gone = [
         (r.captured_ns, seen(r).touching)
-        for cart, r in met + drive(carts, 2.0, -0.3, None)
-        if cart == 0
+        for r in met + drive(carts, 2.0, -0.3, None)
+        if r.robot == 0
     ]
     begin = next(at for at, touching in gone if touching)
     end = next(at for at, touching in gone if at > begin and not touching)
@@ -156,15 +156,15 @@ def test_same_seed_and_commands_give_the_same_bits_whatever_came_before(fingerpr
         zero = carts.now_ns
         carts.reset((WEST, EAST), seed=9, at_ns=zero)
         readings = drive(carts, 2.6, 0.5, 0.3)
-        ran.append([fingerprint(tuple(r for c, r in readings if c == n), zero) for n in (0, 1)])
+        ran.append([fingerprint(tuple(r for r in readings if r.robot == n), zero) for n in (0, 1)])
     assert ran[0] == ran[1]
     assert ran[0][0] != ran[0][1]
 
 
 def test_readings_of_one_instant_come_cart_by_cart(only):
     readings = hall(WEST, EAST, config=only('ground_truth')).advance(200 * MS)
-    assert [cart for cart, _ in readings] == [0, 1] * (len(readings) // 2)
-    stamps = [reading.published_ns for _, reading in readings]
+    assert [reading.robot for reading in readings] == [0, 1] * (len(readings) // 2)
+    stamps = [reading.published_ns for reading in readings]
     assert stamps == sorted(stamps)
 
 
@@ -173,7 +173,7 @@ def test_a_command_moves_only_the_cart_that_it_is_for(only):
     drive(carts, 1.0, None, 0.3)
     assert carts.true_state(0).x == pytest.approx(WEST.x, abs=1e-3)
     assert carts.true_state(1).x < EAST.x - 0.1
-    assert carts.driver(0).applied is None
+    assert carts.drivers[0].applied is None
 
 
 def test_a_start_in_the_other_cart_is_refused_and_changes_nothing():
@@ -200,5 +200,5 @@ def test_as_many_carts_as_there_may_be_stand_at_home_without_touching(only):
     config = only('contact')
     carts = Warehouse(config, carts=MOST_CARTS)
     readings = carts.advance(200 * MS)
-    assert {cart for cart, _ in readings} == set(range(MOST_CARTS))
-    assert not any(seen(reading).touching for _, reading in readings)
+    assert {reading.robot for reading in readings} == set(range(MOST_CARTS))
+    assert not any(seen(reading).touching for reading in readings)

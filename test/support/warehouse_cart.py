@@ -61,16 +61,16 @@ class WarehouseCart:
     @property
     def applied_command(self) -> tuple[float, float] | None:
         """The command at work, m/s and rad/s; None before the first."""
-        return self._hall.driver(0).applied
+        return self._hall.drivers[0].applied
 
     @property
     def braking_since_ns(self) -> int | None:
         """Since when the driver brakes by itself for want of commands, ns; None if it does not."""
-        return self._hall.driver(0).braking_since_ns
+        return self._hall.drivers[0].braking_since_ns
 
     def clearance(self, x: float, y: float) -> float:
-        """Return how far a point is from everything; see :meth:`Warehouse.clearance`."""
-        return self._hall.clearance(x, y)
+        """Return how far a point is from everything; see ``WarehousePhysics``."""
+        return self._hall._physics.clearance(x, y)
 
     @property
     def geometry(self) -> CartGeometry:
@@ -88,4 +88,4 @@ class WarehouseCart:
 
     def advance(self, until_ns: int) -> tuple[Reading, ...]:
         """Let time pass and return what is published by then; see :meth:`Warehouse.advance`."""
-        return tuple(reading for _, reading in self._hall.advance(until_ns))
+        return self._hall.advance(until_ns)

@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import ResetFailed
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.driver import OnSilence, PositionDriver
-from boundary_env_ros.simulation.door_arm.physics import DoorGeometry, DoorPhysics
+from boundary_env_ros.simulation.door_arm.physics import DoorPhysics
 from boundary_env_ros.simulation.door_arm.sensors import (
     HandlePose,
     Hinge,
@@ -31,12 +31,11 @@ from boundary_env_ros.simulation.door_arm.sensors import (
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset
 from boundary_env_ros.simulation.light_sensors import Camera
 from boundary_env_ros.simulation.motion_sensors import Contact, Sensor
-from boundary_env_ros.simulation.readings import Reading
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
-from boundary_env_ros.simulation.stepping import Stepping
+from boundary_env_ros.simulation.stepping import SteppedWorld
 
 
-class DoorArm:
+class DoorArm(SteppedWorld[ArmState]):
     """
     The arm with its drivers and sensors; time is an argument of every call.
 
@@ -56,6 +55,8 @@ class DoorArm:
     ----------
     arm, gripper
         The drivers, to look at.
+    geometry
+        Measures of arm and door.
 
     """
 
@@ -64,7 +65,7 @@ class DoorArm:
     def __init__(self, config: ArmConfig | None = None, start_ns: int = 0) -> None:
         self.config = config = ArmConfig() if config is None else config
         self._physics = DoorPhysics()
-        geometry = self._physics.geometry
+        self.geometry = geometry = self._physics.geometry
         self.arm = PositionDriver(
             low=geometry.joint_low,
             high=geometry.joint_high,
@@ -86,28 +87,16 @@ class DoorArm:
         pipeline = SensorPipeline(
             config.sensors, _sensors(config, self._physics), self._physics.step_ns
         )
-        self._time: Stepping[ArmState] = Stepping(
-            step_ns=self._physics.step_ns,
-            step=self._step,
-            bodies=[(pipeline, self._physics.state)],
-            start_ns=start_ns,
-        )
+        super().__init__(step_ns=self._physics.step_ns, pipelines=[pipeline], start_ns=start_ns)
         self.reset(self.home, seed=0, at_ns=start_ns)
-
-    @property
-    def now_ns(self) -> int:
-        """Time up to which the arm was advanced, ns."""
-        return self._time.now_ns
 
     @property
     def true_state(self) -> ArmState:
         """True state at the end of the last physics step, privileged."""
-        return self._physics.state(self._time.physics_ns)
+        return self._state()
 
-    @property
-    def geometry(self) -> DoorGeometry:
-        """Measures of arm and door."""
-        return self._physics.geometry
+    def _state(self, robot: int = 0) -> ArmState:
+        return self._physics.state(self.physics_ns)
 
     def reset(self, target: DoorReset, seed: int, at_ns: int) -> ArmState:
         """
@@ -126,12 +115,12 @@ class DoorArm:
             When, ns; not before ``now_ns``.
 
         """
-        self._time.check_restart(seed, at_ns)
+        self._check_restart(seed, at_ns)
         self._check(target)
         self._physics.place(target)
         self.arm.restart(at_ns, target.joints)
         self.gripper.restart(at_ns, (self.geometry.most_open,))
-        self._time.restart(seed, at_ns)
+        self._restart(seed, at_ns)
         return self.true_state
 
     def command_arm(self, targets: Vector, arrived_ns: int) -> None:
@@ -141,10 +130,6 @@ class DoorArm:
     def command_gripper(self, opening: float, arrived_ns: int) -> None:
         """Hand the gripper's driver an opening, m; see ``PositionDriver.receive``."""
         self.gripper.receive((opening,), arrived_ns)
-
-    def advance(self, until_ns: int) -> tuple[Reading, ...]:
-        """Let time pass and return what is published by then; see ``Stepping.advance``."""
-        return tuple(reading for _, reading in self._time.advance(until_ns))
 
     def _step(self, begin_ns: int, most: int) -> int:
         step_ns = self._physics.step_ns

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.simulation.messages import Float64Array
+from boundary_env_ros.simulation.readings import TrueState
 
 ARM_JOINTS = (
     'shoulder_pan_joint',
@@ -75,14 +76,14 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ArmState:
+class ArmState(TrueState):
     """
     True state of arm and door at the end of a physics step.
 
+    The arm must touch nothing but with its fingers, and they nothing but door and handle.
+
     Attributes
     ----------
-    at_ns
-        When, ns, in the clock of the caller.
     angles, speeds
         Of the arm's joints, rad and rad/s, shape (6,).
     opening, opening_speed
@@ -98,13 +99,9 @@ class ArmState:
         shape (3,).
     hinge, hinge_speed
         Of the door, rad and rad/s.
-    touch_steps
-        Physics steps so far in which the arm touched anything but with its fingers, or the fingers
-        touched anything but door and handle; never goes back.
 
     """
 
-    at_ns: int
     angles: Float64Array
     speeds: Float64Array
     opening: float
@@ -117,4 +114,3 @@ class ArmState:
     torque: Float64Array
     hinge: float
     hinge_speed: float
-    touch_steps: int

@@ -26,7 +26,7 @@ from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, t
 from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.core.latency import Latency, measure
+from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
@@ -143,42 +143,33 @@ class StepsAgain:
             self._supplied = supply(task, self._contract, by_name(record.sampled), self._agent)
         view = self._view(then)
         self._keep(then, view)
-        again = replace(
-            then,
-            before=(),
-            after=view.observation.fields,
-            state=view.state,
-            requested_action=(),
-            admitted_action=(),
-            commanded_action=(),
-            verdict=None,
-            decision=-1,
-            overrun=False,
-            held_by='',
-            reward=0.0,
-            reward_terms=(),
-            terminated=False,
-            latency=Latency(),
-        )
-        if record is None:
-            return again
-        procedure = self._contract.episode.reset
-        wrong = out_of_tolerance(
-            record.sampled, record.achieved, tolerances(procedure), procedure.wrap
-        )
-        again = replace(
-            again,
-            reset=replace(
+        wrong = False
+        if record is not None:
+            procedure = self._contract.episode.reset
+            tolerance = tolerances(procedure)
+            wrong = bool(
+                out_of_tolerance(record.sampled, record.achieved, tolerance, procedure.wrap)
+            )
+            record = replace(
                 record,
                 sampled=self._sampled(task, then.seed, record),
-                tolerance=tolerances(procedure),
+                tolerance=tolerance,
                 within_tolerance=not wrong,
-            ),
+            )
+        return opened(
+            self._contract,
+            view,
+            Kind.RESET,
+            software_version=then.software_version,
+            client_version=then.client_version,
+            seed=then.seed,
+            reset=record,
+            # One that failed for a reason from outside, such as an answer that never came, stays
+            # so.
+            truncated=wrong or then.truncated,
+            ending=endings.RESET_FAILED if wrong else then.ending,
+            declared_by=then.declared_by,
         )
-        # One that failed for a reason from outside, such as an answer that never came, stays so.
-        if wrong:
-            again = replace(again, truncated=True, ending=endings.RESET_FAILED)
-        return again
 
     def _sampled(self, task: Task, seed: int, record: ResetRecord) -> tuple[NamedValues, ...]:
         try:
@@ -215,12 +206,9 @@ class StepsAgain:
                 Kind.STEP,
                 before=before.observation.fields,
                 decisions=decisions,
-                tick_error=then.tick_error,
                 software_version=then.software_version,
                 client_version=then.client_version,
-                wrappers=then.wrappers,
                 seed=then.seed,
-                info=then.info,
                 # When the robot acted is measured.
                 actuated=then.actuated,
             ),

@@ -12,8 +12,7 @@ written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
-from itertools import chain
+from collections.abc import Collection, Iterator
 from pathlib import Path
 import re
 import shutil
@@ -60,9 +59,6 @@ _ZSTD = b'\x28\xb5\x2f\xfd'
 _ROS_1 = b'#ROSBAG'
 
 BagFile: TypeAlias = McapScan | SqliteFile
-
-#: Channel, log time and publish time (nanoseconds; the same where the bag has but one), bytes.
-Raw: TypeAlias = tuple[Channel, int, int, bytes]
 
 
 class Bag(RecordSource):
@@ -112,23 +108,6 @@ class Bag(RecordSource):
         """
         found = {channel: None for file in self._files for channel in file.contents().counts}
         return tuple(found)
-
-    def raw(self, wanted: Callable[[Channel], bool]) -> Iterator[Raw]:
-        """
-        Yield the messages of some topics as they stand in the files.
-
-        Parameters
-        ----------
-        wanted
-            Whether those of a channel are wanted; asked for every one, with messages or without.
-
-        Raises
-        ------
-        RecordError
-            If it cannot be read.
-
-        """
-        return chain.from_iterable(file.messages(wanted) for file in self._files)
 
     def read(
         self,

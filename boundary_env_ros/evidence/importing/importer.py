@@ -28,11 +28,10 @@ from boundary_env_ros.evidence.importing.listening import (
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.evidence.importing.writing import ImportWriter
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
-from boundary_env_ros.storage.decoding import message_decoder
-from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.reader import Bag, open_bag
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
+from boundary_env_ros.storage.records import Message as Recorded
 
 _OFTEN = 500
 
@@ -176,7 +175,6 @@ class _Importer:
         self._cut: Cut | None = None
         self._begun: int | None = None
         self._complete_since: int | None = None
-        self._decoders: dict[Channel, Callable[[bytes], Any]] = {}
         self._never_begun = 0
         self._unreadable: dict[str, tuple[int, str]] = {}
         self._other_frames: dict[str, str] = {}
@@ -192,7 +190,7 @@ class _Importer:
         total = self._bag.count
         try:
             for now, group in groupby(self._placed(progress, total), lambda placed: placed[0]):
-                self._at(now, (rest for _, *rest in group))
+                self._at(now, (placed[1:] for placed in group))
             self._finish('the bag ends')
             if not self._writer.recording.transitions:
                 raise RecordError(self._nothing())
@@ -209,35 +207,30 @@ class _Importer:
 
     def _placed(
         self, progress: Progress, total: int | None
-    ) -> Iterator[tuple[int, Channel, int, int, bytes, Any]]:
+    ) -> Iterator[tuple[int, Recorded, Any]]:
         """Yield the messages of the contract's topics, each with its place on the time line."""
-
-        def wanted(channel: Channel) -> bool:
-            listened_to = channel.topic == CLOCK or channel.topic in self._copied
-            return listened_to and channel.type == self._types.get(channel.topic)
-
-        for number, (channel, logged, published, data) in enumerate(self._bag.raw(wanted), 1):
-            if channel.topic == CLOCK:
-                clock = self._decoded(channel, data)
+        for number, recorded in enumerate(self._bag.messages({CLOCK, *self._copied}), 1):
+            topic, logged = recorded.topic, recorded.log_time
+            if recorded.type != self._types.get(topic):
+                continue
+            if topic == CLOCK:
+                clock = self._decoded(recorded)
                 if clock is not None:
                     stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
                     self._time.ticked(stamp, logged)
-            read = channel.topic in self._copied and self._ears.reads(channel.topic)
-            message = self._decoded(channel, data) if read else None
+            read = topic in self._copied and self._ears.reads(topic)
+            message = self._decoded(recorded) if read else None
             now = self._time.logged(logged, None if message is None else stamp_of(message))
             if number % _OFTEN == 0:
                 progress(number, total)
             if now is not None:
-                yield now, channel, logged, published, data, message
+                yield now, recorded, message
 
-    def _decoded(self, channel: Channel, data: bytes) -> Any:
-        decoder = self._decoders.get(channel)
-        if decoder is None:
-            decoder = self._decoders[channel] = message_decoder(channel)
+    def _decoded(self, recorded: Recorded) -> Any:
         try:
-            return decoder(data)
+            return recorded.decode()
         except BoundaryError as error:
-            self._stumble(channel.topic, str(error))
+            self._stumble(recorded.topic, str(error))
             return None
 
     def _stumble(self, topic: str, why: str) -> None:
@@ -246,7 +239,7 @@ class _Importer:
 
     # One moment ----------------------------------------------------------------------------------
 
-    def _at(self, now: int, messages: Iterable[list[Any]]) -> None:
+    def _at(self, now: int, messages: Iterable[tuple[Recorded, Any]]) -> None:
         """
         Take all messages of one moment.
 
@@ -259,22 +252,14 @@ class _Importer:
             self._writer.describe(self._time.instant(now))
         self._advance(now - 1)
         commands = []
-        for channel, logged, published, data, message in messages:
-            topic = channel.topic
+        for recorded, message in messages:
+            topic = recorded.topic
             if topic not in self._copied:
                 continue  # What `/clock` says is what the log times of the run are.
-            # What was logged before its turn stands in the run where it was taken.
-            self._writer.copy(
-                topic,
-                channel.type,
-                data,
-                logged=max(logged, now),
-                published=published,
-                now=now,
-            )
+            self._writer.copy(recorded, now)
             if message is None:
                 continue
-            self._hear(topic, message, logged, published)
+            self._hear(topic, message, recorded.log_time, recorded.publish_time)
             if topic in self._ears.commands:
                 commands.append((topic, message))
         if self._complete_since is None and not self._agent.lacking:

@@ -18,6 +18,7 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.known_definitions import known_hash
 from boundary_env_ros.storage.mcap_scan import Channel
+from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_writer import RunWriter
 
@@ -87,12 +88,12 @@ class ImportWriter(RunWriter):
         now = self._line.now
         return time.time_ns() if self._sim_time or now is None else now
 
-    def copy(
-        self, topic: str, kind: str, data: bytes, *, logged: int, published: int, now: int
-    ) -> None:
-        """Write a message of the bag as it is."""
-        self._declare(topic, kind)
-        self.recording.write(topic, data, logged, published, self._line.instant(now))
+    def copy(self, message: Message, now: int) -> None:
+        """Write a message of the bag as it is, at a moment of the time line."""
+        self._declare(message.topic, message.type)
+        # What was logged before its turn stands in the run where it was taken.
+        logged, instant = max(message.log_time, now), self._line.instant(now)
+        self.recording.write(message.topic, message.data, logged, message.publish_time, instant)
         self.messages += 1
 
     def keep(self, made: tuple[Made, ...]) -> None:

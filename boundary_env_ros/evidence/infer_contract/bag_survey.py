@@ -11,7 +11,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
-from boundary_env_ros.storage.decoding import definition_text, message_decoder
+from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_paths import full_name
@@ -45,23 +45,18 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
     bag = open_bag(path)
     total = bag.count
     topics: dict[tuple[str, str], TopicSurvey] = {}
-    decoders: dict[Channel, Callable[[bytes], object]] = {}
-
-    def wanted(channel: Channel) -> bool:
-        if is_own(channel.topic, channel.type):
-            return False
-        key = (channel.topic, channel.type)
-        if key not in topics:
-            topics[key] = _survey(channel)
-        decoders[channel] = message_decoder(channel)
-        return True
-
+    for channel in bag.channels():
+        if not is_own(channel.topic, channel.type):
+            topics.setdefault((channel.topic, channel.type), _survey(channel))
     first, last, number = 0, 0, 0
-    for number, (channel, logged, _, data) in enumerate(bag.raw(wanted), 1):
+    for recorded in bag.messages({name for name, _ in topics}):
+        topic, logged = topics.get((recorded.topic, recorded.type)), recorded.log_time
+        if topic is None:
+            continue
+        number += 1
         first, last = (min(first, logged) if number > 1 else logged), max(last, logged)
-        topic = topics[(channel.topic, channel.type)]
         try:
-            message = None if topic.trouble else decoders[channel](data)
+            message = None if topic.trouble else recorded.decode()
         except RecordError as error:
             topic.give_up(f'a message could not be decoded: {str(error).rstrip(".")}')
             message = None

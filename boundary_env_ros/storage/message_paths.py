@@ -17,7 +17,6 @@ from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.storage.definitions import Field, PRIMITIVES
 from boundary_env_ros.storage.message_types import (
     listing,
-    message_types,
     MessageTypes,
     Mismatch,
     TEXTS,
@@ -88,7 +87,7 @@ class Found:
         return f'a sequence of {item}' + (f', {self.most} at most' if self.most else '')
 
 
-def resolve(type_name: str, path: str, types: MessageTypes | None = None) -> Found | Mismatch:
+def resolve(type_name: str, path: str, types: MessageTypes) -> Found | Mismatch:
     """
     Return what is at a field path of a type, or why there is nothing.
 
@@ -99,33 +98,29 @@ def resolve(type_name: str, path: str, types: MessageTypes | None = None) -> Fou
     path
         Field path.
     types
-        What is known about types; None: what is known in this process.
+        What is known about types.
 
     """
-    known = message_types() if types is None else types
     call = _CALL.fullmatch(path)
     if call is None:
-        return _walk(type_name, path, known)
-    inner = _walk(type_name, call[2], known)
-    return inner if isinstance(inner, Mismatch) else _rotation(call[1], call[2], inner, known)
+        return _walk(type_name, path, types)
+    inner = _walk(type_name, call[2], types)
+    return inner if isinstance(inner, Mismatch) else _rotation(call[1], call[2], inner, types)
 
 
-def number_at(type_name: str, path: str, types: MessageTypes | None = None) -> Found | Mismatch:
+def number_at(type_name: str, path: str, types: MessageTypes) -> Found | Mismatch:
     """Return what is at a path, or why no number can be read there; see :func:`resolve`."""
-    known = message_types() if types is None else types
-    found = resolve(type_name, path, known)
+    found = resolve(type_name, path, types)
     if isinstance(found, Mismatch) or found.is_number:
         return found
     return Mismatch(
         expected=f'a number at {path!r} in {type_name}',
         actual=str(found),
-        hint=_into(path, found, known),
+        hint=_into(path, found, types),
     )
 
 
-def numbers_at(
-    type_name: str, path: str, length: int | None, types: MessageTypes | None = None
-) -> Found | Mismatch:
+def numbers_at(type_name: str, path: str, length: int, types: MessageTypes) -> Found | Mismatch:
     """
     Return what is at a path, or why no sequence of numbers can be read there.
 
@@ -134,22 +129,19 @@ def numbers_at(
     type_name, path, types
         See :func:`resolve`.
     length
-        How many numbers it is to have; None: any number.
+        How many numbers it is to have.
 
     """
-    known = message_types() if types is None else types
-    found = resolve(type_name, path, known)
+    found = resolve(type_name, path, types)
     if isinstance(found, Mismatch):
         return found
-    what = 'a sequence of numbers' if length is None else f'a sequence of {length} numbers'
-    short = found.size is not None and length not in (None, found.size)
-    short |= found.most is not None and length is not None and length > found.most
+    short = found.size not in (None, length) or (found.most is not None and length > found.most)
     if found.is_numbers and not short:
         return found
     return Mismatch(
-        expected=f'{what} at {path!r} in {type_name}',
+        expected=f'a sequence of {length} numbers at {path!r} in {type_name}',
         actual=str(found),
-        hint='' if found.is_numbers else _into(path, found, known, numbers=True),
+        hint='' if found.is_numbers else _into(path, found, types, numbers=True),
     )
 
 

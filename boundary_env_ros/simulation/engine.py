@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import NoReturn
 
 import numpy as np
@@ -22,28 +21,7 @@ except ImportError as error:
         f'({error}). Install it with `pip install mujoco`.'
     ) from error
 
-__all__ = ['RayCaster', 'RayHits', 'mujoco', 'report_failure']
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RayHits:
-    """
-    Where rays from one point met something; rows in the order of the rays.
-
-    Attributes
-    ----------
-    distance
-        m, shape (n,); +inf where a ray met nothing.
-    geom
-        Number of the geom, shape (n,); -1 where a ray met nothing.
-    normal
-        Of the surface, unit, hall's axes, shape (n, 3); zero where a ray met nothing.
-
-    """
-
-    distance: Float64Array
-    geom: npt.NDArray[np.int32]
-    normal: Float64Array
+__all__ = ['RayCaster', 'mujoco', 'report_failure']
 
 
 class RayCaster:
@@ -80,7 +58,9 @@ class RayCaster:
         self.floor_geom: int = model.geom('floor').id
         self.geom_colours = np.asarray(model.geom_rgba[:, :3], dtype=np.float64)
 
-    def cast(self, origin: Float64Array, directions: Float64Array, cutoff: float) -> RayHits:
+    def cast(
+        self, origin: Float64Array, directions: Float64Array, cutoff: float
+    ) -> tuple[Float64Array, npt.NDArray[np.int32], Float64Array]:
         """
         Find what rays from one point meet.
 
@@ -92,6 +72,13 @@ class RayCaster:
             Unit vectors, world, shape (n, 3).
         cutoff
             How far to look, m; what is hit beyond it may be reported or not.
+
+        Returns
+        -------
+        tuple
+            In the order of the rays, what each met: distance, m, shape (n,), +inf where nothing;
+            number of the geom, shape (n,), -1 there; unit normal of the surface, world, shape
+            (n, 3), zero there.
 
         """
         count = len(directions)
@@ -113,7 +100,7 @@ class RayCaster:
             cutoff,
         )
         distance[geom < 0] = np.inf
-        return RayHits(distance=distance, geom=geom, normal=normal.reshape(count, 3))
+        return distance, geom, normal.reshape(count, 3)
 
 
 def report_failure(data: mujoco.MjData) -> NoReturn:

@@ -54,12 +54,12 @@ class Scan(Sensor[BodyState]):
         something was nearer than ``range_min``.
         """
         config = self._config
-        hits = self._caster.cast(
+        distance, _, _ = self._caster.cast(
             state.position + state.rotation @ self._mount,
             self._beams @ state.rotation.T,
             config.range_max,
         )
-        ranges = hits.distance + config.range_noise * self._noise.standard_normal(config.beams)
+        ranges = distance + config.range_noise * self._noise.standard_normal(config.beams)
         ranges[ranges > config.range_max] = np.inf
         ranges[ranges < config.range_min] = -np.inf
         return {
@@ -116,13 +116,13 @@ class Camera(Sensor[State]):
 
     def _shade(self, origin: Float64Array, rays: Float64Array) -> Float64Array:
         """Return red, green and blue, 0 to 1, of each ray, shape (3, rays)."""
-        hits = self._caster.cast(origin, rays, _SIGHT)
-        seen = hits.geom >= 0
-        distance = np.where(seen, hits.distance, _SIGHT)
-        brightness = 0.6 + 0.4 * (hits.normal @ _LIGHT)
-        brightness *= _tiles(origin, rays, distance, hits.geom == self._caster.floor_geom)
+        distance, geom, normal = self._caster.cast(origin, rays, _SIGHT)
+        seen = geom >= 0
+        distance = np.where(seen, distance, _SIGHT)
+        brightness = 0.6 + 0.4 * (normal @ _LIGHT)
+        brightness *= _tiles(origin, rays, distance, geom == self._caster.floor_geom)
         # Colours by row: NumPy is slow where the last of the axes has but three.
-        colour = self._colours[:, hits.geom] * brightness
+        colour = self._colours[:, geom] * brightness
         haze = _HAZE[:, np.newaxis]
         colour = np.where(seen, colour, haze)
         clear = 1.0 / (1.0 + (distance / _HAZE_DISTANCE) ** 2)

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 import math
-from typing import TypeAlias
 
 import numpy as np
 
 from boundary_env_ros.simulation.body_state import BodyState
+from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.hall_model import hall_model, prefix
 from boundary_env_ros.simulation.messages import Float64Array
@@ -34,9 +34,6 @@ _AHEAD_STEPS, _FASTER = 50, 2.0
 
 # Positions and velocities that a cart has in the state: a free joint and two wheels.
 _POSITIONS, _VELOCITIES = 9, 8
-
-Pose: TypeAlias = tuple[float, float, float]
-"""x, y and yaw of a base_link in the hall, m and rad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,32 +117,28 @@ class WarehousePhysics:
         self.half_size: tuple[float, float] = tuple(self._model.geom('floor').size[:2].tolist())
         self._obstacles = self._survey_hall()
 
-    def home(self, cart: int = 0) -> Pose:
-        """Return where the model itself has a cart."""
-        x, y, _ = _triple(self._model.qpos0[cart * _POSITIONS :][:3])
-        return x, y, 0.0
+    def home(self, cart: int) -> ResetTarget:
+        """Return where the model itself has a cart and the mark of its goal."""
+        x, y = self._model.qpos0[cart * _POSITIONS :][:2].tolist()
+        goal_x, goal_y, _ = self._model.body(prefix(cart) + 'goal').pos.tolist()
+        return ResetTarget(x=x, y=y, yaw=0.0, goal_x=goal_x, goal_y=goal_y)
 
-    def home_goal(self, cart: int = 0) -> tuple[float, float]:
-        """Return where the model itself has the mark of a cart's goal, m."""
-        x, y, _ = _triple(self._model.body(prefix(cart) + 'goal').pos)
-        return x, y
-
-    def collisions(self, poses: Sequence[Pose]) -> tuple[tuple[str, ...], ...]:
-        """Return, for each cart, the names of what it would stand in with all at these poses."""
-        self._put(self._probe, poses)
+    def collisions(self, targets: Sequence[ResetTarget]) -> tuple[tuple[str, ...], ...]:
+        """Return, for each cart, the names of what it would stand in with all at their starts."""
+        self._put(self._probe, targets)
         mujoco.mj_forward(self._model, self._probe)
-        met: list[set[str]] = [set() for _ in poses]
+        met: list[set[str]] = [set() for _ in targets]
         for pair in self._met(self._probe):
             for geom, other in (pair, pair[::-1]):
                 if self._owner[geom] >= 0:
                     met[self._owner[geom]].add(self._model.geom(other).name)
         return tuple(tuple(sorted(names)) for names in met)
 
-    def place(self, poses: Sequence[Pose], goals: Sequence[tuple[float, float]]) -> None:
-        """Put every cart at rest at its pose, and the mark of its goal at its point, m."""
-        self._put(self._data, poses)
-        for mark, goal in zip(self._goals, goals, strict=True):
-            self._data.mocap_pos[mark, :2] = goal
+    def place(self, targets: Sequence[ResetTarget]) -> None:
+        """Put every cart at rest at its start, and the mark of its goal at its point."""
+        self._put(self._data, targets)
+        for mark, target in zip(self._goals, targets, strict=True):
+            self._data.mocap_pos[mark, :2] = target.goal_x, target.goal_y
         self._steps_apart = 0
         still = (0.0,) * (2 * self.carts)
         left = _SETTLING_STEPS
@@ -242,12 +235,12 @@ class WarehousePhysics:
         # The wheels are bodies of their own, but neither camera nor laser looks down on them.
         return RayCaster(self._model, self._data, groups, without=self._bodies[cart])
 
-    def _put(self, data: mujoco.MjData, poses: Sequence[Pose]) -> None:
+    def _put(self, data: mujoco.MjData, targets: Sequence[ResetTarget]) -> None:
         mujoco.mj_resetData(self._model, data)
-        for cart, (x, y, yaw) in enumerate(poses):
+        for cart, target in enumerate(targets):
             qpos = data.qpos[cart * _POSITIONS :]
-            qpos[:2] = x, y
-            qpos[3:7] = math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)
+            qpos[:2] = target.x, target.y
+            qpos[3:7] = math.cos(target.yaw / 2), 0.0, 0.0, math.sin(target.yaw / 2)
 
     def _owners(self) -> list[int]:
         """Return the cart that each geom is of; -1 if it is of none."""

@@ -102,12 +102,7 @@ class Warehouse(SteppedWorld[BodyState]):
     @property
     def homes(self) -> tuple[ResetTarget, ...]:
         """Starts and goals that the model itself has."""
-        return tuple(self._home(cart) for cart in range(self._physics.carts))
-
-    def _home(self, cart: int) -> ResetTarget:
-        x, y, yaw = self._physics.home(cart)
-        goal_x, goal_y = self._physics.home_goal(cart)
-        return ResetTarget(x=x, y=y, yaw=yaw, goal_x=goal_x, goal_y=goal_y)
+        return tuple(map(self._physics.home, range(self._physics.carts)))
 
     def true_state(self, cart: int) -> TruthReading:
         """Return true pose and velocity of a cart at ``physics_ns``, privileged."""
@@ -136,10 +131,7 @@ class Warehouse(SteppedWorld[BodyState]):
 
         """
         self._check_reset(targets, seed, at_ns)
-        self._physics.place(
-            [(target.x, target.y, target.yaw) for target in targets],
-            [(target.goal_x, target.goal_y) for target in targets],
-        )
+        self._physics.place(targets)
         for driver in self.drivers:
             driver.restart(at_ns)
         self._restart(seed, at_ns)
@@ -149,8 +141,7 @@ class Warehouse(SteppedWorld[BodyState]):
         """
         Hand a driver a command; it works ``actuator_delay`` later, until the next one does.
 
-        A command whose time of effect is already simulated works from the next physics step on:
-        the driver's ``applied`` tells when it did.
+        A command whose time of effect is already simulated works from the next physics step on.
 
         Parameters
         ----------
@@ -185,7 +176,7 @@ class Warehouse(SteppedWorld[BodyState]):
             )
         for target in targets:
             self._check_target(target)
-        met = self._physics.collisions([(target.x, target.y, target.yaw) for target in targets])
+        met = self._physics.collisions(targets)
         for target, names in zip(targets, met, strict=True):
             if names:
                 raise ResetFailed(

@@ -115,16 +115,18 @@ def test_scan_does_not_see_the_cart_itself(only):
 
 def test_mark_of_the_goal_is_met_only_by_rays_that_ask_for_marks():
     physics = WarehousePhysics()
-    physics.place([(-3.0, -3.0, 0.0)], [(1.0, -1.5)])
+    physics.place([ResetTarget(x=-3.0, y=-3.0, yaw=0.0, goal_x=1.0, goal_y=-1.5)])
     down = np.array([[0.0, 0.0, -1.0]])
     above_goal = np.array([1.0, -1.5, 1.0])
     casters = {marks: physics.caster(0, marks=marks) for marks in (False, True)}
     hits = {marks: caster.cast(above_goal, down, 5.0) for marks, caster in casters.items()}
     floor = casters[False].floor_geom
-    assert hits[False].geom[0] == floor
-    assert hits[False].distance[0] == pytest.approx(1.0)
-    assert hits[True].geom[0] != floor
-    assert hits[True].distance[0] < 1.0
+    distance, geom, _ = hits[False]
+    assert geom[0] == floor
+    assert distance[0] == pytest.approx(1.0)
+    distance, geom, _ = hits[True]
+    assert geom[0] != floor
+    assert distance[0] < 1.0
 
 
 def test_scan_reports_what_it_cannot_measure_as_infinite(only):

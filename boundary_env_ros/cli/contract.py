@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict
 from pathlib import Path
 import textwrap
 from typing import TYPE_CHECKING
@@ -21,7 +20,6 @@ from boundary_env_ros.cli.command import (
     DONE,
     FOUND,
     Group,
-    json_option,
     Number,
     option,
     PathType,
@@ -123,8 +121,7 @@ def _of_robot(seconds: float, domain_id: int | None) -> str:
 
 @contract.command()
 @contract_argument('contracts', nargs=-1, required=True)
-@json_option
-def check(contracts: tuple[str, ...], as_json: bool) -> int:
+def check(contracts: tuple[str, ...]) -> int:
     """
     Report every problem of a contract, with line and fix.
 
@@ -134,7 +131,7 @@ def check(contracts: tuple[str, ...], as_json: bool) -> int:
     code; the installed task that it names is imported and tried.
 
       boundary-env contract check my_robot.yaml
-      boundary-env contract check warehouse_cart door_arm --json
+      boundary-env contract check warehouse_cart door_arm
 
     Exit codes:
       0  no problem
@@ -144,23 +141,18 @@ def check(contracts: tuple[str, ...], as_json: bool) -> int:
     from boundary_env_ros.storage.contract_check import check_text
     from boundary_env_ros.storage.contract_file import read_text
 
-    checks: list[ContractCheck] = []
-    unreadable = 0
+    codes = [DONE]
     for file in contracts:
         try:
             source, text = read_text(file)
         except BoundaryError as error:
             complain(error)
-            unreadable += 1
+            codes.append(UNUSABLE)
             continue
-        checks.append(check_text(text, source))
-        if not as_json:
-            print(_problems_text(checks[-1]))
-    if as_json:
-        print_json([_problems_json(check) for check in checks])
-    if unreadable:
-        return UNUSABLE
-    return FOUND if any(check.problems for check in checks) else DONE
+        checked = check_text(text, source)
+        print(_problems_text(checked))
+        codes.append(FOUND if checked.problems else DONE)
+    return max(codes)
 
 
 def _problems_text(check: ContractCheck) -> str:
@@ -172,18 +164,12 @@ def _problems_text(check: ContractCheck) -> str:
     return '\n  '.join([head, *map(str, check.problems), *check.notes])
 
 
-def _problems_json(check: ContractCheck) -> dict[str, object]:
-    problems = [{**asdict(problem), 'path': list(problem.path)} for problem in check.problems]
-    return {**asdict(check), 'problems': problems, 'ok': not check.problems}
-
-
 # show --------------------------------------------------------------------------------------------
 
 
 @contract.command()
 @contract_argument()
-@json_option
-def show(contract: str, as_json: bool) -> int:
+def show(contract: str) -> int:
     """
     Print a contract with its defaults.
 
@@ -191,19 +177,15 @@ def show(contract: str, as_json: bool) -> int:
     Then, as YAML, every key with its value and unit, and whether it is a default.
 
       boundary-env contract show warehouse_cart
-      boundary-env contract show my_robot.yaml --json | jq .owners
 
     Exit codes:
       0  done
       2  wrong arguments, or an invalid contract; `boundary-env contract check` says why
     """
-    from boundary_env_ros.evidence.describe import as_data, describe, owners
+    from boundary_env_ros.evidence.describe import describe, owners
     from boundary_env_ros.storage.contract_file import load
 
     loaded = load(contract)
-    if as_json:
-        print_json(as_data(loaded.contract, loaded.digest))
-        return DONE
     print(f'{loaded.contract.name} {loaded.contract.version}\n{loaded.digest}\n')
     for what, who in owners(loaded.contract).items():
         said = f'{what[:1].upper()}{what[1:]}: {who}'
@@ -218,8 +200,7 @@ def show(contract: str, as_json: bool) -> int:
 @contract.command()
 @contract_argument('before')
 @contract_argument('after')
-@json_option
-def diff(before: str, after: str, as_json: bool) -> int:
+def diff(before: str, after: str) -> int:
     """
     Compare two contracts, and say what the change means for results.
 
@@ -245,11 +226,7 @@ def diff(before: str, after: str, as_json: bool) -> int:
 
     old, new = load(before), load(after)
     found = difference(old.contract, new.contract)
-    same_text = old.text == new.text
-    if as_json:
-        print_json(_changes_json(found, same_text=same_text))
-    else:
-        print(_changes_text(found, same_text=same_text))
+    print(_changes_text(found, same_text=old.text == new.text))
     return {
         Meaning.COSMETIC: DONE,
         Meaning.BEHAVIOURAL: BEHAVIOUR,
@@ -284,18 +261,6 @@ def _changes_text(found: Difference, *, same_text: bool) -> str:
             f'    after    {change.after}',
         ]
     return '\n'.join((*lines, '', _FOLLOWS[found.meaning.name]))
-
-
-def _changes_json(found: Difference, *, same_text: bool) -> dict[str, object]:
-    return {
-        'meaning': found.meaning.name.lower(),
-        'before': found.before,
-        'after': found.after,
-        'same_text': same_text,
-        'changes': [
-            {**asdict(change), 'meaning': change.meaning.name.lower()} for change in found.changes
-        ],
-    }
 
 
 # schema ------------------------------------------------------------------------------------------

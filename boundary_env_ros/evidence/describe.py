@@ -36,7 +36,6 @@ from boundary_env_ros.core.contract.problem_text import Path
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.infer_contract.writing import Page
-from boundary_env_ros.evidence.plain import plain
 
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 #: Of these also what is not declared is told: it is what holds for the whole.
@@ -96,20 +95,6 @@ def describe(contract: Contract, *, written: Collection[Path] = ()) -> str:
     page = Page()
     _Writing(page, contract, written).keys(contract, (), 0)
     return page.text()
-
-
-def as_data(contract: Contract, digest: str) -> dict[str, object]:
-    """Return the same as plain data: the owners, and all attributes of the contract."""
-    data = plain(contract, 'hold_position', endless='none')
-    for section in ('observation', 'state', 'privileged'):
-        for field, spec in zip(data[section], getattr(contract, section), strict=True):
-            field['rank'] = len(spec.shape)
-    return {
-        'digest': digest,
-        'owners': dict(owners(contract)),
-        'max_steps': contract.max_steps,
-        **data,
-    }
 
 
 # Keys --------------------------------------------------------------------------------------------

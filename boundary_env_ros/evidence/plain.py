@@ -11,38 +11,29 @@ import math
 from typing import Any
 
 
-def plain(value: Any, unknown: str | None = None, *, endless: str | None = None) -> Any:
+def plain(value: Any) -> Any:
     """
-    Return a value as plain data.
+    Return a value as plain data; a number that is not finite as None.
 
     Parameters
     ----------
     value
         A dataclass, which may say itself with ``to_json`` what it tells; a mapping, a sequence or
         a scalar.
-    unknown
-        Stands for NaN.
-    endless
-        Stands for infinity.
 
     """
     if hasattr(value, 'to_json'):
         return value.to_json()
     if is_dataclass(value):
-        return {
-            f.name: plain(getattr(value, f.name), unknown, endless=endless) for f in fields(value)
-        }
+        return fields_of(value)
     if isinstance(value, (tuple, list)):
-        return [plain(item, unknown, endless=endless) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, Mapping):
-        return {
-            str(getattr(k, 'name', k)): plain(item, unknown, endless=endless)
-            for k, item in value.items()
-        }
+        return {str(getattr(k, 'name', k)): plain(item) for k, item in value.items()}
     if isinstance(value, Enum):
         return value.name.lower()
     if isinstance(value, float) and not math.isfinite(value):
-        return unknown if math.isnan(value) else endless
+        return None
     return value
 
 

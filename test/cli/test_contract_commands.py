@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -152,10 +150,6 @@ def test_a_driver_that_nobody_probes_is_noted_with_its_line(
         '`driver_timeout_probe`, a small command, and start the nodes with `up --probe`: the '
         'gate measures it before it can be armed.'
     )
-    assert main(['contract', 'check', str(path), '--json']) == 0
-    [told] = json.loads(capsys.readouterr().out)
-    assert told['ok']
-    assert told['notes'][0] == notes[0].strip()
 
 
 @pytest.mark.parametrize(
@@ -189,34 +183,6 @@ def test_several_files_are_all_checked_and_the_worst_decides(
     assert 'nowhere.yaml' in output.err
 
 
-def test_problems_as_json_have_all_their_parts(tmp_path: Path, capsys: Output) -> None:
-    bad = written(tmp_path, ('    max_age: 0.5\n', '    max_agee: 0.5\n'))
-    assert main(['contract', 'check', '--json', str(bad), 'warehouse_cart']) == 1
-    first, second = json.loads(capsys.readouterr().out)
-    assert first['source'] == str(bad)
-    assert not first['ok']
-    assert first['problems'][-1] == {
-        'path': ['observation', 'pose', 'max_agee'],
-        'line': line_of(bad, 'max_agee'),
-        'expected': '',
-        'actual': 'unknown key',
-        'hint': "Did you mean 'max_age'?",
-    }
-    assert second['ok']
-    assert second['problems'] == []
-    assert second['digest'] == load('warehouse_cart').digest
-
-
-def test_json_is_whole_even_if_a_file_cannot_be_read(tmp_path: Path, capsys: Output) -> None:
-    assert (
-        main(['contract', 'check', '--json', str(tmp_path / 'nowhere.yaml'), 'warehouse_cart'])
-        == 2
-    )
-    output = capsys.readouterr()
-    assert [check['ok'] for check in json.loads(output.out)] == [True]
-    assert 'nowhere.yaml' in output.err
-
-
 # describe ----------------------------------------------------------------------------------------
 
 
@@ -228,13 +194,6 @@ def test_a_description_answers_the_questions_and_is_yaml(path: Path, capsys: Out
     body = yaml.safe_load(text[text.index('\n\ncontract: ') :])
     assert body['contract'] == path.stem
     assert set(body['observation']) == {f.name for f in load(path).contract.observation}
-
-
-def test_a_description_as_json_answers_the_questions(capsys: Output) -> None:
-    assert main(['contract', 'show', 'warehouse_cart', '--json']) == 0
-    data = json.loads(capsys.readouterr().out)
-    assert '`safety_gate`' in data['owners']['the choice of action']
-    assert data['digest'] == load('warehouse_cart').digest
 
 
 def test_a_bad_contract_is_not_described(capsys: Output) -> None:
@@ -305,22 +264,6 @@ def test_an_unusable_contract_is_3_and_no_breaking_change(
     assert not capsys.readouterr().out
     assert main(['contract', 'diff', 'warehouse_cart']) == 2
     assert main(['contract', 'diff', 'warehouse_cart', 'door_arm', 'two_carts']) == 2
-
-
-def test_a_difference_as_json_has_all_its_parts(tmp_path: Path, capsys: Output) -> None:
-    other = written(tmp_path, ('beams: 36', 'beams: 18'))
-    code, text = diff(capsys, '--json', 'warehouse_cart', other)
-    data: dict[str, Any] = json.loads(text)
-    assert code == 1
-    assert data['meaning'] == 'breaking'
-    assert (data['before'], data['after']) == (load(CART).digest, load(other).digest)
-    assert not data['same_text']
-    assert data['changes'][0] == {
-        'path': 'observation.scan.beams',
-        'meaning': 'breaking',
-        'before': '36',
-        'after': '18',
-    }
 
 
 # schema ------------------------------------------------------------------------------------------

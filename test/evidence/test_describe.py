@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-import json
 from typing import Any
 
 import pytest
 import yaml
 
-from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import (
     Corridor,
@@ -23,7 +21,7 @@ from boundary_env_ros.core.contract.safety import (
     Workspace,
 )
 from boundary_env_ros.core.contract.sources import Paths
-from boundary_env_ros.evidence.describe import as_data, describe, owners
+from boundary_env_ros.evidence.describe import describe, owners
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.yaml_text import YamlText
 from support.contract_corpus import data_of, GOOD, SHIPPED
@@ -188,19 +186,3 @@ def test_a_reaction_of_what_has_no_topic_is_said_to_be_unknown() -> None:
     cart = by_name('warehouse_cart')
     timing = owners(replace(cart, reaction_of='goal'))['the record of timing']
     assert 'comes from no topic' in timing
-
-
-@every_contract
-def test_the_same_as_data_is_json_and_whole(contract: Contract) -> None:
-    data = json.loads(json.dumps(as_data(contract, digest_of(contract)), allow_nan=False))
-    assert data['digest'] == digest_of(contract)
-    assert data['owners'] == dict(owners(contract))
-    assert [field['name'] for field in data['observation']] == [
-        field.name for field in contract.observation
-    ]
-    for field, spec in zip(data['observation'], contract.observation, strict=True):
-        assert field['rank'] == len(spec.shape)
-        assert field['unit'] == list(spec.unit)
-        assert field['on_stale'] == spec.on_stale.value
-    assert list(data['episode']['endings']) == list(contract.episode.endings)
-    assert data['max_steps'] == contract.max_steps

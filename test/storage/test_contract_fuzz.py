@@ -23,7 +23,7 @@ import yaml
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import ContractError
-from boundary_env_ros.evidence.describe import as_data, describe
+from boundary_env_ros.evidence.describe import describe
 from boundary_env_ros.evidence.difference import difference
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.contract_check import check_text
@@ -45,9 +45,8 @@ def is_sound(contract: Contract) -> None:
     """Do with a contract what everybody does."""
     observation_space(contract)
     action_space(contract)
-    digest = digest_of(contract)
+    digest_of(contract)
     assert describe(contract).replace('\n', '').isprintable()
-    json.dumps(as_data(contract, digest), allow_nan=False)
     assert not difference(contract, contract).changes
 
 

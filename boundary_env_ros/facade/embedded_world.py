@@ -42,15 +42,8 @@ from boundary_env_ros.facade.embedded_boundary import Boundary
 from boundary_env_ros.facade.steps import action_request, as_request, StepRequest, StepResult
 from boundary_env_ros.facade.world import check_actions, check_legal, check_running
 from boundary_env_ros.simulation.messages import PlainMessage
-from boundary_env_ros.simulation.robot import (
-    ask,
-    AskableRobot,
-    Emission,
-    make_robot,
-    report_of,
-    SimulatedRobot,
-    TakesDocuments,
-)
+from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
+from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_writer import RunWriter
@@ -121,12 +114,7 @@ class EmbeddedWorld:
             if robot is None or isinstance(robot, str)
             else robot
         )
-        if contract.documents and not isinstance(self._robot, TakesDocuments):
-            raise LinkError(
-                f'{type(self._robot).__name__} takes no documents (expected a robot with a method '
-                '`document`, as a plugin has).'
-            )
-        self._askable = self._robot if isinstance(self._robot, AskableRobot) else None
+        self._plugin = plugin_of(self._robot, contract)
         self._to = sink
         self._client = client
         self._boundaries = {agent: Boundary(loaded, agent) for agent in contract.agents}
@@ -218,7 +206,7 @@ class EmbeddedWorld:
                 'The agents sent chunks of different lengths '
                 f'(expected as many numbers from each, got {sizes}).'
             )
-        if self._askable is not None and 'check' in self._askable.can:
+        if self._plugin is not None and 'check' in self._plugin.can:
             for agent, request in wanted.items():
                 check_legal(self._contract, agent, request.action, self.ask)
         requests = {
@@ -302,8 +290,8 @@ class EmbeddedWorld:
                 self._listener(event)
 
     def _tell_pushed(self) -> None:
-        if self._events and self._askable is not None:
-            for push in self._askable.pushed():
+        if self._events and self._plugin is not None:
+            for push in self._plugin.pushed():
                 self._tell(self._events[push.agent].pushed(push))
 
     def _sink(self, record: Effect | ActionRequest | GateDecision | SavedState) -> None:
@@ -392,17 +380,13 @@ class EmbeddedWorld:
             whole = replace(decision, commanded=now) if decision.published else decision
             if whole.published:
                 self._command(boundary, whole.command)
-            for name, text in published(whole).items():
-                self._robot_of_documents.document(boundary.documents[name], text)
+            if self._plugin is not None:
+                for name, text in published(whole).items():
+                    self._plugin.document(boundary.documents[name], text)
             self._sink(whole)
             if self._events:
                 self._tell(self._events[boundary.agent].decision(whole))
             self._carry(boundary, boundary.environment.decision(whole, now))
-
-    @property
-    def _robot_of_documents(self) -> TakesDocuments:
-        assert isinstance(self._robot, TakesDocuments)  # checked when it was made
-        return self._robot
 
     def _command(self, boundary: Boundary, command: Vector) -> None:
         begin = 0
@@ -482,7 +466,7 @@ class EmbeddedWorld:
         for agent, advance in advances.items():
             boundary = self._boundaries[agent]
             own = [emission for emission in emissions if emission.topic in boundary.topics]
-            said = '' if self._askable is None else self._askable.info(agent)
+            said = '' if self._plugin is None else self._plugin.info(agent)
             report = Advanced(
                 report=report_of(advance.id, own, self._failed, info=said), now=self._now
             )

@@ -24,6 +24,7 @@ from boundary_env_ros.errors import (
     BoundaryError,
     InvalidState,
     RequestRejected,
+    ResultCode,
     SimulationFailed,
 )
 from boundary_env_ros.simulation.messages import ENCODINGS, Fields, header, image
@@ -35,7 +36,7 @@ from boundary_env_ros.simulation.plugin import (
 )
 from boundary_env_ros.simulation.plugin_process import PluginProcess, target_of
 from boundary_env_ros.simulation.plugin_wire import pixels_in
-from boundary_env_ros.simulation.robot import Emission
+from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
 
 #: Topic with the rewards, each summed up since the reset, and how the world stands.
 OUTCOME = 'outcome'
@@ -517,6 +518,58 @@ class PluginRobot:
             f'The contract names {what}, which the plugin {self._target} has not '
             f'(got {", ".join(known) or "none"}).'
         )
+
+
+def plugin_of(robot: SimulatedRobot, contract: Contract) -> PluginRobot | None:
+    """
+    Return a robot that is one around a plugin; None if it is another.
+
+    Raises
+    ------
+    BoundaryError
+        If it is another, and the contract has documents, which only plugins take.
+
+    """
+    if isinstance(robot, PluginRobot):
+        return robot
+    if contract.documents:
+        raise BoundaryError(
+            f'{type(robot).__name__} takes no documents (expected a robot around a plugin).'
+        )
+    return None
+
+
+def ask(robot: SimulatedRobot, method: str, arguments: Mapping[str, object]) -> Any:
+    """
+    Ask a robot; see :meth:`PluginRobot.ask`.
+
+    Parameters
+    ----------
+    robot
+        Any robot.
+    method
+        What is asked for; ``'describe'`` is answered for every robot: what it ``can``, and its
+        ``static_model``.
+    arguments
+        By name.
+
+    Raises
+    ------
+    RequestRejected
+        If it does not answer that.
+
+    """
+    if method == 'describe':
+        if not isinstance(robot, PluginRobot):
+            return {'can': [], 'static_model': {}}
+        return {'can': sorted(robot.can), 'static_model': dict(robot.static_model)}
+    if not isinstance(robot, PluginRobot):
+        raise RequestRejected(
+            f'The robot has no {method!r} (expected a robot around a plugin, got '
+            f'{type(robot).__name__}).',
+            ResultCode.UNSUPPORTED,
+        )
+    return robot.ask(method, arguments)
 
 
 def _tuples(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from functools import partialmethod
 from importlib.metadata import entry_points
 import math
-from typing import Any, cast, Protocol, runtime_checkable
+from typing import cast, Protocol
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.events import Push
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import StepId
@@ -25,8 +24,6 @@ from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import (
     BoundaryError,
     MissingDependency,
-    RequestRejected,
-    ResultCode,
 )
 from boundary_env_ros.simulation.messages import Fields, FRAMES, header
 from boundary_env_ros.simulation.readings import Reading
@@ -103,73 +100,6 @@ class SimulatedRobot(Protocol):
     def advance(self, until: int) -> tuple[Emission, ...]:
         """Let the world run and return what was sent on the way, in order."""
         ...
-
-
-@runtime_checkable
-class TakesDocuments(SimulatedRobot, Protocol):
-    """A robot that takes documents, as one around a plugin does."""
-
-    def document(self, topic: str, text: str) -> None:
-        """Take a document that the gate has admitted."""
-        ...
-
-
-@runtime_checkable
-class AskableRobot(SimulatedRobot, Protocol):
-    """A robot that answers more than its topics do, as one around a plugin does."""
-
-    can: frozenset[str]
-    """What :meth:`ask` answers, of ``EnvironmentPlugin.OPTIONAL``."""
-
-    @property
-    def static_model(self) -> Mapping[str, Any]:
-        """What of the world never changes, JSON."""
-        ...
-
-    def ask(self, method: str, arguments: Mapping[str, object]) -> Any:
-        """Return an answer, JSON; RequestRejected if there is none."""
-        ...
-
-    def pushed(self) -> tuple[Push, ...]:
-        """Return what it has told of its own accord since the last call."""
-        ...
-
-    def info(self, agent: str) -> str:
-        """Return what it has to say to the policy of an agent, a JSON object or empty."""
-        ...
-
-
-def ask(robot: SimulatedRobot, method: str, arguments: Mapping[str, object]) -> Any:
-    """
-    Ask a robot; see :meth:`AskableRobot.ask`.
-
-    Parameters
-    ----------
-    robot
-        Any robot.
-    method
-        What is asked for; ``'describe'`` is answered for every robot: what it ``can``, and its
-        ``static_model``.
-    arguments
-        By name.
-
-    Raises
-    ------
-    RequestRejected
-        If it does not answer that.
-
-    """
-    if method == 'describe':
-        if not isinstance(robot, AskableRobot):
-            return {'can': [], 'static_model': {}}
-        return {'can': sorted(robot.can), 'static_model': dict(robot.static_model)}
-    if not isinstance(robot, AskableRobot):
-        raise RequestRejected(
-            f'The robot has no {method!r} (expected a robot around a plugin, got '
-            f'{type(robot).__name__}).',
-            ResultCode.UNSUPPORTED,
-        )
-    return robot.ask(method, arguments)
 
 
 class RobotType(Protocol):

@@ -46,15 +46,13 @@ from boundary_env_ros.ros.conversions import (
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.released_stop import ReleasedStop
+from boundary_env_ros.simulation.plugin_robot import ask, plugin_of, PluginRobot
 from boundary_env_ros.simulation.robot import (
-    ask,
-    AskableRobot,
     Emission,
     make_robot,
     report_of,
     robot_type,
     SimulatedRobot,
-    TakesDocuments,
 )
 
 # How often the world catches up with the clock in realtime, s; sensor messages are late by up to
@@ -82,6 +80,7 @@ class SimulatedRobotNode(ContractNode):
             'robot', '', 'Installed robot to simulate (empty: the one named like the contract).'
         )
         self._robot: SimulatedRobot | None = None
+        self._plugin: PluginRobot | None = None  # the same robot, if it is one around a plugin
         self._outgoing: dict[str, Any] = {}
         self._pushed: dict[str, Any] = {}
         self._pending: list[SimStepRequest] = []
@@ -95,6 +94,7 @@ class SimulatedRobotNode(ContractNode):
         contract = self.contract
         self._now = self._start()
         self._robot = make_robot(contract, self._now, self._options(), self.value('robot'))
+        self._plugin = plugin_of(self._robot, contract)
         self._outgoing = {
             topic: self.add_publisher(message_class(kind), topic, names.SENSOR_LOCKSTEP)
             for topic, kind in self._robot.topics.items()
@@ -118,7 +118,7 @@ class SimulatedRobotNode(ContractNode):
                 msg.EnvironmentEvent, self.topic_of(agent, names.PUSHED), names.RECORD
             )
             for agent in contract.agents
-            if isinstance(self._robot, AskableRobot)
+            if self._plugin is not None
         }
         self._stop = ReleasedStop(self)
         self._clock_publisher = None
@@ -186,7 +186,7 @@ class SimulatedRobotNode(ContractNode):
         """Let go of the world."""
         self._outgoing = {}
         self._pushed = {}
-        self._robot = None
+        self._robot = self._plugin = None
         self._pending = []
 
     @property
@@ -283,11 +283,6 @@ class SimulatedRobotNode(ContractNode):
         topics = documents.topics(self.contract, agent)
         if not topics:
             return
-        if not isinstance(self._robot, TakesDocuments):
-            raise BoundaryError(
-                f'{type(self._robot).__name__} takes no documents (expected a robot with a method '
-                '`document`, as a plugin has).'
-            )
         if self.contract.pacing is Pacing.LOCKSTEP:
             place = self.contract.topic_of(agent, names.GATE_DECISION)
             hear = partial(self._on_decision, topics)
@@ -311,10 +306,9 @@ class SimulatedRobotNode(ContractNode):
         self._try_to_advance()
 
     def _take_document(self, topic: str, text: str) -> None:
-        robot = self.robot
-        assert isinstance(robot, TakesDocuments)
+        assert self._plugin is not None  # refused otherwise when it was configured
         try:
-            robot.document(topic, text)
+            self._plugin.document(topic, text)
         except BoundaryError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
 
@@ -370,7 +364,7 @@ class SimulatedRobotNode(ContractNode):
         own = emissions
         if len(self.contract.agents) > 1:
             own = tuple(e for e in emissions if e.topic.startswith(f'{id_.agent}/'))
-        said = self.robot.info(id_.agent) if isinstance(self.robot, AskableRobot) else ''
+        said = '' if self._plugin is None else self._plugin.info(id_.agent)
         report = report_of(id_, own, self._failed, self._resolved, info=said)
         self._advanced[id_.agent].publish(to_bytes(report, self._now))
 
@@ -415,9 +409,9 @@ class SimulatedRobotNode(ContractNode):
 
     def _push(self) -> None:
         """Publish what a plugin has pushed; the policy server says in which episode and step."""
-        if not isinstance(self._robot, AskableRobot):
+        if self._plugin is None:
             return
-        for push in self._robot.pushed():
+        for push in self._plugin.pushed():
             self._pushed[push.agent].publish(
                 msg.EnvironmentEvent(
                     id=msg.StepId(agent=push.agent),

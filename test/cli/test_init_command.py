@@ -85,7 +85,7 @@ def test_bag_that_cannot_be_read_leaves_no_file(
 ) -> None:
     out = tmp_path / 'mine.yaml'
     assert main(['contract', 'init', str(out), '--bag', str(tmp_path / 'gone')]) == 2
-    assert 'cannot be read' in capsys.readouterr().err
+    assert 'gone does not exist' in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -79,8 +79,6 @@ class Run:
     ----------
     path
         One of them.
-    contract
-        Text of the contract that it was made under, instead of the copy in it.
 
     Raises
     ------
@@ -89,9 +87,8 @@ class Run:
 
     """
 
-    def __init__(self, path: Path, contract: str = '') -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._given = contract
         #: Where the records stand as they were recorded.
         self.source = open_records(path)
 
@@ -207,8 +204,6 @@ class Run:
             If a copy that is there cannot be read.
 
         """
-        if self._given:
-            return self._given
         run = folder_of(self.path)
         if run is not None:
             try:

@@ -195,8 +195,8 @@ def _as_expected(endings: list[tuple[str, str, str]]) -> list[str]:
 
 
 def _evaluate(place: Path, endings: list[tuple[str, str, str]]) -> int:
+    folder = RunFolder(place)
     try:
-        folder = RunFolder.open(place)
         summary = summarise_path(place)
     except BoundaryError as error:
         print(f'Nothing to sum up: {error}', file=sys.stderr)

@@ -150,7 +150,7 @@ class Bag(RecordSource):
                 except RecordError as error:
                     yield Unreadable(place=f'{file.path.name}:{topic}#{number}', why=str(error))
                 else:
-                    yield Entry(record, topic, log_time, file.path, number)
+                    yield Entry(record, topic, log_time)
 
     def topics(self) -> dict[tuple[str, str], int]:
         """Return the number of messages in the files by topic and type."""
@@ -199,7 +199,7 @@ class _LoneTransition(RecordSource):
             why = str(error).removeprefix(f'{self.path.name}: ')
             yield Unreadable(place=self.path.name, why=why)
         else:
-            yield Entry(found, '', found.closed.ros.nanoseconds, self.path, 1)
+            yield Entry(found, '', found.closed.ros.nanoseconds)
 
     def topics(self) -> dict[tuple[str, str], int]:
         """Return nothing: it has no topics."""

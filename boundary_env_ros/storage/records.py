@@ -87,21 +87,12 @@ class Entry:
         Topic that it was published on; empty for a transition alone.
     log_time
         When the recorder had it, nanoseconds on the clock of the run.
-    file, number
-        File, and number (from 1) of the message on its topic in it.
 
     """
 
     record: Record
     topic: str
     log_time: int
-    file: Path
-    number: int
-
-    @property
-    def where(self) -> str:
-        """Return the place in words, for a finding."""
-        return f'{self.file}:{self.topic}{"#" if self.topic else ""}{self.number}'
 
 
 #: Class of the records that messages are read as; None for objects with their fields.

@@ -44,7 +44,7 @@ def new_run(run: Path | None, name: str) -> Path:
 @dataclass(frozen=True, slots=True)
 class RunFolder:
     """
-    The folder of one run. Made by :meth:`create` or :meth:`open`.
+    The folder of one run; a new one is made by :meth:`create`.
 
     Attributes
     ----------
@@ -76,29 +76,6 @@ class RunFolder:
             if any(path.iterdir()):
                 raise FileExistsError
         return cls(path)
-
-    @classmethod
-    def open(cls, path: Path) -> RunFolder:
-        """
-        Return the folder of a run that was made before.
-
-        Raises
-        ------
-        RecordError
-            If it holds no bag.
-
-        """
-        run = cls(path)
-        if not path.is_dir():
-            found = 'a file' if path.exists() else 'nothing'
-            raise RecordError(f'No run folder at {path} (got {found}).')
-        if not run.bag.is_dir():
-            found = ', '.join(sorted(entry.name for entry in path.iterdir())[:5]) or 'nothing'
-            raise RecordError(
-                f'{path} is not the folder of a run (expected {run.bag.name}/ in it, got '
-                f'{found}). Name the folder that the run printed.'
-            )
-        return run
 
     @property
     def bag(self) -> Path:

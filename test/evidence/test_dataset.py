@@ -24,7 +24,7 @@ from support.record_maker import Piece
 
 
 def entries_of(record: list[Piece]) -> Iterator[Entry]:
-    return (Entry(p, f'/{type(p).__name__}', i, Path('bag'), i) for i, p in enumerate(record))
+    return (Entry(p, f'/{type(p).__name__}', i) for i, p in enumerate(record))
 
 
 @pytest.fixture(params=FORMATS)

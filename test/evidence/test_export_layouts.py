@@ -191,7 +191,7 @@ def follow(contract: Contract, record: list[Any]) -> tuple[list[list[Step]], Gap
     gaps = Gaps()
     stream = EpisodeStream(contract, 'cart', (), None, gaps, {})
     episodes: list[list[Step]] = []
-    entries = (Entry(p, '', i, Path('bag'), i) for i, p in enumerate(record))
+    entries = (Entry(p, '', i) for i, p in enumerate(record))
     for piece in stream.follow(entries):
         if isinstance(piece, Head):
             episodes.append([])

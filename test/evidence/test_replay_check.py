@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,10 @@ from support.record_maker import Piece
 
 def entries(pieces: Iterable[object]) -> Iterable[Entry]:
     """Yield the records among what was sent, each on a topic of its agent."""
-    for number, piece in enumerate(pieces):
+    for piece in pieces:
         if isinstance(piece, (Transition, GateDecision)):
             topic = f'/{piece.id.agent}/{type(piece).__name__}'
-            yield Entry(piece, topic, 0, Path('record'), number)
+            yield Entry(piece, topic, 0)
 
 
 def rerun(loaded: LoadedContract, pieces: Iterable[object]) -> tuple[EpisodeVerdict, ...]:

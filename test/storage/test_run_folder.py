@@ -62,24 +62,6 @@ def test_place_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         RunFolder.create(tmp_path / 'file' / 'run')
 
 
-def test_run_is_opened_by_its_bag(tmp_path: Path) -> None:
-    (tmp_path / 'bag').mkdir()
-    assert RunFolder.open(tmp_path).path == tmp_path
-
-
-def test_folder_without_records_says_what_it_holds(tmp_path: Path) -> None:
-    (tmp_path / 'photo.png').touch()
-    with pytest.raises(RecordError, match=r'expected bag/ in it, got photo\.png'):
-        RunFolder.open(tmp_path)
-
-
-@pytest.mark.parametrize(('name', 'said'), [('nothing', 'got nothing'), ('f', 'got a file')])
-def test_what_is_no_folder_is_no_run(tmp_path: Path, name: str, said: str) -> None:
-    (tmp_path / 'f').touch()
-    with pytest.raises(RecordError, match=said):
-        RunFolder.open(tmp_path / name)
-
-
 def test_first_step_is_kept_whole_and_stays_the_first(tmp_path: Path) -> None:
     run = RunFolder.create(tmp_path / 'run')
     assert not run.write_first_transition(transition(0))  # a reset

@@ -59,8 +59,7 @@ class Rover:
             self.y += self.speed * math.sin(self.yaw) * TICK * 1e-9
             self.yaw += self.turn * TICK * 1e-9
             self.now += TICK
-            kind, fields = self.topics['odom'], self.odometry()
-            sent.append(Emission(topic='odom', type=kind, stamp=self.now, fields=fields))
+            sent.append(Emission(topic='odom', stamp=self.now, fields=self.odometry()))
         return tuple(sent)
 
     def odometry(self):

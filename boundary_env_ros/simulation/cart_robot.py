@@ -99,18 +99,19 @@ class CartRobot:
         self._command_of = {
             contract.topic_of(agent, group.topic): cart for cart, agent in enumerate(agents)
         }
+        read = sensor_topics(contract)
         self._wire = tuple(
             {
-                name: (contract.topic_of(agent, topic), kind)
-                for name, (topic, kind) in WIRE.items()
-                if topic in sensor_topics(contract)
+                name: contract.topic_of(agent, topic)
+                for name, (topic, _) in WIRE.items()
+                if topic in read
             }
             for agent in agents
         )
         self.topics: Mapping[str, str] = {
-            topic: kind for wire in self._wire for topic, kind in wire.values()
+            topic: WIRE[name][1] for wire in self._wire for name, topic in wire.items()
         }
-        if TF in sensor_topics(contract):
+        if TF in read:
             self.topics = {**self.topics, TF: TF_TYPE}
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
@@ -153,10 +154,10 @@ class CartRobot:
                 fields, stamp = reading.fields, reading.captured_ns
                 if fields is not None:
                     fields = cart_transforms(fields['pose']['pose'], stamp, self._hall.geometry)
-                emissions.append(Emission(topic=TF, type=TF_TYPE, stamp=stamp, fields=fields))
+                emissions.append(Emission(topic=TF, stamp=stamp, fields=fields))
             wire = self._wire[reading.robot]
             if reading.sensor in wire:
-                emissions.append(emission(reading, *wire[reading.sensor]))
+                emissions.append(emission(reading, wire[reading.sensor]))
         return tuple(emissions)
 
 

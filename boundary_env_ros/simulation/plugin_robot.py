@@ -335,7 +335,9 @@ class PluginRobot:
         while self._pending and self._pending[0].stamp <= until:
             due.append(self._pending.popleft())
         # Two types have no stamp to say so.
-        return tuple(replace(e, stamp=0) if e.type in (ARRAY, STRING) else e for e in due)
+        return tuple(
+            replace(e, stamp=0) if self.topics[e.topic] in (ARRAY, STRING) else e for e in due
+        )
 
     def _update(self) -> None:
         applied = self._applied(self._reached)
@@ -398,9 +400,7 @@ class PluginRobot:
         for topic, kind in self.topics.items():
             if topic in everything:
                 fields = self._fields(topic, kind, everything[topic])
-                self._pending.append(
-                    Emission(topic=topic, type=kind, stamp=self._reached, fields=fields)
-                )
+                self._pending.append(Emission(topic=topic, stamp=self._reached, fields=fields))
 
     def _fields(self, topic: str, kind: str, reading: Any) -> Fields:
         space = self._spaces[topic]

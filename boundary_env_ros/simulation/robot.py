@@ -41,8 +41,8 @@ class Emission:
 
     Attributes
     ----------
-    topic, type
-        Relative topic and ROS type.
+    topic
+        One of the robot's ``topics``.
     stamp
         What its ``header.stamp`` is, nanoseconds; 0 if the type has none.
     fields
@@ -51,19 +51,18 @@ class Emission:
     """
 
     topic: str
-    type: str
     stamp: int
     fields: Fields | None
 
 
-def emission(reading: Reading, topic: str, type: str) -> Emission:  # noqa: A002
+def emission(reading: Reading, topic: str) -> Emission:
     """Return a reading as a message on a topic."""
     fields, stamp = reading.fields, reading.captured_ns
-    if type == 'std_msgs/msg/Bool':
-        stamp = 0  # it has no header
+    if reading.sensor == 'contact':
+        stamp = 0  # a Bool has no header
     elif fields is not None:
         fields = {'header': header(stamp, FRAMES.get(reading.sensor, '')), **fields}
-    return Emission(topic=topic, type=type, stamp=stamp, fields=fields)
+    return Emission(topic=topic, stamp=stamp, fields=fields)
 
 
 class SimulatedRobot(Protocol):

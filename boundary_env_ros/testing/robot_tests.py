@@ -82,14 +82,13 @@ class RobotTests(UnderContract):
             )
 
     def test_robot_sends_messages_that_the_contract_can_read(self) -> None:
-        """Every message is of the type of its topic, and has the values that the fields need."""
+        """Every message is on a declared topic, and has the values that the fields need."""
         bench = _bench(self)
         uses = uses_of(bench.contract)
         for emission in (*bench.drive(self.seconds), *bench.advance(self.seconds)):
             where = emission.topic
-            if bench.robot.topics.get(where) != emission.type:
-                known = bench.robot.topics.get(where, 'no such topic')
-                fail(f'{known}, as in `topics`', emission.type, where=where)
+            if where not in bench.robot.topics:
+                fail('a topic that is among `topics`', 'another', where=where)
             if emission.fields is None:
                 continue
             message = PlainMessage(emission.fields)
@@ -250,9 +249,7 @@ def _equal(one: tuple[Emission, ...], other: tuple[Emission, ...], expected: str
 
 def _relative(emissions: tuple[Emission, ...], now: int) -> list[object]:
     """Return what was sent as it is told without a clock."""
-    return [
-        (e.topic, e.type, e.stamp - now if e.stamp else 0, timeless(e.fields)) for e in emissions
-    ]
+    return [(e.topic, e.stamp - now if e.stamp else 0, timeless(e.fields)) for e in emissions]
 
 
 def _place(channel: Channel, index: int) -> str:

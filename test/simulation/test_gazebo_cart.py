@@ -188,8 +188,7 @@ def test_the_report_counts_what_came_since_the_advance_began() -> None:
     some.begin()
     some.note('odom', 60 * MILLI)
     some.note('odom', 80 * MILLI)
-    types = {'odom': 'nav_msgs/msg/Odometry', 'scan': 'sensor_msgs/msg/LaserScan'}
-    report = some.report(ID, (), '', types, {'odom': '/odom', 'scan': '/scan'})
+    report = some.report(ID, (), '', {'odom': '/odom', 'scan': '/scan'})
     assert (report.id, report.success) == (ID, True)
     assert (report.topics, report.published) == (('/odom',), (2,))
     assert report.last_stamp == (80 * MILLI,)
@@ -201,8 +200,7 @@ def test_a_message_that_is_told_again_while_the_world_stands_is_one() -> None:
     for at in (20, 20, 40, 40, 40):
         some.note('odom', at * MILLI)
     some.note('scan', 40 * MILLI)
-    types = {'odom': 'nav_msgs/msg/Odometry', 'scan': 'sensor_msgs/msg/LaserScan'}
-    report = some.report(ID, (), '', types, {'odom': '/odom', 'scan': '/scan'})
+    report = some.report(ID, (), '', {'odom': '/odom', 'scan': '/scan'})
     assert dict(zip(report.topics, report.published, strict=True)) == {'/odom': 2, '/scan': 1}
 
 
@@ -221,12 +219,11 @@ def test_of_what_comes_while_nothing_advances_the_last_is_kept() -> None:
     assert some.missing(59_999 * MILLI) == ('scan',)
     some.begin()
     some.note('odom', 60_000 * MILLI)
-    types = {'odom': 'nav_msgs/msg/Odometry', 'scan': 'sensor_msgs/msg/LaserScan'}
-    report = some.report(ID, (), '', types, {'odom': '/odom', 'scan': '/scan'})
+    report = some.report(ID, (), '', {'odom': '/odom', 'scan': '/scan'})
     assert (report.published, report.last_stamp) == ((1,), (60_000 * MILLI,))
     assert max(map(len, some._stamps.values())) == 2
 
 
 def test_what_failed_is_in_the_report() -> None:
-    report = heard().report(ID, (), 'it did not step', {}, {})
+    report = heard().report(ID, (), 'it did not step', {})
     assert (report.success, report.message) == (False, 'it did not step')

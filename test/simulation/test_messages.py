@@ -31,4 +31,4 @@ def test_a_field_that_is_not_there_is_an_attribute_that_is_not_there():
 @pytest.mark.parametrize('sensor', list(WIRE))
 def test_a_reading_that_was_dropped_makes_no_message(sensor):
     lost = Reading(robot=0, sensor=sensor, captured_ns=0, published_ns=0, sequence=0, fields=None)
-    assert emission(lost, *WIRE[sensor]).fields is None
+    assert emission(lost, WIRE[sensor][0]).fields is None

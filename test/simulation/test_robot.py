@@ -185,11 +185,11 @@ def test_a_command_on_a_topic_that_nobody_listens_to_is_refused() -> None:
         robot.command('cmd_vel', (0.1, 0.0), START)
 
 
-def test_every_emission_is_of_a_declared_topic_and_type() -> None:
+def test_every_emission_is_of_a_declared_topic() -> None:
     robot = make_robot(TWO, START)
     robot.reset(request(), START)
     emissions = robot.advance(START + 500 * MS)
-    assert {e.topic: e.type for e in emissions} == dict(robot.topics)
+    assert {e.topic for e in emissions} == set(robot.topics)
     for emission in emissions:
         if emission.fields is not None and emission.stamp:
             stamp = emission.fields['header']['stamp']

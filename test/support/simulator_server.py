@@ -124,7 +124,7 @@ class SimulatorServer(Node):
             # Gazebo's drive knows no timeout: the last command is one of now.
             self.cart.command(*self.moved, arrived_ns=self.now)
             for reading in self.cart.advance(self.now):
-                sent = emission(reading, *WIRE[reading.sensor])
+                sent = emission(reading, WIRE[reading.sensor][0])
                 if sent.fields is None:
                     continue
                 if reading.sensor == 'contact' and sent.fields['data']:
@@ -133,7 +133,7 @@ class SimulatorServer(Node):
                     MODE == 'no_scan' and reading.sensor == 'scan'
                 ):
                     continue
-                message = fill(message_class(sent.type)(), sent.fields)
+                message = fill(self.out[reading.sensor].msg_type(), sent.fields)
                 self.out[reading.sensor].publish(message)
         self.say_time()
 

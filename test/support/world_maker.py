@@ -55,7 +55,9 @@ class TapedRobot:
         for emission in emissions:
             if emission.fields is not None:
                 topic = f'/{emission.topic}'
-                self.tape.append(Sent(topic, until, until, emission.fields, emission.type))
+                self.tape.append(
+                    Sent(topic, until, until, emission.fields, self.topics[emission.topic])
+                )
         return emissions
 
     def __getattr__(self, name: str) -> Any:

@@ -56,7 +56,7 @@ class Incomplete(Point):
 
 class OtherEmission(Point):
     def emission(self, topic: str, at: int, fields: Fields) -> Emission:
-        return replace(super().emission(topic, at, fields), type='std_msgs/msg/Bool')
+        return super().emission('elsewhere' if topic == 'truth' else topic, at, fields)
 
 
 class Prophet(Point):
@@ -140,7 +140,7 @@ class Early(Point):
         (OtherType, TOPICS, r"topics\['odom'\]: expected nav_msgs/msg/Odometry, got geometry"),
         (Dropping, TOPICS, 'expected a message on every sensor topic .*, got none on pose'),
         (Incomplete, MESSAGES, "odom: expected a message that the feedback of 'base' can be read"),
-        (OtherEmission, MESSAGES, 'expected geometry_msgs/msg/PoseStamped|nav_msgs.*std_msgs'),
+        (OtherEmission, MESSAGES, 'elsewhere: expected a topic that is among `topics`'),
         (Prophet, STAMPS, r'odom at \d+ ns: expected no stamp from the future'),
         (Undated, STAMPS, r'odom at \d+ ns: expected the stamp of its header'),
         (OutOfOrder, STAMPS, r'at \d+ ns: expected no stamp before the last one'),

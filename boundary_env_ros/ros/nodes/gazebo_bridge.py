@@ -107,7 +107,6 @@ class GazeboBridge(ContractNode):
         topics = dict(sensor_topics(contract))
         self._heard = Heard(config, tuple(topics))
         self._resolved = {topic: self.resolve_topic_name(topic) for topic, _ in WIRE.values()}
-        self._kinds = dict(WIRE.values())
         for topic in self._heard.topics:
             # Of the truth more is wanted than its stamp.
             if self._lockstep and topic != _TRUTH:
@@ -386,8 +385,8 @@ class GazeboBridge(ContractNode):
         emissions = self.cart.emissions(until)
         for emission in emissions:
             if emission.fields is not None:
-                made = fill(message_class(emission.type)(), emission.fields)
-                self._made[emission.topic].publish(made)
+                publisher = self._made[emission.topic]
+                publisher.publish(fill(publisher.msg_type(), emission.fields))
         return emissions
 
     # Lockstep ------------------------------------------------------------------------------------
@@ -451,7 +450,7 @@ class GazeboBridge(ContractNode):
 
     def _tell_advanced(self, wish: SimStepRequest, error: str, until: int = 0) -> None:
         made = self._send_made(until) if not error else ()
-        report = self._heard.report(wish.id, made, error, self._kinds, self._resolved)
+        report = self._heard.report(wish.id, made, error, self._resolved)
         self._heard.end()
         message = to_msg(report)
         set_time(message.header.stamp, until or self.world_time())

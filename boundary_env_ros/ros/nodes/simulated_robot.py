@@ -254,8 +254,8 @@ class SimulatedRobotNode(ContractNode):
         self._now = target
         for emission in emissions:
             if emission.fields is not None:
-                message = fill(message_class(emission.type)(), emission.fields)
-                self._outgoing[emission.topic].publish(message)
+                publisher = self._outgoing[emission.topic]
+                publisher.publish(fill(publisher.msg_type(), emission.fields))
         return emissions
 
     # Commands ------------------------------------------------------------------------------------

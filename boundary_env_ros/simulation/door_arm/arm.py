@@ -189,8 +189,8 @@ def _sensors(config: ArmConfig, physics: DoorPhysics) -> dict[str, Sensor[ArmSta
         'wrench': Wrench(config.wrench),
         'tool_pose': ToolPose(),
         'handle_pose': HandlePose(config.handle_pose),
-        'wrist_camera': Camera(config.wrist_camera, caster, lambda state: state.wrist_camera.pose),
-        'scene_camera': Camera(config.scene_camera, caster, lambda state: state.scene_camera.pose),
+        'wrist_camera': Camera(config.wrist_camera, caster, lambda state: state.wrist_camera),
+        'scene_camera': Camera(config.scene_camera, caster, lambda state: state.scene_camera),
         'hinge': Hinge(),
         'contact': Contact(config.contact),
     }

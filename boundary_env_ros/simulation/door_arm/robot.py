@@ -143,7 +143,7 @@ class DoorArmRobot:
         """Let the arm run until then."""
         emissions = []
         for reading in self._arm.advance(until):
-            sent = emission(reading, *WIRE[reading.sensor])
+            sent = emission(reading, WIRE[reading.sensor][0])
             emissions.append(sent)
             if reading.sensor == 'tool_pose' and TF in self.topics:
                 fields = sent.fields
@@ -151,7 +151,7 @@ class DoorArmRobot:
                     pose = fields['pose']
                     link = (BASE, TOOL, pose['position'], pose['orientation'])
                     fields = transforms(sent.stamp, link)
-                emissions.append(replace(sent, topic=TF, type=TF_TYPE, fields=fields))
+                emissions.append(replace(sent, topic=TF, fields=fields))
         return tuple(emissions)
 
 

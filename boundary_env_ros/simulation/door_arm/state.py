@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.simulation.messages import Float64Array
@@ -52,8 +53,7 @@ class DoorReset:
     height: float = 0.25
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Place:
+class Place(NamedTuple):
     """
     A frame in the world, which is base_link.
 
@@ -68,11 +68,6 @@ class Place:
 
     position: Float64Array
     rotation: Float64Array
-
-    @property
-    def pose(self) -> tuple[Float64Array, Float64Array]:
-        """Position and rotation."""
-        return self.position, self.rotation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

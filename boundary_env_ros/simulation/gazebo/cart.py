@@ -169,7 +169,7 @@ class GazeboCart:
         if not self._begun:
             return ()
         return tuple(
-            emission(reading, *WIRE[reading.sensor]) for reading in self._pipeline.publish(until)
+            emission(reading, WIRE[reading.sensor][0]) for reading in self._pipeline.publish(until)
         )
 
 
@@ -239,7 +239,6 @@ class Heard:
         id_: StepId,
         made: Sequence[Emission],
         error: str,
-        types: Mapping[str, str],
         resolved: Mapping[str, str],
     ) -> SimStepResponse:
         """
@@ -253,12 +252,12 @@ class Heard:
             What detector and bumper sent on the way.
         error
             What failed; empty if nothing did.
-        types, resolved
-            ROS type and full name of each topic.
+        resolved
+            Full name of each topic.
 
         """
         carried = [
-            Emission(topic=topic, type=types[topic], stamp=stamp, fields={})
+            Emission(topic=topic, stamp=stamp, fields={})
             for topic, stamps in self._stamps.items()
             for stamp in stamps[self._before[topic] :]
         ]

@@ -37,7 +37,7 @@ class RobotWithStick:
             'axes': [0.0, 0.5, 0.0, 0.2],
             'buttons': [0, 0, 0, 0, int(self.held)],
         }
-        sent = Emission(topic='joy', stamp=until, fields=stick)
+        sent = Emission(topic='joy', fields=stick)
         return (*self.cart.advance(until), sent)
 
 

@@ -59,7 +59,7 @@ class Rover:
             self.y += self.speed * math.sin(self.yaw) * TICK * 1e-9
             self.yaw += self.turn * TICK * 1e-9
             self.now += TICK
-            sent.append(Emission(topic='odom', stamp=self.now, fields=self.odometry()))
+            sent.append(Emission(topic='odom', fields=self.odometry()))
         return tuple(sent)
 
     def odometry(self):

@@ -151,10 +151,11 @@ class CartRobot:
         emissions = []
         for reading in self._hall.advance(until):
             if reading.sensor == 'odometry' and TF in self.topics:
-                fields, stamp = reading.fields, reading.captured_ns
+                fields = reading.fields
                 if fields is not None:
-                    fields = cart_transforms(fields['pose']['pose'], stamp, self._hall.geometry)
-                emissions.append(Emission(topic=TF, stamp=stamp, fields=fields))
+                    pose, stamp = fields['pose']['pose'], reading.captured_ns
+                    fields = cart_transforms(pose, stamp, self._hall.geometry)
+                emissions.append(Emission(topic=TF, fields=fields))
             wire = self._wire[reading.robot]
             if reading.sensor in wire:
                 emissions.append(emission(reading, wire[reading.sensor]))

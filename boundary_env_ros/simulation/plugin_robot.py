@@ -142,7 +142,7 @@ class PluginRobot:
         }
         self._now = self._reached = begin
         self._failure = ''
-        self._pending: deque[Emission] = deque()
+        self._pending: deque[tuple[int, Emission]] = deque()
         self._sums: dict[str, float] = {}
         self._state = dict.fromkeys(contract.agents, GOES_ON)
         self._info: Mapping[str, Any] = {}
@@ -332,12 +332,9 @@ class PluginRobot:
             raise
         self._now = until
         due = []
-        while self._pending and self._pending[0].stamp <= until:
-            due.append(self._pending.popleft())
-        # Two types have no stamp to say so.
-        return tuple(
-            replace(e, stamp=0) if self.topics[e.topic] in (ARRAY, STRING) else e for e in due
-        )
+        while self._pending and self._pending[0][0] <= until:
+            due.append(self._pending.popleft()[1])
+        return tuple(due)
 
     def _update(self) -> None:
         applied = self._applied(self._reached)
@@ -400,7 +397,7 @@ class PluginRobot:
         for topic, kind in self.topics.items():
             if topic in everything:
                 fields = self._fields(topic, kind, everything[topic])
-                self._pending.append(Emission(topic=topic, stamp=self._reached, fields=fields))
+                self._pending.append((self._reached, Emission(topic=topic, fields=fields)))
 
     def _fields(self, topic: str, kind: str, reading: Any) -> Fields:
         space = self._spaces[topic]

@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.gate.decision import StepId
-from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.core.timebase import NANOSECONDS, RosTime
 from boundary_env_ros.errors import (
     BoundaryError,
     MissingDependency,
@@ -43,26 +43,30 @@ class Emission:
     ----------
     topic
         One of the robot's ``topics``.
-    stamp
-        What its ``header.stamp`` is, nanoseconds; 0 if the type has none.
     fields
         The message as nested mappings; None if it was dropped on purpose.
 
     """
 
     topic: str
-    stamp: int
     fields: Fields | None
+
+    @property
+    def stamp(self) -> int:
+        """What its header says, ns, of transforms that of the last; 0 if it has none."""
+        fields = self.fields or {}
+        stamped = fields.get('transforms') or [fields]
+        stamp = stamped[-1].get('header', {}).get('stamp')
+        return 0 if stamp is None else int(stamp['sec'] * NANOSECONDS + stamp['nanosec'])
 
 
 def emission(reading: Reading, topic: str) -> Emission:
     """Return a reading as a message on a topic."""
-    fields, stamp = reading.fields, reading.captured_ns
-    if reading.sensor == 'contact':
-        stamp = 0  # a Bool has no header
-    elif fields is not None:
-        fields = {'header': header(stamp, FRAMES.get(reading.sensor, '')), **fields}
-    return Emission(topic=topic, stamp=stamp, fields=fields)
+    fields = reading.fields
+    if fields is not None and reading.sensor != 'contact':  # a Bool has no header
+        frame = FRAMES.get(reading.sensor, '')
+        fields = {'header': header(reading.captured_ns, frame), **fields}
+    return Emission(topic=topic, fields=fields)
 
 
 class SimulatedRobot(Protocol):

@@ -57,7 +57,7 @@ class StandIn:
             for topic, type_name in self.topics.items():
                 if topic not in self.silent:
                     fields = {'header': self._header(), **self._message(type_name)}
-                    sent.append(Emission(topic=topic, stamp=self._now, fields=fields))
+                    sent.append(Emission(topic=topic, fields=fields))
             self._before = self.state.copy()
         return tuple(sent)
 

@@ -191,7 +191,7 @@ class Point:
         return sent
 
     def emission(self, topic: str, at: int, fields: Fields) -> Emission:
-        return Emission(topic=topic, stamp=at, fields=fields)
+        return Emission(topic=topic, fields=fields)
 
     def odometry(self, at: int) -> Fields:
         linear, angular = self.velocity

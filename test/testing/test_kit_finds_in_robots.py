@@ -15,7 +15,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.simulation.messages import Fields, header
+from boundary_env_ros.simulation.messages import Fields
 from boundary_env_ros.simulation.robot import Emission
 from boundary_env_ros.testing import RobotTests
 from support.kit_faults import must_find
@@ -63,11 +63,6 @@ class Prophet(Point):
     def sense(self, at: int) -> list[Emission]:
         later = at + to_nanoseconds(0.05)
         return [self.emission('odom', later, self.odometry(later)), *super().sense(at)[1:]]
-
-
-class Undated(Point):
-    def odometry(self, at: int) -> Fields:
-        return {**super().odometry(at), 'header': header(at - 1, 'map')}
 
 
 class OutOfOrder(Point):
@@ -142,7 +137,6 @@ class Early(Point):
         (Incomplete, MESSAGES, "odom: expected a message that the feedback of 'base' can be read"),
         (OtherEmission, MESSAGES, 'elsewhere: expected a topic that is among `topics`'),
         (Prophet, STAMPS, r'odom at \d+ ns: expected no stamp from the future'),
-        (Undated, STAMPS, r'odom at \d+ ns: expected the stamp of its header'),
         (OutOfOrder, STAMPS, r'at \d+ ns: expected no stamp before the last one'),
         (Noisy, REPEATS, r'equal messages from equal seeds .*got emissions\[\d+\]\.fields\.pose'),
         (Haunted, FORGETS, 'the same messages after a reset with the same seed and target'),

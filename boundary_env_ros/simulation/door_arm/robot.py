@@ -150,7 +150,7 @@ class DoorArmRobot:
                 if fields is not None:
                     pose = fields['pose']
                     link = (BASE, TOOL, pose['position'], pose['orientation'])
-                    fields = transforms(sent.stamp, link)
+                    fields = transforms(reading.captured_ns, link)
                 emissions.append(replace(sent, topic=TF, fields=fields))
         return tuple(emissions)
 

@@ -27,7 +27,7 @@ from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_reset import achieved, ResetTarget
 from boundary_env_ros.simulation.config import CartConfig
 from boundary_env_ros.simulation.delayed_commands import DelayedCommands
-from boundary_env_ros.simulation.messages import WIRE
+from boundary_env_ros.simulation.messages import header, WIRE
 from boundary_env_ros.simulation.motion_sensors import Contact, PoseDetections
 from boundary_env_ros.simulation.robot import Emission, emission, report_of
 from boundary_env_ros.simulation.sensor_pipeline import SensorPipeline
@@ -257,7 +257,7 @@ class Heard:
 
         """
         carried = [
-            Emission(topic=topic, stamp=stamp, fields={})
+            Emission(topic=topic, fields={'header': header(stamp, '')})
             for topic, stamps in self._stamps.items()
             for stamp in stamps[self._before[topic] :]
         ]

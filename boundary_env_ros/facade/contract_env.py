@@ -85,7 +85,9 @@ class ContractEnv:
         self.metadata = {**self.metadata, 'render_fps': fps}
         self.render_mode = render_mode
         self._world_name, self._world_arguments = world, world_arguments
-        self._keep = FirstStep(self._loaded, first_step, world)
+        by_recorder = world == 'ros' and self.contract.recorder_required
+        recorded = by_recorder or world_arguments.get('record') is not None
+        self._keep = FirstStep(self._loaded, first_step, recorded=recorded)
         self._full_info = full_info
         self._world: World | None = None
         self._callbacks: tuple[tuple[EventKind | str | None, Callback], ...] = ()

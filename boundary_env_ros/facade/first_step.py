@@ -30,16 +30,17 @@ class FirstStep:
         The contract.
     folder
         A new folder; None: ``runs/CONTRACT-DATE-TIME``, once for a contract in a process.
-    world
-        Name of the world. Over ROS a recorder that the contract requires keeps the step in its
-        run folder, so it is kept here only if a folder is given.
+    recorded
+        Whether the step is in the run folder of a record, so that it is kept here only if a folder
+        is given.
 
     """
 
-    def __init__(self, loaded: LoadedContract, folder: str | Path | None, world: str) -> None:
+    def __init__(
+        self, loaded: LoadedContract, folder: str | Path | None, *, recorded: bool
+    ) -> None:
         self._loaded = loaded
         self._folder = None if folder is None else Path(folder)
-        recorded = world == 'ros' and loaded.contract.recorder_required
         self._done = folder is None and recorded
 
     def __call__(self, transition: Transition) -> None:

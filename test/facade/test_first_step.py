@@ -59,6 +59,19 @@ def test_without_a_folder_there_is_one_for_a_contract_in_a_process_and_the_termi
     assert capsys.readouterr().err == f'First step: {place}\n'
 
 
+def test_a_record_of_one_process_has_it_and_no_other_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv('BOUNDARY_ENV_RUNS', str(tmp_path / 'runs'))
+    monkeypatch.setattr(first_step, '_kept', set())
+    env = BoundaryEnv(world='embedded', record=tmp_path / 'run')
+    env.reset(seed=1)
+    env.step(NOTHING)
+    env.close()
+    assert (tmp_path / 'run' / 'first_transition.json').exists()
+    assert not (tmp_path / 'runs').exists()
+
+
 def test_over_ros_the_recorder_keeps_it_and_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,9 +81,9 @@ def test_over_ros_the_recorder_keeps_it_and_nobody_else(
     env.reset(seed=1)
     env.step(NOTHING)
     assert env.last is not None
-    first_step.FirstStep(loaded, None, 'ros')(env.last.transition)
+    first_step.FirstStep(loaded, None, recorded=True)(env.last.transition)
     assert not (tmp_path / 'runs').exists()
-    first_step.FirstStep(loaded, tmp_path / 'given', 'ros')(env.last.transition)
+    first_step.FirstStep(loaded, tmp_path / 'given', recorded=True)(env.last.transition)
     assert (tmp_path / 'given' / 'first_transition.json').exists()
     env.close()
 

@@ -144,9 +144,10 @@ def _apart(run: Path, actuator_delay: float) -> npt.NDArray[np.float64]:
         elif record.commanded_action:
             hall.command(0, *record.commanded_action, arrived_ns=now)
             now += period
-            (*_, here) = (r for _, r in hall.advance(now) if r.sensor == 'ground_truth')
-            x, y, yaw = np.subtract(true, (here.payload.x, here.payload.y, here.payload.yaw))
-            cos, sin = math.cos(here.payload.yaw), math.sin(here.payload.yaw)
+            hall.advance(now)
+            here = hall.true_state(0)
+            x, y, yaw = np.subtract(true, (here.x, here.y, here.yaw))
+            cos, sin = math.cos(here.yaw), math.sin(here.yaw)
             turn = math.remainder(yaw, math.tau)
             apart.append((cos * x + sin * y, cos * y - sin * x, turn))
     return np.array(apart)

@@ -351,7 +351,7 @@ class Auditor:
             agent.halves.clear()
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check(catalogue.EXECUTION_MEASURED, NO_EVIDENCE)
-        terms = self._terms
+        terms, heard = self._terms, None if self._raw is None else self._raw.history
         return AuditReport(
             findings=tuple(self._found),
             counts=dict(self._counts),
@@ -361,16 +361,11 @@ class Auditor:
             contract=f'{terms.contract.name} {terms.contract.version}' if terms else '',
             digest=terms.digest if terms else '',
             not_checked=self._not_checked(),
-            from_topics={} if self._raw is None else dict(self._raw.history.checked),
-            excused=self._excused(),
-            asked={} if self._raw is None else dict(self._raw.history.asked),
+            from_topics={} if heard is None else dict(heard.checked),
+            excused={} if heard is None else {why: dict(n) for why, n in heard.excused.items()},
+            asked={} if heard is None else dict(heard.asked),
             lacking=dict(self._lacking_of),
         )
-
-    def _excused(self) -> Mapping[str, Mapping[str, int]]:
-        if self._raw is None:
-            return {}
-        return {reason: dict(counts) for reason, counts in self._raw.history.excused.items()}
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
         found = dict(self._spared)

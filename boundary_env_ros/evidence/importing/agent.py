@@ -74,8 +74,6 @@ class ImportedAgent:
         What is listened to for it.
     bag
         Name of the bag.
-    client
-        Name of the policy or person that drove, for the record.
     reset
         What is known of how the episodes began, by the names of the task.
 
@@ -97,11 +95,10 @@ class ImportedAgent:
         agent: str,
         ears: Ears,
         bag: str,
-        client: str,
         reset: tuple[NamedValues, ...],
     ) -> None:
         self._contract, self._digest, self._agent = contract, digest, agent
-        self._bag, self._client, self._sampled = bag, client, reset
+        self._bag, self._sampled = bag, reset
         self._present, topics = ears.present, ears.names
         self._task = _Judge(task, contract)
         self._buffer = ObservationBuffer(contract, topics)
@@ -206,7 +203,7 @@ class ImportedAgent:
         """Begin an episode with what was seen last."""
         contract = self._contract
         self._episode = self._idle.begin(
-            episode_id=str(uuid.uuid4()), seed=0, client=self._client
+            episode_id=str(uuid.uuid4()), seed=0, client=DECLARER
         ).run()
         latest = dict(self._buffer.latest)
         self._buffer.forget()

@@ -17,7 +17,7 @@ from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
-from boundary_env_ros.evidence.importing.agent import DECLARER, ImportedAgent
+from boundary_env_ros.evidence.importing.agent import ImportedAgent
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
     CLOCK,
@@ -152,7 +152,6 @@ class _Importer:
             agent=contract.agents[0],
             ears=self._ears,
             bag=self._name,
-            client=DECLARER,
             reset=options.reset,
         )
         self._time = TimeLine(

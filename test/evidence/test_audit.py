@@ -15,6 +15,7 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import FieldStatus, freeze, Sample
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
 from boundary_env_ros.core.timebase import Clock
@@ -26,9 +27,11 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.rules.base import Rule, Severity
 from boundary_env_ros.evidence.audit.rules.catalogue import PAGES, RULE, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
+from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise
 from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
+from support.core_world import Timepiece
 from support.damage import put
 from support.lockstep_maker import LockstepBench
 from support.record_maker import (
@@ -141,6 +144,19 @@ def test_without_task_rewards_are_not_judged_again(
     lacking = {'step-recomputed', *BESIDE_STEPS}
     assert set(report.not_applied) == lacking | FROM_TOPICS
     assert 'the task of the contract is not known' in str(report)
+
+
+def test_privileged_documents_are_frozen_once_more_as_they_were() -> None:
+    pytest.importorskip('jsonschema', reason='needs boundary_env_ros[documents]')
+    (spec,) = load(REPOSITORY / 'examples/invoice_desk.yaml').contract.observation
+    now = Timepiece().now
+    invoice = '{"number": 1, "supplier": "Ann", "amount": 2.5}'
+    sample = Sample(values=(), captured=now.ros, document=invoice)
+    fields = freeze((spec,), {spec.name: sample}, {spec.name: ''}, observed=now)
+    assert not list(frozen_otherwise(fields, (spec,), now))
+    stale = (replace(fields[0], status=FieldStatus.STALE),)
+    (mismatch,) = frozen_otherwise(stale, (spec,), now)
+    assert mismatch.field == f'privileged.{spec.name}.status'
 
 
 # What others say about the same steps ------------------------------------------------------------

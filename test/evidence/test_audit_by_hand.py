@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 import yaml
 
 from boundary_env_ros.core.contract.sources import Vector

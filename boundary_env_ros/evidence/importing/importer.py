@@ -280,6 +280,7 @@ class _Importer:
                     arrived=line.middleware(logged),
                     confidence=reading.confidence,
                     image=reading.image,
+                    document=reading.document,
                 )
                 self._agent.sample(name, sample)
                 if reading.problem:

@@ -305,6 +305,7 @@ def sample_of(field: ObservationField, values: Vector) -> Sample:
         arrived=field.arrived,
         confidence=field.confidence,
         image=field.image,
+        document=field.document,
     )
 
 

@@ -104,7 +104,11 @@ def frozen_otherwise(
     """Yield where privileged fields are not what freezing them once more makes of them."""
     if tuple(field.name for field in fields) != tuple(spec.name for spec in specs):
         return  # which is named by the rule about fields
-    latest = {field.name: sample_of(field, field.values) for field in fields if field.values}
+    latest = {
+        field.name: sample_of(field, field.values)
+        for field in fields
+        if field.values or field.image or field.document
+    }
     try:
         again = freeze(
             specs, latest, {field.name: field.source for field in fields}, observed=closed

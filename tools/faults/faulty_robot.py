@@ -48,6 +48,7 @@ class Failing:
 
     def __init__(self, publisher: Any, fault: Callable[[], str]) -> None:
         self._publisher = publisher
+        self.msg_type = publisher.msg_type
         self._fault = fault
         self._held: Any = None
 

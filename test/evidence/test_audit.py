@@ -27,7 +27,7 @@ from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.rules.base import Rule, Severity
 from boundary_env_ros.evidence.audit.rules.catalogue import PAGES, RULE, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
-from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise
+from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise, told_early
 from boundary_env_ros.evidence.replay import rerun
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
 from boundary_env_ros.storage.records import ContractDescription
@@ -144,6 +144,21 @@ def test_without_task_rewards_are_not_judged_again(
     lacking = {'step-recomputed', *BESIDE_STEPS}
     assert set(report.not_applied) == lacking | FROM_TOPICS
     assert 'the task of the contract is not known' in str(report)
+
+
+@pytest.mark.parametrize('state', EpisodeState)
+def test_only_a_reset_is_announced_before_it_is_closed(
+    transitions: list[Transition], state: EpisodeState
+) -> None:
+    step = transitions[0]
+    closed, early = step.closed, 1_000_000
+    stamp = replace(
+        closed,
+        ros=replace(closed.ros, nanoseconds=closed.ros.nanoseconds - early),
+        steady=closed.steady - early,
+    )
+    status = EpisodeStatus(id=step.id, state=state, pacing=Pacing.REALTIME, stamp=stamp)
+    assert bool(list(told_early(status, step))) is (state is not EpisodeState.RESETTING)
 
 
 def test_privileged_documents_are_frozen_once_more_as_they_were() -> None:

@@ -172,11 +172,20 @@ class Claims:
         candidates: Iterator[Heard] = iter(near)
         if not near:
             newest = window.newest_first(until if sent is None else None)
-            candidates = islice(filter(possible, newest), _NEAR)
+            found = list(islice(filter(possible, newest), _NEAR))
+            # Of what is repeated, as a button is, the newest may be from after it was received.
+            candidates = iter([h for h in found if not self.sent_after(claim, h)] or found)
             if sent is not None:
                 # A bag that has log times only repeats them.
                 candidates = (h for h in candidates if h.publish_time == h.log_time)
         return _fitting(claim, (heard for heard in candidates if measured(heard, name)))
+
+    def sent_after(self, claim: Claim, heard: Heard) -> int:
+        """Return how long after that of a claim was received a message was sent, ns; else 0."""
+        if claim.got is None or self._history.contract.sim_time:
+            return 0
+        late = heard.publish_time - claim.got
+        return late if late > READING else 0
 
     def _sent(self, claim: Claim, heard: Heard) -> None:
         """Hold the stamp of the middleware against that of the recorder."""

@@ -15,7 +15,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_silent
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS, to_nanoseconds
-from boundary_env_ros.evidence.audit.raw_messages.claims import Claim, Claims, READING, Said
+from boundary_env_ros.evidence.audit.raw_messages.claims import Claim, Claims, Said
 from boundary_env_ros.evidence.audit.raw_messages.message_history import BEGINNING, MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard, MOST
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
@@ -172,12 +172,10 @@ class DecisionChecks:
 
     def _received(self, claim: Claim, deaf: int, waited: int) -> Heard | None:
         """Look when a message was received, and return a newer one that must have been, too."""
-        sent = 0 if claim.heard is None else claim.heard.publish_time
-        if not self._history.contract.sim_time and claim.got is not None:
-            before = (sent - claim.got) / 1e9
-            if sent - READING > claim.got:
-                expected, actual = 'not before it was sent', f'{before:.6g} s before it'
-                self._claims.find(claim, '.received_steady', expected, actual)
+        late = claim.heard and self._claims.sent_after(claim, claim.heard)
+        if late:
+            expected, actual = 'not before it was sent', f'{late / 1e9:.6g} s before it'
+            self._claims.find(claim, '.received_steady', expected, actual)
         return self._claims.newer(claim, deaf, waited)
 
     def _newest(self, claim: Claim, newest: Heard | None, agent: _Agent) -> None:

@@ -206,7 +206,8 @@ def told_early(status: EpisodeStatus, now: Transition) -> Found:
     """Yield if a step was announced before it was closed."""
     same_step = (status.id.episode_id, status.id.step) == (now.id.episode_id, now.id.step)
     before = elapsed(status.stamp, now.closed)
-    if same_step and before is not None and before > 0:
+    begun = status.state is not EpisodeState.RESETTING
+    if same_step and begun and before is not None and before > 0:
         yield Mismatch(
             'status.id.step',
             f'{now.id.step} only once that step was closed',

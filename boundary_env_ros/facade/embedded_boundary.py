@@ -13,7 +13,6 @@ from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
@@ -191,14 +190,7 @@ class Boundary:
         return self._use(item.name, item.read(message), now)
 
     def _use(self, name: str, reading: Reading, now: ClockReading) -> bool:
-        sample = Sample(
-            values=reading.values,
-            captured=_stamp(reading.stamp, now),
-            confidence=reading.confidence,
-            image=reading.image,
-            document=reading.document,
-        )
-        return self.environment.take(name, sample)
+        return self.environment.take(name, reading.sample(_stamp(reading.stamp, now)))
 
 
 def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:

@@ -580,14 +580,10 @@ class ContractNode(LifecycleNode):
 
     def sample(self, reading: Reading, published: int = 0, arrived: int = 0) -> Sample:
         """Return a reading with its instants, as the middleware says them (ns; 0: not at all)."""
-        return Sample(
-            values=reading.values,
-            captured=self.clock.captured(reading.stamp, self.contract.robot_host),
-            published=self.clock.system(published),
-            arrived=self.clock.system(arrived),
-            confidence=reading.confidence,
-            image=reading.image,
-            document=reading.document,
+        return reading.sample(
+            self.clock.captured(reading.stamp, self.contract.robot_host),
+            self.clock.system(published),
+            self.clock.system(arrived),
         )
 
     def every(self, seconds: float, callback: Callable[[], None]) -> Any:

@@ -25,7 +25,7 @@ import uuid
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.environment import Begin, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.environment.observation import Observation, Sample
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -247,14 +247,7 @@ class Bench(CartSensors):
             elif kind == 'feedback':
                 self._take(self.environment.measured(item.name, reading.values, captured))
             else:
-                sample = Sample(
-                    values=reading.values,
-                    captured=captured,
-                    published=published,
-                    arrived=arrived,
-                    confidence=reading.confidence,
-                    image=reading.image,
-                )
+                sample = reading.sample(captured, published, arrived)
                 self.environment.take(item.name, sample)
         self._take(self.environment.go_on(self.instant()))
 

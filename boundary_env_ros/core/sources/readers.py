@@ -23,12 +23,12 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
     Vector,
 )
-from boundary_env_ros.core.environment.observation import ImageReference
+from boundary_env_ros.core.environment.observation import ImageReference, Sample
 from boundary_env_ros.core.sources import images
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
 from boundary_env_ros.core.sources.paths import getter, getters, Message
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
-from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
 from boundary_env_ros.errors import OfAnother, RecordError
 
 
@@ -61,6 +61,20 @@ class Reading:
     image: ImageReference | None = None
     document: str = ''
     problem: str = ''
+
+    def sample(
+        self, captured: Stamp | None, published: Stamp | None = None, arrived: Stamp | None = None
+    ) -> Sample:
+        """Return it as the sample of a field; see :class:`Sample` for the instants."""
+        return Sample(
+            values=self.values,
+            captured=captured,
+            published=published,
+            arrived=arrived,
+            confidence=self.confidence,
+            image=self.image,
+            document=self.document,
+        )
 
 
 def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:

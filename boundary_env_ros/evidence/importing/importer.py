@@ -11,7 +11,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
@@ -272,15 +271,11 @@ class _Importer:
         for name, read in self._ears.fields.get(topic, ()):
             reading = self._read(topic, read, message)
             if reading is not None:
-                sample = Sample(
-                    values=reading.values,
-                    captured=line.captured(reading.stamp),
+                sample = reading.sample(
+                    line.captured(reading.stamp),
                     # Old bags know one time only.
                     published=None if published == logged else line.middleware(published),
                     arrived=line.middleware(logged),
-                    confidence=reading.confidence,
-                    image=reading.image,
-                    document=reading.document,
                 )
                 self._agent.sample(name, sample)
                 if reading.problem:

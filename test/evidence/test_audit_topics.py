@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, StepId
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Measurement, StepId
 from boundary_env_ros.core.gate.events import PublishersSeen
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import RosTime, Stamp, to_nanoseconds
@@ -39,8 +39,8 @@ from boundary_env_ros.evidence.run_files import contract_of, Run
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import ContractDescription, Entry, Message
 from support.bag_forging import Forge
-from support.bag_maker import drive, each, make_tape, record_of, Tape, write_bag
-from support.record_maker import Bench, chosen_start, MS, objects_in, seek_goal, Sent
+from support.bag_maker import drive, each, make_tape, of, record_of, Tape, write_bag
+from support.record_maker import Bench, chosen_start, MS, objects_in, seek_goal, Sent, STOP
 
 
 @pytest.fixture(scope='module')
@@ -226,6 +226,39 @@ def test_foreign_publisher_is_named_with_its_topic_and_the_record_is_not_support
     assert checked.outcome is Outcome.CONSISTENT
     assert 'Something is suspicious' in str(checked)
     assert replace(checked, counts={}).outcome is Outcome.SUPPORTED
+
+
+class BeatingBench(Bench):
+    """A bench with a button that says ten times a second that it is not pressed."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._types[STOP] = 'std_msgs/msg/Bool'
+        self._repeat(100 * MS, lambda: self._hear(STOP, {'data': False}, 3))
+
+
+def test_a_button_that_repeats_itself_is_tied_to_what_the_gate_had_heard_by_then(
+    tmp_path: Path, loaded: LoadedContract, task: Task
+) -> None:
+    begin = '  emergency_stop: emergency_stop\n'
+    assert begin in loaded.text
+    beating = loads(loaded.text.replace(begin, f'{begin}  emergency_stop_heartbeat: 0.5\n'))
+    tape = make_tape(BeatingBench, beating, task, 1)
+    write_bag(tmp_path / 'bag', tape)
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+    heard = [
+        m for d in of(tape, GateDecision) for m in d.measurements if m.name == 'emergency_stop'
+    ]
+    assert len(heard) > 20
+
+    def early(value: Any) -> Any:
+        if isinstance(value, Measurement) and value.name == 'emergency_stop':
+            return replace(value, received_steady=value.received_steady - 90 * MS)
+        return value
+
+    write_bag(tmp_path / 'forged', each(tape, early))
+    assert not audit_path(tmp_path / 'forged').ok
 
 
 def test_who_is_starved_again_and_again_is_not_excused_for_an_emergency_stop(

@@ -616,6 +616,17 @@ def test_bag_that_is_torn_is_imported_up_to_there(
     assert any('the bag is not whole' in note for note in imported.notes)
 
 
+def test_field_whose_messages_name_another_frame_is_told(
+    tmp_path: Path, short: Path, loaded: LoadedContract
+) -> None:
+    elsewhere = loads(loaded.text.replace('frame: laser', 'frame: other_laser'))
+    assert elsewhere.text != loaded.text
+    imported = import_bag(short, tmp_path / 'run', elsewhere, ImportOptions())
+    assert "field scan: its header names the frame 'laser', not that of the contract" in (
+        imported.notes
+    )
+
+
 def test_simulated_time_is_that_of_the_clock_topic(
     tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original]
 ) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 import math
 from typing import Any
 
@@ -92,7 +93,7 @@ def workspace_data(place: Mapping[str, Any], changes: Mapping[Path_, object] | N
             base['feedback']['threshold'].append(0.15)
         base['fields'] = [f'twist.{path}' for path in both]
         base['feedback']['fields'] = [f'twist.twist.{path}' for path in both]
-    data['safety']['workspace'] = {'hall': {**place}}
+    data['safety']['workspace'] = {'hall': deepcopy(place)}
     for path, value in (changes or {}).items():
         put(data, path, value)
     return data

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core import documents
-from boundary_env_ros.core.contract.model import Contract, FieldSpec
+from boundary_env_ros.core.contract.model import Contract, FieldSpec, slices_of
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
@@ -65,7 +65,7 @@ class Boundary:
     topics
         The sensor topics of the agent, as the robot names them.
     commands
-        Command topic and number of dimensions of each group of the action.
+        Command topic of each group of the action, and its part of the command.
     documents
         Topic of each group of documents.
     images
@@ -104,7 +104,8 @@ class Boundary:
         for item in self._transforms.inputs:
             self._uses[topics[item.topic]].transforms.append(item)
         self.commands = tuple(
-            (contract.topic_of(agent, group.topic), group.size) for group in contract.action
+            (contract.topic_of(agent, group.topic), part)
+            for group, part in slices_of(contract.action)
         )
         self.documents = documents.topics(contract, agent)
         self.forget('')

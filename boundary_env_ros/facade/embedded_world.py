@@ -389,10 +389,8 @@ class EmbeddedWorld:
             self._carry(boundary, boundary.environment.decision(whole, now))
 
     def _command(self, boundary: Boundary, command: Vector) -> None:
-        begin = 0
-        for topic, size in boundary.commands:
-            self._robot.command(topic, command[begin : begin + size], self._now)
-            begin += size
+        for topic, part in boundary.commands:
+            self._robot.command(topic, command[part], self._now)
 
     def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
         for effect in effects:

@@ -27,6 +27,9 @@ Array = npt.NDArray[np.float64]
 #: How far back commands are looked for in a measurement: s, and the fewest and most periods.
 MEMORY, FEWEST_TAPS, MOST_TAPS = 0.5, 4, 12
 
+#: Changes of a command of which a robot that works follows some.
+MANY = 10
+
 #: Fewest measurements for each weight that is fitted.
 MEASUREMENTS_PER_TAP = 4
 
@@ -135,6 +138,13 @@ class Fit:
         # Products of measurements and commands: memory does not grow with the episodes.
         self._count, self._sum, self._yy, self._after = 0, 0.0, 0.0, 0.0
         self._xx, self._xy = np.zeros((taps, taps)), np.zeros(taps)
+        self._changes, self._asked, self._travelled = 0, 0.0, 0.0
+
+    @property
+    def still(self) -> bool:
+        """Whether the command changed many times, and the robot is not seen to have moved."""
+        moves = self._changes >= MANY and self._asked >= 2.0 * self._excitation
+        return moves and self._travelled < self._excitation
 
     def add(
         self,
@@ -166,6 +176,9 @@ class Fit:
         latest = np.searchsorted(commanded_at, times, 'right') - 1
         after = times - commanded_at[np.maximum(latest, 0)]
         self.episodes += 1
+        self._changes += int(np.count_nonzero(np.diff(commanded)))
+        self._asked = max(self._asked, float(np.ptp(commanded)))
+        self._travelled = max(self._travelled, float(np.ptp(y)) if len(y) else 0.0)
         self._after += float(np.clip(after, 0.0, self._period).sum())
         self._count += len(y)
         self._sum += float(x[:, 0].sum())

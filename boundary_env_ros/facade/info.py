@@ -97,7 +97,7 @@ def step_info(
         last; empty if it is not known.
     verdict, reasons
         What the gate made of the action (None if it got none in time), and why: one sentence for
-        each rule, with the dimension that it changed most.
+        each rule, with the dimension that it changed most. Without an action, why it stopped.
     requested_action, admitted_action, commanded_action
         The action, three times.
     intervention
@@ -238,6 +238,9 @@ def _gate(transition: Transition) -> Info | None:
 
 def reasons_of(contract: Contract, transition: Transition) -> list[str]:
     """Return why the gate decided as it did, one sentence a rule, with the numbers."""
-    if transition.answer is None:
-        return []
-    return list(sentences(transition.answer, contract))
+    decision = transition.answer
+    if decision is None:
+        # A stop may have come before the action.
+        stops = (d for d in transition.decisions if d.verdict is Verdict.STOPPED)
+        decision = next(stops, None)
+    return [] if decision is None else list(sentences(decision, contract))

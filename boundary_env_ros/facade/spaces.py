@@ -51,6 +51,11 @@ def observation_values(
                 if field.values
                 else None
             )
+        if found is None and spec.is_image:
+            raise LinkError(
+                f'No image of the field {spec.name!r} came to this process (expected one of '
+                f'{field.source}, got none). Is its sensor running, and for long enough?'
+            )
         if found is None:
             raise LinkError(
                 f'The field {spec.name!r} has no value: it is {field.status.name}, from '

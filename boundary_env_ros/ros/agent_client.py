@@ -63,6 +63,7 @@ _GONE = 0.3
 
 #: The way out where no node is there.
 _START = 'Start them with `boundary-env up CONTRACT`, or a launch file.'
+_DRIVER = 'Start what publishes it, or look why it ended.'
 
 # For the last requests to reach the recorder, s; a reader that died acknowledges nothing.
 _LAST_WORD = 0.5
@@ -286,10 +287,11 @@ class AgentClient:
             if time.monotonic() > deadline:
                 nobody = not (self._begin.service_is_ready() or self._arm.service_is_ready())
                 begin = f'No boundary runs here (domain {self._own.domain_id}). ' if nobody else ''
+                all_there = self._begin.service_is_ready() and self._arm.service_is_ready()
                 raise LinkTimeout(
                     f'{begin}Missing after {self._startup_timeout:g} s: {" and ".join(missing)} '
                     f'in the namespace {self._node.get_namespace()}, '
-                    f'ROS_DOMAIN_ID {self._own.domain_id}. {_START}'
+                    f'ROS_DOMAIN_ID {self._own.domain_id}. {_DRIVER if all_there else _START}'
                 )
             self._spin(0.02)
 
@@ -623,13 +625,13 @@ class AgentClient:
         # What the recorder has not received yet would go with the publisher.
         self._requests.wait_for_all_acked(Duration(seconds=_LAST_WORD))
 
-    def give_up(self, client: str) -> None:
+    def give_up(self, client: str, why: str) -> None:
         """End what was begun of a reset for a client that failed; nothing of it is stepped."""
         if self.client == client:
-            self.abandon()
+            self.abandon(f'the reset failed: {why}')
             self._last = None
 
-    def abandon(self) -> None:
+    def abandon(self, why: str = 'the client closed') -> None:
         """End a running episode of this client as ``abandoned``, and stay open."""
         if not self._episode_id or self._over() or not self._end.service_is_ready():
             return
@@ -638,7 +640,7 @@ class AgentClient:
             episode_id=self._episode_id,
             client=self.client,
             ending='abandoned',
-            message='the client closed',
+            message=why,
         )
         wait = spinning(lambda: self._own.spin(_SLICE))
         ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE, wait=wait)

@@ -217,8 +217,9 @@ class AgentSteps:
             f'ticks      {timing.late} late, {timing.missed} missed; '
             f'the latest by {1e3 * timing.worst:.1f} ms'
         )
-        verdict = last.verdict.name if last.verdict else f'no action, held by the {last.held_by}'
-        yield f'last       {verdict}  {"; ".join(reasons_of(contract, last))}'
+        held = f', held by the {last.held_by}' if last.held_by else ''
+        verdict = last.verdict.name if last.verdict else f'no action{held}'
+        yield f'last       {verdict}  {"; ".join(reasons_of(contract, last))}'.rstrip()
         yield ''
         yield from table(
             [('stage', 'last', 'median', 'longest', 'budget', 'over'), *self._stages()],

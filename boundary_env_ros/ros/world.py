@@ -173,11 +173,11 @@ class RosWorld:
             begun = {agent: each.finish_begin() for agent, each in self._clients.items()}
             self._look_for_plugin()
             return begun
-        except BoundaryError:
+        except BoundaryError as error:
             # What was begun halfway must not keep the next one out; a client that was refused ends
             # nothing of the one that holds the episode.
             for each in clients:
-                each.give_up(client or each.client)
+                each.give_up(client or each.client, str(error))
             raise
 
     def step(

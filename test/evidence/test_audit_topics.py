@@ -202,6 +202,39 @@ def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
     assert 'Excused, as the listener received nothing from anybody just then' in str(report)
 
 
+class HalfReadBench(Bench):
+    """A bench whose gate decides when it has read the first one of the messages that waited."""
+
+    BEGIN, END = 2_001 * MS, 2_158 * MS
+    free = END
+
+    def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
+        def read(*, gate: bool) -> None:
+            uses = self._uses
+            self._uses = [use for use in uses if (use[0] == 'gate') is gate]
+            super(HalfReadBench, self)._read(topic, message, published, arrived)
+            self._uses = uses
+
+        read(gate=False)
+        if self.BEGIN <= self.now < self.free:
+            self.after((self.free - self.now) / MS, lambda: read(gate=True))
+            self.free = self.END + 3 * MS
+        else:
+            read(gate=True)
+
+
+def test_gate_that_had_read_one_of_the_messages_that_waited_could_not_know_the_others(
+    tmp_path: Path, loaded: LoadedContract, task: Task
+) -> None:
+    bench = HalfReadBench(loaded.contract, loaded.digest, task, 4)
+    bench.stop_at = 15  # its timer decides until the cart stands
+    bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
+    write_bag(tmp_path / 'bag', record_of(bench, loaded))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {}, f'\n{report}'
+    assert sum(report.excused['late'].values()) >= 1
+
+
 @pytest.mark.parametrize(
     ('crowded', 'topic', 'count'),
     [({'crowded': {'scan': 2}}, 'scan', '2'), ({'foreign_commands': 1}, 'a command topic', '1')],

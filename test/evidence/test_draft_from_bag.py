@@ -86,7 +86,7 @@ def test_joints_are_named(contract: Contract) -> None:
     for quantity in ('position', 'velocity'):
         field = next(f for f in contract.observation if f.name == f'joint_states_{quantity}')
         assert field.source == Joints(names=('lift', 'turn'), quantities=(quantity,))
-    assert contract.action[0].source == Array(path='data', length=2)
+    assert contract.action[0].source == Array(path='data', length=2, names=('lift', 'turn'))
 
 
 def test_rates_are_measured(text: str) -> None:

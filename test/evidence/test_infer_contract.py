@@ -248,6 +248,38 @@ def test_odometry_is_the_feedback_of_a_twist() -> None:
     assert feedback.source == Paths(paths=('twist.twist.linear.x', 'twist.twist.angular.z'))
 
 
+STATES = 'sensor_msgs/msg/JointState'
+NAMES = ('lift', 'turn')
+
+
+@pytest.mark.parametrize(
+    'command',
+    [
+        seen('/arm/joint_trajectory', TRAJECTORY),
+        seen('/arm/commands', ARRAY),
+        seen('/arm/commands', ARRAY, lengths=(2, 2)),
+    ],
+    ids=['trajectory', 'array', 'array of that length'],
+)
+def test_the_only_joint_states_are_the_feedback_of_what_commands_joints(
+    command: TopicSurvey,
+) -> None:
+    states = seen('/joint_states', STATES, joints=NAMES, quantities=('position',))
+    (group,) = drafted(states, command)[1].action
+    assert group.source.names == NAMES  # type: ignore[union-attr]
+    assert group.feedback.topic == 'joint_states'
+    assert isinstance(group.feedback.source, Joints)
+    assert group.feedback.source.names == NAMES
+
+
+def test_of_several_joint_states_a_person_says_which() -> None:
+    states = [seen(f'/{name}', STATES, joints=NAMES, quantities=('position',)) for name in 'ab']
+    with pytest.raises(ContractError) as caught:
+        loads(surveyed(*states, seen('/arm/joint_trajectory', TRAJECTORY)))
+    paths = [problem.path[2:] for problem in caught.value.problems]
+    assert ('feedback', 'topic') in paths
+
+
 def test_blank_feedback_is_told_by_its_keys_alone() -> None:
     with pytest.raises(ContractError) as caught:
         loads(surveyed(number(), seen('/cmd_vel', TWIST)))

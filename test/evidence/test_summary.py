@@ -221,8 +221,20 @@ def test_a_robot_that_follows_nothing_is_noticed(
 
     heard = [deaf(p) for p in record if not isinstance(p, ActuationEvidence)]
     summary = summarise(heard, contract)
-    assert [group.execution.ignored for group in summary.groups] == [True, False]
+    assert [group.execution.ignored for group in summary.groups] == ['all', '']
     assert 'does the driver take them?' in str(summary)
+
+
+def test_one_dimension_that_never_moves_is_named_beside_one_that_does(
+    record: list[Piece], contract: Contract
+) -> None:
+    def half_deaf(piece: Piece) -> Piece:
+        if not isinstance(piece, Transition) or not piece.measured_action:
+            return piece
+        return replace(piece, measured_action=(piece.measured_action[0], 0.0))
+
+    groups = summarise(map(half_deaf, record), contract).groups
+    assert [group.execution.ignored for group in groups] == ['base/angular.z (rad/s)', '']
 
 
 def test_stale_and_missing_fields_are_counted(

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 import inspect
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
 from boundary_env_ros.errors import (
     BoundaryError,
     ContractError,
@@ -145,6 +147,22 @@ def test_info_has_the_documented_keys_and_no_others(*, full: bool) -> None:
         assert set(info) == documented
         *_, info = env.step(NOTHING)
         assert set(info) == documented - {'reset'}
+
+
+def test_a_stop_that_came_before_the_action_is_explained(env: BoundaryEnv) -> None:
+    env.reset(seed=1)
+    env.step(NOTHING)
+    assert env.last is not None
+    transition = env.last.transition
+    pressed = RuleResult(
+        rule='emergency_stop', outcome=Verdict.STOPPED, reason=Reason.EMERGENCY_STOP
+    )
+    stopped = replace(
+        transition.decisions[-1], verdict=Verdict.STOPPED, trigger=Trigger.TIMER, rules=(pressed,)
+    )
+    seen = replace(env.last, transition=replace(transition, decisions=(stopped,), decision=-1))
+    (reason,) = step_info(env.contract, seen)['reasons']
+    assert 'emergency stop' in reason
 
 
 # Use in the wrong order, with wrong things ------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from boundary_env_ros.core.contract.sources import Joints
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, DigestMismatch, RecordError
 from boundary_env_ros.facade.embedded_world import EmbeddedWorld
@@ -90,6 +91,25 @@ def test_doing_nothing_holds_an_arm_where_its_episode_begins() -> None:
         policy.reset(seed)
         assert policy(first).tolist() == first['joints'].tolist()
         assert policy(later).tolist() == first['joints'].tolist()
+
+
+def test_doing_nothing_finds_the_joints_of_a_group_in_a_field_with_others() -> None:
+    contract = load('ur5e').contract
+    joints, *others = contract.observation
+    assert isinstance(joints.source, Joints)
+    names = joints.source.names
+    source = replace(joints.source, names=('finger', *reversed(names)))
+    wider = replace(
+        joints,
+        source=source,
+        shape=(len(names) + 1,),
+        low=(0.0, *joints.low),
+        high=(1.0, *joints.high),
+        unit=('m', *joints.unit),
+    )
+    policy = NoOpPolicy(replace(contract, observation=(wider, *others)))
+    seen = {'joints': np.arange(len(names) + 1, dtype=np.float32)}
+    assert policy(seen).tolist() == list(range(len(names), 0, -1))
 
 
 def test_doing_nothing_with_an_arm_that_is_not_observed_is_refused() -> None:
@@ -205,7 +225,9 @@ def test_a_replay_can_be_warmed_up_where_no_action_means_the_safe_command(tmp_pa
         for step in steps
     ]
     write_records(tmp_path / 'arm', arm)
-    policy = ReplayPolicy(DOOR, tmp_path / 'arm', other_contract=True)
+    unseen = [field for field in DOOR.contract.observation if field.topic != 'joint_states']
+    blind = replace(DOOR, contract=replace(DOOR.contract, observation=tuple(unseen)))
+    policy = ReplayPolicy(blind, tmp_path / 'arm', other_contract=True)
     assert policy(SEEN).tolist() == [0.1] * 7
 
 

@@ -85,17 +85,25 @@ def sentence(
     if 0 <= result.dimension < len(dimensions):
         words += f'; {dimensions[result.dimension]}'
         if result.before is not None and result.after is not None:
-            words += f' from {result.before:.6g} to {result.after:.6g}'
+            words += ' from {} to {}'.format(*_apart(result.before, result.after))
     numbers = ''
     if result.value is not None:
         numbers = f'{result.value:.6g}'
         if result.limit is not None:
-            numbers += f', limit {result.limit:.6g}'
+            numbers = '{}, limit {}'.format(*_apart(result.value, result.limit))
         numbers += f' {result.unit}'.rstrip()
     numbers = '; '.join(part for part in (numbers, what_came) if part)
     if numbers:
         words += f' ({numbers})'
     return f'{words}, and {others} other{"" if others == 1 else "s"}' if others else words
+
+
+def _apart(one: float, other: float) -> tuple[str, str]:
+    """Return two numbers as text, with as many digits as it takes to tell them apart."""
+    pair = f'{one:.6g}', f'{other:.6g}'
+    if pair[0] == pair[1] and one != other:
+        pair = f'{one:.9g}', f'{other:.9g}'
+    return pair
 
 
 def came(result: RuleResult, decision: GateDecision, contract: Contract | None) -> str:

@@ -77,7 +77,8 @@ class LeaseState:
         """
         if self.emergency:
             raise RequestRejected(
-                'The emergency stop is latched. Release it and call ~/clear_emergency_stop.',
+                'The emergency stop is latched. Release it, then call '
+                'safety_gate/clear_emergency_stop.',
                 ResultCode.EMERGENCY_STOPPED,
             )
 

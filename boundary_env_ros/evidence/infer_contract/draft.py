@@ -24,8 +24,8 @@ from boundary_env_ros.evidence.infer_contract.writing import decide, guess, Page
 from boundary_env_ros.evidence.infer_contract.writing import Value as Written
 from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 
-#: How many periods of its topic a field may be old.
-PERIODS: Final = 5.0
+#: How many periods of its topic a field may be old, and the least of that, s: a computer pauses.
+PERIODS, _AGE = 5.0, 0.1
 
 _CLOCK = 'rosgraph_msgs/msg/Clock'
 _BOOL = 'std_msgs/msg/Bool'
@@ -117,6 +117,8 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
     groups: dict[str, tuple[TopicSurvey, Lines]] = {}
     left_out: list[str] = []
     commands = {topic.name for topic in topics if _is_command(topic)}
+    told = [t for t in topics if t.type == JOINTS and t.joints and t.name not in commands]
+    states = told[0] if len(told) == 1 else None
     for topic in topics:
         if topic is stop or topic.type == _CLOCK:
             continue
@@ -126,7 +128,7 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
             continue
         try:
             if _is_command(topic):
-                groups[_free_name(topic.name, groups)] = (topic, _group(topic))
+                groups[_free_name(topic.name, groups)] = (topic, _group(topic, states))
             else:
                 for part, lines in _fields(topic).items():
                     fields[_free_name(f'{topic.name}_{part}', fields)] = (topic, lines)
@@ -168,7 +170,7 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
     nothing = decide('no topic that was heard commands the robot; a group for each that does')
     page.section('action', comment='' if groups else nothing)
     for name, (topic, lines) in groups.items():
-        _write_group(page, name, topic, lines, odometry)
+        _write_group(page, name, topic, lines, odometry, states)
     page.blank()
     _write_rest(page, stop)
     if left_out:
@@ -315,8 +317,8 @@ def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
     elif topic.rate is None:
         page.note(decide('it came once only: a max_age, if it is to come again'), 2)
     else:
-        comment = guess(f's, {PERIODS:g} periods at {topic.rate:.3g} Hz')
-        page.key('max_age', float(f'{PERIODS / topic.rate:.2g}'), 2, comment)
+        comment = guess(f's, {PERIODS:g} periods at {topic.rate:.3g} Hz, at least {_AGE:g}')
+        page.key('max_age', max(_AGE, float(f'{PERIODS / topic.rate:.2g}')), 2, comment)
         if topic.image is None:
             page.key('on_stale', 'truncate', 2, decide('mark, stop or truncate'))
     if topic.latched:
@@ -326,8 +328,9 @@ def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
 # Groups of the action ----------------------------------------------------------------------------
 
 
-def _group(topic: TopicSurvey) -> Lines:
+def _group(topic: TopicSurvey, states: TopicSurvey | None) -> Lines:
     """Return the keys that say where in the message of a command its dimensions go."""
+    names = topic.joints or (states.joints if states else ())
     if topic.type in _TWISTS:
         paths = tuple(_TWISTS[topic.type] + path for path in ('linear.x', 'angular.z'))
         return [
@@ -335,7 +338,7 @@ def _group(topic: TopicSurvey) -> Lines:
             ('unit', ('m/s', 'rad/s'), ''),
         ]
     unit: Line = ('unit', '', decide('one, or one for each'))
-    joints: Line = ('joints', topic.joints, decide('those that it commands, in its order'))
+    joints: Line = ('joints', names, decide('those that it commands, in its order'))
     if topic.type == TRAJECTORY:
         return [joints, ('duration', 0.2, decide('s, in which it is to get there')), unit]
     interface: Line = ('interface', '', decide('position, velocity or effort'))
@@ -344,13 +347,20 @@ def _group(topic: TopicSurvey) -> Lines:
     if 'Float' in topic.type and topic.type in ARRAYS:
         least, most = topic.lengths or (0, 1)
         known = 0 < least == most <= MOST_VALUES
+        if names and (not known or least == len(names)):
+            return [joints, interface, unit]
         length: Line = ('length', least if known else '', decide('how many it takes'))
         return [('array', ARRAYS[topic.type], ''), length, interface, unit]
     raise Unfit('its numbers are to be named by hand, with `fields`')
 
 
 def _write_group(
-    page: Page, name: str, topic: TopicSurvey, lines: Lines, odometry: TopicSurvey | None
+    page: Page,
+    name: str,
+    topic: TopicSurvey,
+    lines: Lines,
+    odometry: TopicSurvey | None,
+    states: TopicSurvey | None,
 ) -> None:
     seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
     page.section(name, 1)
@@ -361,6 +371,10 @@ def _write_group(
         page.form(*line[:2], 2, line[2])
     moves = topic.type in _TWISTS
     limit = 'max_acceleration' if moves else 'max_velocity'
+    changes = (
+        f'{"[m/s^2, rad/s^2], " if moves else ""}how fast it may change; begin slow'
+        f'{"" if moves else "; of `interface: velocity` max_acceleration"}'
+    )
     timeout = (
         's, after so long without a command the driver stops by itself; of a velocity '
         '`driver_timeout_probe: NUMBERS` and `up --probe` measure it'
@@ -368,7 +382,7 @@ def _write_group(
     for key, what in (
         ('low', f'{"[m/s, rad/s], " * moves}where the command may go'),
         ('high', ''),
-        (limit, f'{"[m/s^2, rad/s^2], " * moves}how fast it may change; begin slow'),
+        (limit, changes),
         ('driver_timeout', timeout),
     ):
         page.section(key, 2, decide(what) if what else '')
@@ -377,6 +391,11 @@ def _write_group(
         page.key('topic', _relative(odometry.name), 3)
         page.key('type', _ODOMETRY, 3)
         page.key('fields', ('twist.twist.linear.x', 'twist.twist.angular.z'), 3)
+        return
+    if states is not None and any(key == 'joints' for key, *_ in lines):
+        page.section('feedback', 2, guess('the one topic that tells what the joints did'))
+        page.key('topic', _relative(states.name), 3)
+        page.key('type', JOINTS, 3)
         return
     page.section('feedback', 2, decide('the topic that tells what the robot did'))
     for key in ('topic', 'type'):

@@ -12,6 +12,7 @@ import math
 from boundary_env_ros.core.latency import LatencyStage, STAGES
 from boundary_env_ros.evidence.episodes import Origin
 from boundary_env_ros.evidence.plain import fields_of, plain
+from boundary_env_ros.evidence.response import MANY
 from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
 from boundary_env_ros.terminal import table
 
@@ -80,10 +81,6 @@ class Delay:
     uncertainty: float
 
 
-#: Changed commands of which a robot that works follows some.
-MANY = 10
-
-
 @dataclass(slots=True, kw_only=True)
 class Execution:
     """
@@ -99,6 +96,8 @@ class Execution:
         Others, to whose commands the response of the robot could be fitted.
     delays
         What was fitted, by dimension; never in a stage.
+    still
+        Dimensions that never moved, though their command did many times.
 
     """
 
@@ -106,11 +105,18 @@ class Execution:
     measured: int = 0
     estimated: int = 0
     delays: dict[str, Delay] = field(default_factory=dict)
+    still: tuple[str, ...] = ()
 
     @property
-    def ignored(self) -> bool:
-        """Whether many commands changed, and the robot is not seen to have followed any."""
-        return self.changed >= MANY and not self.measured and not self.estimated
+    def ignored(self) -> str:
+        """
+        Return which commands the robot is not seen to have followed; empty if there is none.
+
+        Where no evidence came of any, a sensor may have told its noise.
+        """
+        if self.changed >= MANY and not self.measured and not self.estimated:
+            return 'all'
+        return ', '.join(self.still)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,8 +384,7 @@ def _rows(clients: tuple[Group, ...]) -> Iterator[tuple[str, list[str]]]:
         counts = [str(getattr(c.execution, name)) for c in clients]
         yield f'  execution {name}', counts
     if any(c.execution.ignored for c in clients):
-        asked = ['does the driver take them?' if c.execution.ignored else '' for c in clients]
-        yield '  none was followed', asked
+        yield '  not followed (does the driver take them?)', [c.execution.ignored for c in clients]
     for dimension in _union(c.execution.delays for c in clients):
         cells = [_delay(c.execution.delays.get(dimension)) for c in clients]
         yield f'  estimated delay, {dimension}, ms', cells

@@ -166,6 +166,7 @@ class Summariser:
     ) -> None:
         """Take how the robot answered commands, for those whose execution was not seen."""
         execution.estimated, execution.delays = 0, {}
+        execution.still = tuple(self._dimension(i) for i, fit in fits.items() if fit.still)
         found = {i: response for i, fit in fits.items() if (response := fit.response())}
         for index, response in found.items():
             execution.delays[self._dimension(index)] = Delay(

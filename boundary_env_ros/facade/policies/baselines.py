@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract
-from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.contract.sources import Joints, Paths, Source, Vector
 from boundary_env_ros.core.gate.commands import as_action
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.policies.policy import Array
@@ -64,13 +64,13 @@ class NoOpPolicy:
 
     def __init__(self, contract: Contract) -> None:
         action: list[float] = []
-        self._held: list[tuple[str, int, Vector]] = []
+        self._held: list[tuple[str, list[int], int, Vector]] = []
         for group in contract.action:
             if group.kind is ActionKind.DELTA:
                 action += [0.0] * group.size
                 continue
             if any(map(math.isnan, group.safe)):
-                self._held.append((_field_of(group, contract), len(action), group.safe))
+                self._held.append((*_place_of(group, contract), len(action), group.safe))
                 action += [0.0 if math.isnan(value) else value for value in group.safe]
                 continue
             chosen = as_action((group,), group.safe, None)
@@ -99,24 +99,37 @@ class NoOpPolicy:
         """Return the safe command."""
         if self._begins:
             self._begins = False
-            for field, first, safe in self._held:
+            for field, places, first, safe in self._held:
                 row = self._row[first : first + len(safe)]
-                np.copyto(row, observation[field], where=np.isnan(safe), casting='same_kind')
+                shown = observation[field].reshape(-1)[places]
+                np.copyto(row, shown, where=np.isnan(safe), casting='same_kind')
         # Of a chunk, every action is the same.
         row = self._row if self._shape else self._row[0]
         return np.array(np.broadcast_to(row, self._shape))
 
 
-def _field_of(group: ActionSpec, contract: Contract) -> str:
-    """Return the field of the observation that has what the feedback of a group measures."""
+def _place_of(group: ActionSpec, contract: Contract) -> tuple[str, list[int]]:
+    """Return the field that shows what the feedback of a group measures, and where in it."""
+    measured = _values(group.feedback.source, group.size)
     for field in contract.observation:
-        if (field.topic, field.source) == (group.feedback.topic, group.feedback.source):
-            return field.name
+        shown = _values(field.source, field.size) if field.topic == group.feedback.topic else ()
+        if set(measured) <= set(shown):
+            return field.name, [shown.index(value) for value in measured]
     raise BoundaryError(
         'The policy no-op knows no action that holds the robot where it is (expected a field of '
         f'the observation with what the feedback of the action {group.name!r} measures, got '
         'none); add it, choose another policy, or make the action `kind: delta`.'
     )
+
+
+def _values(source: Source | None, size: int) -> tuple[object, ...]:
+    """Return what tells each value of a source from the others of its topic."""
+    match source:
+        case Paths(paths=paths):
+            return paths
+        case Joints(names=names, quantities=quantities):
+            return tuple((name, quantity) for quantity in quantities for name in names)
+    return tuple((source, index) for index in range(size))
 
 
 class RandomPolicy:

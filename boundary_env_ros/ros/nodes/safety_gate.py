@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 import sys
@@ -21,7 +21,7 @@ from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import ActionSpec, Pacing, slices_of
+from boundary_env_ros.core.contract.model import ActionSpec, Pacing, Qos, slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -250,15 +250,18 @@ class SafetyGate(ContractNode):
         )
         self._decisions = self.add_publisher(msg.GateDecision, names.GATE_DECISION, names.RECORD)
         self._status = self.add_publisher(msg.GateStatus, names.GATE_STATUS, names.LATCHED)
+        shared: dict[tuple[str, Qos], list[Input]] = {}
+        for item in inputs:
+            shared.setdefault((item.topic, item.qos), []).append(item)
         self._sensors = [
             self.add_subscription(
-                message_class(item.type),
-                item.topic,
-                self._sensor(item),
-                names.sensor(item.qos, contract.pacing),
+                message_class(uses[0].type),
+                topic,
+                self._sensor(uses),
+                names.sensor(qos, contract.pacing),
                 raw=True,
             )
-            for item in inputs
+            for (topic, qos), uses in shared.items()
         ]
         for kind, topic, hear, qos in (
             (msg.ActionRequest, names.ACTION_REQUEST, self._on_request, names.RECORD),
@@ -389,33 +392,38 @@ class SafetyGate(ContractNode):
 
     # Events --------------------------------------------------------------------------------------
 
-    def _sensor(self, item: Input) -> Callable[[bytes], None]:
-        host, kind = self.contract.robot_host, message_class(item.type)
+    def _sensor(self, uses: Sequence[Input]) -> Callable[[bytes], None]:
+        """Return what reads a message of one topic for all that go by it."""
+        host, topic, kind = self.contract.robot_host, uses[0].topic, message_class(uses[0].type)
         # Of several publishers each says something else.
-        newest_counts = item.publishers == 1 and item.name not in (OPERATOR, EMERGENCY_STOP)
+        newest_counts = all(
+            use.publishers == 1 and use.name not in (OPERATOR, EMERGENCY_STOP) for use in uses
+        )
 
         def on_message(data: bytes) -> None:
-            if item.name == OPERATOR and not self._active:
-                return  # what the operator asks for could not be sent, and must not count as sent
             if self._world_moves and newest_counts:
-                self._unread[item.name] = partial(later, data)
+                self._unread[uses[0].name] = partial(later, data)
             else:
                 read(data)
 
         def read(data: bytes) -> None:
             now = self.clock.now()
-            self._others.heard(item.topic, now.steady)
-            reading = self.read(item, decoded(kind, data))
-            if reading is None:
-                return
-            captured = self.clock.captured(reading.stamp, host)
-            heard = Measured(name=item.name, values=reading.values, captured=captured, now=now)
-            if item.name == OPERATOR:
-                self._decide(heard)
-            else:
-                self._send(self.gate.apply(heard))
+            self._others.heard(topic, now.steady)
+            message = decoded(kind, data)
+            for use in uses:
+                if use.name == OPERATOR and not self._active:
+                    continue  # what a person asks for would count as sent
+                reading = self.read(use, message)
+                if reading is None:
+                    continue
+                captured = self.clock.captured(reading.stamp, host)
+                heard = Measured(name=use.name, values=reading.values, captured=captured, now=now)
+                if use.name == OPERATOR:
+                    self._decide(heard)
+                else:
+                    self._send(self.gate.apply(heard))
 
-        later = self._incoming.guarded(item.topic, read)
+        later = self._incoming.guarded(topic, read)
         return on_message
 
     def _catch_up(self) -> None:
@@ -451,12 +459,12 @@ class SafetyGate(ContractNode):
 
     def _on_emergency_stop(self, message: Any) -> None:
         self._pressed = message.data
-        self._emergency_stop(pressed=message.data)
+        self._emergency_stop(self.contract.safety.emergency_stop, pressed=message.data)
 
-    def _emergency_stop(self, *, pressed: bool) -> None:
+    def _emergency_stop(self, source: str, *, pressed: bool) -> None:
         before = self.gate.state.name
-        if pressed:
-            self.get_logger().warning('emergency stop', throttle_duration_sec=1.0)
+        if pressed and before is not GateState.EMERGENCY_STOPPED:
+            self.get_logger().warning(f'Emergency stop, by {source}.')
         self._decide(EmergencyStop(pressed=pressed, now=self.clock.now()))
         if self.gate.state.name is not before:
             self._say()
@@ -701,11 +709,13 @@ class SafetyGate(ContractNode):
         return response
 
     def _on_stop_service(self, request: Any, response: Any) -> Any:
-        self._emergency_stop(pressed=True)
+        self._emergency_stop('a call of ~/emergency_stop', pressed=True)
         # A service is a knock, not a switch: it stays pressed only where the topic says so.
         self.gate.apply(EmergencyStop(pressed=self._pressed, now=self.clock.now()))
         response.success = True
-        response.message = 'The emergency stop is latched. ~/clear_emergency_stop releases it.'
+        response.message = (
+            'The emergency stop is latched. safety_gate/clear_emergency_stop releases it.'
+        )
         return response
 
     def _on_clear_service(self, request: Any, response: Any) -> Any:

@@ -31,6 +31,16 @@ def test_a_sentence_names_rule_dimension_and_by_how_much() -> None:
     )
 
 
+def test_numbers_that_a_float32_brought_apart_are_told_apart() -> None:
+    above = 0.30000001192092896
+    result = RuleResult(
+        rule='bounds', outcome=Verdict.LIMITED, reason=Reason.OUT_OF_BOUNDS, dimension=0,
+        before=above, after=0.3, value=above, limit=0.3, unit='m/s',
+    )  # fmt: skip
+    told = sentence(result, DIMENSIONS)
+    assert told.endswith('base/linear.x from 0.300000012 to 0.3 (0.300000012, limit 0.3 m/s)')
+
+
 def test_what_is_not_known_is_left_out() -> None:
     result = RuleResult(
         rule='emergency_stop', outcome=Verdict.STOPPED, reason=Reason.EMERGENCY_STOP

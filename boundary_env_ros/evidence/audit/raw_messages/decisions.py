@@ -160,23 +160,25 @@ class DecisionChecks:
             asked = None
         waited = 0 if asked is None else now - asked
         deaf = 0 if history.lockstep else self._deaf(decision)
+        # What comes late stands in one queue with all else that the gate hears.
+        behind = max(waited, *(claim.delay for claim in claims), 0)
         for claim in claims:
             newest = None
             if not history.lockstep:
-                newest = self._received(claim, deaf, waited)
+                newest = self._received(claim, deaf, behind)
             elif decision.trigger is not Trigger.TIMER:
                 newest = self._claims.announced(claim, decision.id.step - 1)
             self._newest(claim, newest, agent)
         self._emergency_stop(decision, agent, now, deaf, waited)
         self._environment(decision, agent, now, deaf, waited)
 
-    def _received(self, claim: Claim, deaf: int, waited: int) -> Heard | None:
+    def _received(self, claim: Claim, deaf: int, behind: int) -> Heard | None:
         """Look when a message was received, and return a newer one that must have been, too."""
         late = claim.heard and self._claims.sent_after(claim, claim.heard)
         if late:
             expected, actual = 'not before it was sent', f'{late / 1e9:.6g} s before it'
             self._claims.find(claim, '.received_steady', expected, actual)
-        return self._claims.newer(claim, deaf, waited)
+        return self._claims.newer(claim, deaf, behind)
 
     def _newest(self, claim: Claim, newest: Heard | None, agent: _Agent) -> None:
         """Hold a message against the newest one that the gate can have had."""

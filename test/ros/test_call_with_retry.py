@@ -114,7 +114,8 @@ def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
         made = nodes.enter_context(
             IsolatedNode(name, domain_id=client._own.domain_id, unique=False)
         )
-        made.node.create_subscription(msg.ActionRequest, names.ACTION_REQUEST, print, names.RECORD)
+        topic, qos = names.ACTION_REQUEST, names.RECORD
+        made.node.create_subscription(msg.ActionRequest, topic, lambda message: None, qos)
         return made
 
     with ExitStack() as nodes:

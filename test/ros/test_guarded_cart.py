@@ -117,6 +117,9 @@ def test_the_cart_is_probed_kept_out_driven_out_by_hand_and_goes_on_and_its_reco
         gate.call(Knock, 'safety_gate/probe_driver', Knock.Request())
         return any(s > 0.0 for s in gate.last(names.GATE_STATUS).driver_timeouts)
 
+    log = world.processes['safety_gate'].log
+    assert log is not None
+    assert 'is not measured yet' in log.read_text(encoding='utf-8')
     gate.until(probed, _SOON, 'a measured timeout of the driver')
     env = world.environment(startup_timeout=_SOON)
     env.reset(seed=1, options={'scenario': 'charging'})

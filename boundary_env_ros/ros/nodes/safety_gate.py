@@ -325,8 +325,13 @@ class SafetyGate(ContractNode):
         self._active, self._world_moves = True, False
         self._look_around()
         self._say()
-        if self.value('probe_on_activation') and self.gate.to_probe:
+        if self.gate.to_probe and self.value('probe_on_activation'):
             self._probe_at_once()
+        elif self.gate.to_probe and self.gate.state.probe is None:
+            self.get_logger().warning(
+                'The timeout of the drivers is not measured yet: until `boundary-env up --probe` '
+                'or ~/probe_driver has, the gate is not armed.'
+            )
 
     def _probe_at_once(self) -> None:
         """Begin the probe; a gate to which it is refused protects unprobed, and is not armed."""

@@ -4,10 +4,9 @@
 
 from pathlib import Path
 
+from command_reference import page as commands
 import contract_schema
 from contract_tables import with_tables
-
-from boundary_env_ros.cli.reference import page as commands
 
 ROOT = Path(__file__).parents[1]
 

@@ -17,7 +17,7 @@ from boundary_env_ros.cli.command import (
     FOUND,
     json_option,
     option,
-    PathType,
+    PATH,
     print_result,
     record_argument,
 )
@@ -34,7 +34,7 @@ MISSING = 4
 @click.command(cls=Command)
 @record_argument()
 @contract_option('the contract to check the record against (default: the one in it)')
-@option('--key', type=PathType(), metavar='FILE', help='public key that must have signed it (PEM)')
+@option('--key', type=PATH, metavar='FILE', help='public key that must have signed it (PEM)')
 @option('--head', metavar='HASH', help='head that its chain must have, as the recorder printed it')
 @json_option
 def audit(

@@ -25,8 +25,7 @@ from boundary_env_ros.cli.command import (
     option,
     output_option,
     pacing_option,
-    Parsed,
-    PathType,
+    PATH,
     Progress,
 )
 
@@ -55,14 +54,14 @@ def _seconds(text: str) -> int:
     except InvalidOperation:
         number = Decimal('nan')
     if not number.is_finite() or not 0 <= number < 10**9:
-        raise ValueError(f'expected seconds, 0 or more, got {text!r}')
+        raise click.BadParameter(f'expected seconds, 0 or more, got {text!r}')
     return int(number * _NANOSECONDS)
 
 
 def _gap(text: str) -> int:
     number = _seconds(text)
     if not number:
-        raise ValueError(f'expected seconds, more than 0, got {text!r}')
+        raise click.BadParameter(f'expected seconds, more than 0, got {text!r}')
     return number
 
 
@@ -70,7 +69,7 @@ def _range(text: str) -> tuple[int, int | None]:
     start, colon, end = text.partition(':')
     found = (_seconds(start), _seconds(end) if end else None)
     if not colon or (found[1] is not None and found[1] <= found[0]):
-        raise ValueError(f'expected seconds as A:B or A:, with A before B, got {text!r}')
+        raise click.BadParameter(f'expected seconds as A:B or A:, with A before B, got {text!r}')
     return found
 
 
@@ -86,7 +85,7 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
     except (ValueError, TypeError, AttributeError):
         values = {'': (math.nan,)}
     if not all(math.isfinite(v) for numbers in values.values() for v in numbers):
-        raise ValueError(
+        raise click.BadParameter(
             f'expected an object of numbers as JSON, {{"goal": [2.0, 1.5]}}, got {text!r}'
         )
     return tuple(NamedValues(name=name, values=numbers) for name, numbers in values.items())
@@ -96,14 +95,14 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
 
 
 @bag.command('import')
-@argument('path', 'BAG', 'rosbag2 folder, .mcap, .db3 or run folder', type=PathType())
+@argument('path', 'BAG', 'rosbag2 folder, .mcap, .db3 or run folder', type=PATH)
 @contract_option('the contract to read the bag by', required=True)
 @output_option('run folder', required=True)
 @pacing_option
 @option(
     '--gap',
     group=_WHERE,
-    type=Parsed('seconds', _gap),
+    type=_gap,
     metavar='S',
     help='one from the first command after S seconds without any, until they cease for S',
 )
@@ -111,7 +110,7 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
     '--range',
     'ranges',
     group=_WHERE,
-    type=Parsed('range', _range),
+    type=_range,
     multiple=True,
     metavar='A:B',
     help='one from A to B, seconds since the bag begins; B may be left out; repeatable',
@@ -119,7 +118,7 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
 @option(
     '--reset',
     group=_WHAT,
-    type=Parsed('reset', _reset),
+    type=_reset,
     metavar='JSON',
     help='what the task sampled, by its names, as far as it is known: {"goal": [2.0, 1.5]}',
 )
@@ -194,7 +193,7 @@ def _cut(gap: int | None, ranges: tuple[tuple[int, int | None], ...]) -> MakeCut
 
 
 @bag.command()
-@argument('path', 'RUN', 'run folder, bag or .mcap', type=PathType())
+@argument('path', 'RUN', 'run folder, bag or .mcap', type=PATH)
 def recover(path: Path) -> int:
     """
     Repair a run or bag after a crash or a bad disk.

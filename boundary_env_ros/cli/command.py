@@ -83,14 +83,6 @@ class _Option(click.Option):
         self.group = group
 
 
-class PathType(click.Path):
-    """A path, which a shell can complete; click would look for it, and not take every text."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Path:
-        """Return the path."""
-        return Path(value)
-
-
 class Number(click.FloatRange):
     """A finite number in a range."""
 
@@ -104,22 +96,8 @@ class Number(click.FloatRange):
         return number
 
 
-class Parsed(click.ParamType):  # type: ignore[type-arg]
-    """What a function makes of a text; its ValueError says what it expected."""
-
-    def __init__(self, name: str, parse: Callable[[str], Any]) -> None:
-        self.name, self._parse = name, parse
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """Return what the text means."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return self._parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
+#: A path, which a shell can complete.
+PATH = click.Path(path_type=Path)
 COUNT = click.IntRange(min=0)
 SECONDS = Number(min=0, min_open=True)
 
@@ -140,20 +118,19 @@ def _name_value(text: str) -> tuple[str, Any]:
 
     name, sign, value = text.partition('=')
     if not (name.isidentifier() and sign):
-        raise ValueError(f'expected NAME=VALUE, got {text!r}')
+        raise click.BadParameter(f'expected NAME=VALUE, got {text!r}')
     try:
         return name, yaml.safe_load(value)
     except yaml.YAMLError as error:
-        raise ValueError(f'expected a value in YAML, got {value!r}') from error
+        raise click.BadParameter(f'expected a value in YAML, got {value!r}') from error
 
 
 def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
     """Return a decorator that adds a repeatable option ``NAME=VALUE``."""
-    pair = Parsed('setting', _name_value)
     return option(
         name,
         group=group,
-        type=pair,
+        type=_name_value,
         multiple=True,
         metavar='NAME=VALUE',
         help=f'{text}; the value is read as YAML; repeatable',
@@ -163,7 +140,7 @@ def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
 def record_argument(name: str = 'path', metavar: str = 'RUN') -> _Decorator:
     """Return a decorator that adds the record to read."""
     text = 'run folder or bag'
-    return argument(name, metavar, text, type=PathType())
+    return argument(name, metavar, text, type=PATH)
 
 
 def contract_argument(name: str = 'contract', **settings: Any) -> _Decorator:
@@ -180,7 +157,7 @@ def contract_option(text: str, **settings: Any) -> _Decorator:
 json_option = option('--json', 'as_json', is_flag=True, help='print the result as JSON')
 run_option = option(
     '--run',
-    type=PathType(),
+    type=PATH,
     metavar='FOLDER',
     help='leave the record there; must not exist (default: runs/NAME-DATE-TIME)',
 )
@@ -194,7 +171,7 @@ pacing_option = option(
 def output_option(text: str, **settings: Any) -> _Decorator:
     """Return a decorator that adds the option ``-o``."""
     text = f'{text}; must not exist'
-    return option('-o', '--output', type=PathType(), metavar='PATH', help=text, **settings)
+    return option('-o', '--output', type=PATH, metavar='PATH', help=text, **settings)
 
 
 def domain_option(default: str = 'ROS_DOMAIN_ID', **settings: Any) -> _Decorator:
@@ -211,14 +188,14 @@ def ros_options(function: _Function) -> _Function:
 
 def _user(text: str) -> str:
     if not text.strip():
-        raise ValueError(f'expected the name of a person, got {text!r}')
+        raise click.BadParameter(f'expected the name of a person, got {text!r}')
     return text.strip()
 
 
 user_option = option(
     '--user',
     required=True,
-    type=Parsed('name', _user),
+    type=_user,
     metavar='NAME',
     help='your name, for the record',
 )

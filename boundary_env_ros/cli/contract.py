@@ -22,7 +22,7 @@ from boundary_env_ros.cli.command import (
     Group,
     Number,
     option,
-    PathType,
+    PATH,
     print_json,
     Progress,
     ros_command,
@@ -52,10 +52,10 @@ def contract() -> None:
 
 
 @contract.command()
-@argument('output', 'FILE', 'contract to write; must not exist', type=PathType())
+@argument('output', 'FILE', 'contract to write; must not exist', type=PATH)
 @option(
     '--bag',
-    type=PathType(),
+    type=PATH,
     metavar='PATH',
     help='bag to draft from: rosbag2 folder, .mcap, .db3 or run folder (default: the live robot)',
 )

@@ -19,7 +19,7 @@ from boundary_env_ros.cli.command import (
     Group,
     json_option,
     option,
-    PathType,
+    PATH,
     print_json,
     user_option,
 )
@@ -45,7 +45,7 @@ def episodes() -> None:
 @episodes.command('list')
 @argument(
     'paths', 'RUN...', 'run folder, or folder of run folders', nargs=-1, required=True,
-    type=PathType(),
+    type=PATH,
 )  # fmt: skip
 @json_option
 @option('--ending', group=_WHICH, multiple=True, metavar='NAME', help='ended by it; repeatable')
@@ -107,7 +107,7 @@ def _all(paths: Iterable[Path]) -> list[FoundEpisode]:
 
 
 @episodes.command()
-@argument('path', 'RUN', 'run folder', type=PathType())
+@argument('path', 'RUN', 'run folder', type=PATH)
 @argument('episode', 'EPISODE', _EPISODE)
 @argument(
     'label',

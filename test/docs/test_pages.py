@@ -9,9 +9,9 @@ import re
 import subprocess
 import sys
 
+from command_reference import page as commands_page
 import pytest
 
-from boundary_env_ros.cli.reference import page as commands_page
 from boundary_env_ros.errors import MissingDependency
 from support.pages import anchors, PAGES, REPOSITORY, rows, text_of, without_code
 

@@ -115,10 +115,12 @@ def _with_types(
     unknown: dict[KeyPath, str] = {}
     found = list(problems)
     for path, name in _types(read.data, ()):
-        mismatch = known.fields(name)
-        if isinstance(mismatch, Mismatch) and mismatch.sure:
-            unknown[path[:-1]] = name
-            found.append(replace(mismatch.at(*path), line=read.lines.get(path)))
+        try:
+            known.fields(name)
+        except Mismatch as mismatch:
+            if mismatch.sure:
+                unknown[path[:-1]] = name
+                found.append(replace(mismatch.at(*path), line=read.lines.get(path)))
     follows = {
         problem
         for problem in problems

@@ -10,6 +10,7 @@ The parser of the core knows no message types: to it ``odom: {type: nav_msgs/msg
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +33,6 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.message_paths import (
-    Found,
     number_at,
     numbers_at,
     resolve,
@@ -79,94 +79,99 @@ def problems_of(contract: Contract, types: MessageTypes | None = None) -> TypeCh
         What is known about types; None: what is known in this process.
 
     """
-    known = message_types() if types is None else types
-    check = _Check(known)
-    found = tuple(dict.fromkeys(check.contract(contract)))
+    check = _Check(message_types() if types is None else types)
+    check.contract(contract)
     note = ''
     if check.unknown:
         note = (
-            f'Not checked: {", ".join(sorted(check.unknown))}, since only {known.source} '
-            'are known here. Source the ROS workspace that has them.'
+            f'Not checked: {", ".join(sorted(check.unknown))}, since only the definitions that '
+            'rosbags has of ROS 2 Jazzy are known here. Source the ROS workspace that has them.'
         )
-    return TypeCheck(problems=found, note=note)
+    return TypeCheck(problems=tuple(dict.fromkeys(check.problems)), note=note)
 
 
 class _Check:
     def __init__(self, types: MessageTypes) -> None:
         self._types = types
+        self.problems: list[Problem] = []
         self.unknown: set[str] = set()
 
-    def contract(self, contract: Contract) -> Iterator[Problem]:
+    def contract(self, contract: Contract) -> None:
         for path, reader in readers(contract):
-            yield from self._reader(reader, path)
+            self._reader(reader, path)
         for group in contract.action:
             place: KeyPath = ('action', group.name)
-            wrong = list(self._source(group.type, group.source, place))
-            yield from wrong or self._writable(group, place)
+            before = len(self.problems)
+            self._source(group.type, group.source, place)
+            if len(self.problems) == before:
+                self._writable(group, place)
         if contract.safety.emergency_stop:
-            yield from self._told(self._types.fields(STOP_TYPE), 'safety', 'emergency_stop')
+            with self._at('safety', 'emergency_stop'):
+                self._types.fields(STOP_TYPE)
         for index, step in enumerate(contract.episode.reset.steps):
-            place = ('episode', 'reset', 'procedure', index)
             # What is in them is looked at by the node that sends them.
             if isinstance(step, (CallStep, PublishStep)):
-                yield from self._told(self._types.fields(step.type), *place, 'type')
+                with self._at('episode', 'reset', 'procedure', index, 'type'):
+                    self._types.fields(step.type)
 
-    def _reader(self, reader: Any, place: KeyPath) -> Iterator[Problem]:
-        """Yield where what reads messages looks for what they do not have."""
+    def _reader(self, reader: Any, place: KeyPath) -> None:
+        """Look where what reads messages looks for what they do not have."""
         if isinstance(source := getattr(reader, 'source', None), Lookup):
-            paths = Paths(paths=source.paths)
-            yield from self._source(_TRANSFORM, paths, place, 'transform')
+            self._source(_TRANSFORM, Paths(paths=source.paths), place, 'transform')
             return
-        yield from self._source(reader.type, source, place)
-        if not self._is_known(reader.type):
+        if not self._source(reader.type, source, place):
             return
         match reader:
             case FieldSpec(confidence=Confidence(field=field, variance=variance)):
-                at = (*place, 'confidence', 'field' if field else 'variance')
-                yield from self._number(reader.type, field or variance, at)
+                with self._at(*place, 'confidence', 'field' if field else 'variance'):
+                    number_at(reader.type, field or variance, self._types)
             case Acknowledgement():
-                yield from self._number(reader.type, 'header.stamp.sec', (*place, 'type'))
+                with self._at(*place, 'type'):
+                    number_at(reader.type, 'header.stamp.sec', self._types)
             case Operator(enable=enable):
-                yield from self._number(reader.type, enable, (*place, 'enable'))
+                with self._at(*place, 'enable'):
+                    number_at(reader.type, enable, self._types)
 
-    def _writable(self, group: ActionSpec, place: KeyPath) -> Iterator[Problem]:
-        """Yield where a command, which is of numbers with fractions, cannot be written to."""
+    def _writable(self, group: ActionSpec, place: KeyPath) -> None:
+        """Look where a command, which is of numbers with fractions, cannot be written to."""
         source, targets = group.source, {}
         if isinstance(source, Array):
             targets = {(*place, 'array'): source.path}
         elif isinstance(source, Paths):
             targets = {(*place, 'fields', i): path for i, path in enumerate(source.paths)}
         for at, path in targets.items():
-            found = resolve(group.type, path, self._types)
-            if isinstance(found, Found) and found.type not in FLOATS:
-                expected = (
-                    f'{" or ".join(FLOATS)} at {path!r} in {group.type}, since a command is of '
-                    'numbers with fractions'
-                )
-                yield Mismatch(expected=expected, actual=found.type).at(*at)
+            with self._at(*at):
+                found = resolve(group.type, path, self._types)
+                if found.type not in FLOATS:
+                    expected = (
+                        f'{" or ".join(FLOATS)} at {path!r} in {group.type}, since a command is '
+                        'of numbers with fractions'
+                    )
+                    raise Mismatch(expected=expected, actual=found.type)
 
     def _source(
         self, type_name: str, source: Source | None, place: KeyPath, type_key: str = 'type'
-    ) -> Iterator[Problem]:
-        yield from self._told(self._types.fields(type_name), *place, type_key)
-        if not self._is_known(type_name):
-            return
-        if isinstance(source, Paths):
-            for index, path in enumerate(source.paths):
-                yield from self._number(type_name, path, (*place, 'fields', index))
-        elif isinstance(source, Array):
-            found = numbers_at(type_name, source.path, source.length, self._types)
-            yield from self._told(found, *place, 'array')
+    ) -> bool:
+        """Look where a source is not in its message; return whether the type is known."""
+        with self._at(*place, type_key):
+            self._types.fields(type_name)
+            if isinstance(source, Paths):
+                for index, path in enumerate(source.paths):
+                    with self._at(*place, 'fields', index):
+                        number_at(type_name, path, self._types)
+            elif isinstance(source, Array):
+                with self._at(*place, 'array'):
+                    numbers_at(type_name, source.path, source.length, self._types)
+            return True
+        return False
 
-    def _number(self, type_name: str, path: str, place: KeyPath) -> Iterator[Problem]:
-        yield from self._told(number_at(type_name, path, self._types), *place)
-
-    def _is_known(self, type_name: str) -> bool:
-        return not isinstance(self._types.fields(type_name), Mismatch)
-
-    def _told(self, found: object, *place: str | int) -> Iterator[Problem]:
-        """Yield the problem of what was not found; note it where it only is not known here."""
-        if isinstance(found, Mismatch) and found.sure:
-            yield found.at(*place)
-        elif isinstance(found, Mismatch):
-            self.unknown.add(found.unknown)
+    @contextmanager
+    def _at(self, *place: str | int) -> Iterator[None]:
+        """Take what is not found as the problem of a place; note what only is not known here."""
+        try:
+            yield
+        except Mismatch as mismatch:
+            if mismatch.sure:
+                self.problems.append(mismatch.at(*place))
+            else:
+                self.unknown.add(mismatch.unknown)

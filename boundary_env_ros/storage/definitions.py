@@ -23,9 +23,10 @@ from boundary_env_ros.storage import limits
 
 SEPARATOR = '=' * 80
 
+TEXTS = frozenset(['string', 'wstring'])
 PRIMITIVES = frozenset(
     [
-        *('bool', 'byte', 'char', 'float32', 'float64', 'string', 'wstring'),
+        *('bool', 'byte', 'char', 'float32', 'float64', *TEXTS),
         *('int8', 'uint8', 'int16', 'uint16', 'int32', 'uint32', 'int64', 'uint64'),
     ]
 )
@@ -64,6 +65,37 @@ class Field:
     size: int | None = None
     most: int | None = None
 
+    @property
+    def is_message(self) -> bool:
+        """Return whether it is a message, or an array of messages."""
+        return self.type not in PRIMITIVES
+
+    @property
+    def is_text(self) -> bool:
+        """Return whether it is a text, or an array of texts."""
+        return self.type in TEXTS
+
+    @property
+    def is_number(self) -> bool:
+        """Return whether one number can be read there; that of true and false is 1 and 0."""
+        return not (self.array or self.is_message or self.is_text)
+
+    @property
+    def is_numbers(self) -> bool:
+        """Return whether it is a sequence of numbers."""
+        return self.array and not (self.is_message or self.is_text)
+
+    def __str__(self) -> str:
+        """Return what it is, as a definition spells it."""
+        bound = f'<={self.most}' if self.size is None and self.most else f'{self.size or ""}'
+        return (full_name(self.type) if self.is_message else self.type) + f'[{bound}]' * self.array
+
+
+def full_name(name: str) -> str:
+    """Return ``package/msg/Name`` of the ``package/Name`` that stands in a definition."""
+    package, _, last = name.partition('/')
+    return name if '/' in last else f'{package}/msg/{last}'
+
 
 def fields_of(text: str, package: str) -> tuple[Field, ...]:
     """
@@ -98,7 +130,7 @@ def fields_of(text: str, package: str) -> tuple[Field, ...]:
         found.append(
             Field(
                 name=match['name'],
-                type=_full_name(match['type'], package),
+                type=_with_package(match['type'], package),
                 array=match['array'] is not None,
                 size=int(match['size']) if match['size'] and not match['bounded'] else None,
                 most=int(match['size']) if match['size'] and match['bounded'] else None,
@@ -107,7 +139,7 @@ def fields_of(text: str, package: str) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def _full_name(type_name: str, package: str) -> str:
+def _with_package(type_name: str, package: str) -> str:
     if type_name in PRIMITIVES:
         return type_name
     parts = type_name.split('/')

@@ -10,12 +10,13 @@ nothing is known then, and nothing is claimed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 import difflib
 from functools import cache
 from pathlib import Path
 import re
+from types import MappingProxyType
 
 from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.errors import mismatch, Problem, RecordError
@@ -29,7 +30,6 @@ from boundary_env_ros.storage.definitions import (
 from boundary_env_ros.storage.known_definitions import jazzy
 
 FLOATS = ('float32', 'float64')
-TEXTS = frozenset(['string', 'wstring'])
 INTEGERS = {
     'byte': (0, 255),
     'char': (0, 255),
@@ -43,10 +43,11 @@ _MSG, _SRV = 'msg', 'srv'
 _REQUEST_ENDS = re.compile(r'^---\s*$', re.MULTILINE)
 
 Fields = tuple[Field, ...]
+_NOTHING: Mapping[str, Fields] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mismatch:
+@dataclass(eq=False, kw_only=True)
+class Mismatch(Exception):
     """
     Why something is not what it is taken for.
 
@@ -90,32 +91,22 @@ class MessageTypes:
     prefixes
         Where packages are installed, first come first served: ``AMENT_PREFIX_PATH``.
     store
-        Definitions to fall back on if there is no ROS in the prefixes, by ``package/msg/Name``;
-        called when they are needed. None: there are none.
-    source
-        What the fallback is, for notes.
+        Definitions to fall back on if there is no ROS in the prefixes, by ``package/msg/Name``.
 
     """
 
-    def __init__(
-        self,
-        prefixes: Sequence[Path],
-        store: Callable[[], Mapping[str, Fields]] | None = None,
-        source: str = 'the definitions at hand',
-    ) -> None:
+    def __init__(self, prefixes: Sequence[Path], store: Mapping[str, Fields] = _NOTHING) -> None:
         self._prefixes = tuple(prefixes)
-        self._load = store
-        self._loaded: Mapping[str, Fields] | None = None
-        self._known: dict[str, Fields | Mismatch] = {}
+        self._known: dict[str, Fields] = {}
         self._lists: dict[str, tuple[str, ...]] = {}
         self.has_ros = installed_file(self._prefixes, 'std_msgs', _MSG, 'Header') is not None
-        self.source = 'the installed definitions' if self.has_ros else source
+        self._stored: Mapping[str, Fields] = {} if self.has_ros else store
 
     def installed_types(self) -> tuple[str, ...]:
         """Return the names of all message types, ``package/msg/Name``, in order."""
         return self._list(_MSG)
 
-    def fields(self, type_name: str) -> Fields | Mismatch:
+    def fields(self, type_name: str) -> Fields:
         """
         Return the fields of a message, or of the request of a service.
 
@@ -124,15 +115,20 @@ class MessageTypes:
         type_name
             ``package/msg/Name`` or ``package/srv/Name``.
 
+        Raises
+        ------
+        Mismatch
+            If there is no such type, or its definition cannot be read.
+
         """
         if type_name not in self._known:
             self._known[type_name] = self._look_up(type_name)
         return self._known[type_name]
 
-    def _look_up(self, type_name: str) -> Fields | Mismatch:
+    def _look_up(self, type_name: str) -> Fields:
         parts = type_name.split('/')
         if len(parts) != 3 or parts[1] not in (_MSG, _SRV) or not all(map(_is_word, parts)):
-            return Mismatch(
+            raise Mismatch(
                 expected='a type as package/msg/Name (or package/srv/Name of a service)',
                 actual=repr(type_name),
                 hint=nearest(type_name, self.installed_types()),
@@ -140,17 +136,18 @@ class MessageTypes:
         package, kind, name = parts
         file = installed_file(self._prefixes, package, kind, name)
         if file is None:
-            stored = self._stored().get(type_name)
-            return stored if stored is not None else self._missing(package, kind, name)
+            if type_name in self._stored:
+                return self._stored[type_name]
+            raise self._missing(package, kind, name)
         try:
             text = file.read_text(encoding='utf-8')
             return fields_of(_REQUEST_ENDS.split(text)[0] if kind == _SRV else text, package)
         except (OSError, UnicodeDecodeError, RecordError) as error:
-            return Mismatch(
+            raise Mismatch(
                 expected=f'a readable definition of {type_name} in {file}',
                 actual=str(error).rstrip('.'),
                 hint=f'Reinstall the ROS package {package}.',
-            )
+            ) from error
 
     def _missing(self, package: str, kind: str, name: str) -> Mismatch:
         whole, noun = f'{package}/{kind}/{name}', 'message' if kind == _MSG else 'service'
@@ -173,13 +170,6 @@ class MessageTypes:
             or f'Install the ROS package {package}, or source the workspace that has it.',
         )
 
-    def _stored(self) -> Mapping[str, Fields]:
-        if self.has_ros or self._load is None:
-            return {}
-        if self._loaded is None:
-            self._loaded = self._load()
-        return self._loaded
-
     def _list(self, kind: str) -> tuple[str, ...]:
         if kind not in self._lists:
             found = {
@@ -187,28 +177,18 @@ class MessageTypes:
                 for prefix in self._prefixes
                 for file in (prefix / 'share').glob(f'*/{kind}/*.{kind}')
             }
-            found.update(name for name in self._stored() if f'/{kind}/' in name)
+            found.update(name for name in self._stored if f'/{kind}/' in name)
             self._lists[kind] = tuple(sorted(found))
         return self._lists[kind]
 
 
 def _suggestion(wanted: str, names: Sequence[str]) -> str:
-    """
-    Return a sentence with the nearest type; empty if none is near.
-
-    Near is a slip of the pen in the package or in the name, or the right name in a wrong package;
-    but a type that is only spelt alike, in a package of another name, is not.
-    """
-    package, kind, name = wanted.split('/')
-    packages = {n.split('/')[0] for n in names}
-    near_packages = difflib.get_close_matches(package, packages, n=3, cutoff=0.75)
-    for there in (package, *near_packages):
-        prefix = f'{there}/{kind}/'
-        inside = [n.removeprefix(prefix) for n in names if n.startswith(prefix)]
-        for near in difflib.get_close_matches(name, inside, n=1):
-            return f'Did you mean {prefix + near!r}?'
-    same = [n for n in names if n.rpartition('/')[2] == name]
-    return f'Did you mean {same[0]!r}?' if same else ''
+    """Return a sentence with the type of the nearest name; empty if none is near."""
+    every = {name.rpartition('/')[2] for name in names}
+    near = difflib.get_close_matches(wanted.rpartition('/')[2], every, n=1, cutoff=0.75)
+    those = [name for name in names if near and name.endswith(f'/{near[0]}')]
+    found = difflib.get_close_matches(wanted, those, n=1, cutoff=0.0)
+    return f'Did you mean {found[0]!r}?' if found else ''
 
 
 def _is_word(text: str) -> bool:
@@ -236,9 +216,8 @@ def message_types() -> MessageTypes:
 
 @cache
 def _message_types(prefixes: tuple[Path, ...]) -> MessageTypes:
-    return MessageTypes(
-        prefixes, rosbags_definitions, source='the definitions that rosbags has of ROS 2 Jazzy'
-    )
+    found = MessageTypes(prefixes)
+    return found if found.has_ros else MessageTypes(prefixes, rosbags_definitions())
 
 
 @cache

@@ -41,7 +41,7 @@ FILES = sorted(BAD.glob('*/*.yaml'))
 CHANGES = yaml.safe_load((BAD / 'changes.yaml').read_text(encoding='utf-8'))
 BASES = {path.stem: path for path in (*GOOD, *SHIPPED, RICH)}
 VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding='utf-8')))
-TYPES = MessageTypes([], rosbags_definitions)
+TYPES = MessageTypes([], rosbags_definitions())
 
 
 def problems_of(path: Path) -> tuple[Problem, ...]:

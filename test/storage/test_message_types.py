@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 import os
 from pathlib import Path
@@ -18,9 +20,8 @@ import pytest
 
 from boundary_env_ros.core.sources.paths import getter
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.definitions import Field
 from boundary_env_ros.storage.message_paths import (
-    Found,
-    Kind,
     number_at,
     numbers_at,
     resolve,
@@ -89,12 +90,20 @@ def mine(tmp_path_factory: pytest.TempPathFactory) -> MessageTypes:
 @pytest.fixture(scope='module')
 def of_rosbags() -> MessageTypes:
     pytest.importorskip('rosbags')
-    return MessageTypes([], rosbags_definitions, source='the definitions of rosbags')
+    return MessageTypes([], rosbags_definitions())
+
+
+def tried(look: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a look-up finds, or why it finds nothing."""
+    try:
+        return look(*arguments)
+    except Mismatch as mismatch:
+        return mismatch
 
 
 # What is there -----------------------------------------------------------------------------------
 
-NUMBER = Found(kind=Kind.NUMBER, type='float64')
+NUMBER = Field(name='', type='float64')
 
 THERE = {
     'speed': NUMBER,
@@ -104,66 +113,64 @@ THERE = {
     'covariance[8]': NUMBER,
     'yaw(turn)': NUMBER,
     'roll(turns[1])': NUMBER,
-    'ranges[7]': Found(kind=Kind.NUMBER, type='float32'),
-    'is_on': Found(kind=Kind.FLAG, type='bool'),
-    'raw': Found(kind=Kind.NUMBER, type='byte'),
-    'letter': Found(kind=Kind.NUMBER, type='char'),
-    'note': Found(kind=Kind.TEXT, type='wstring'),
-    'header.stamp.nanosec': Found(kind=Kind.NUMBER, type='uint32'),
-    'names': Found(kind=Kind.TEXT, type='string', array=True),
-    'ranges': Found(kind=Kind.NUMBER, type='float32', array=True),
-    'covariance': Found(kind=Kind.NUMBER, type='float64', array=True, size=9),
-    'levels': Found(kind=Kind.NUMBER, type='uint8', array=True, most=4),
-    'corners': Found(kind=Kind.MESSAGE, type='mine/msg/Point', array=True, size=3),
-    'few': Found(kind=Kind.MESSAGE, type='mine/msg/Point', array=True, most=2),
-    'at': Found(kind=Kind.MESSAGE, type='mine/msg/Point'),
+    'ranges[7]': Field(name='', type='float32'),
+    'is_on': Field(name='', type='bool'),
+    'raw': Field(name='', type='byte'),
+    'letter': Field(name='', type='char'),
+    'note': Field(name='', type='wstring'),
+    'header.stamp.nanosec': Field(name='', type='uint32'),
+    'names': Field(name='', type='string', array=True),
+    'ranges': Field(name='', type='float32', array=True),
+    'covariance': Field(name='', type='float64', array=True, size=9),
+    'levels': Field(name='', type='uint8', array=True, most=4),
+    'corners': Field(name='', type='mine/Point', array=True, size=3),
+    'few': Field(name='', type='mine/Point', array=True, most=2),
+    'at': Field(name='', type='mine/Point'),
 }
 
 
 @pytest.mark.parametrize(('path', 'found'), THERE.items())
-def test_what_is_at_a_path_is_found(mine: MessageTypes, path: str, found: Found) -> None:
-    assert resolve('mine/msg/Whole', path, mine) == found
+def test_what_is_at_a_path_is_found(mine: MessageTypes, path: str, found: Field) -> None:
+    assert replace(resolve('mine/msg/Whole', path, mine), name='') == found
 
 
 def test_request_of_a_service_is_looked_at_and_not_its_answer(mine: MessageTypes) -> None:
-    assert resolve('mine/srv/Move', 'to.x', mine) == NUMBER
-    assert resolve('mine/srv/Move', 'cost', mine) == Mismatch(
-        expected='',
-        actual="no field 'cost' in mine/srv/Move",
-        hint='It has: to, speed.',
+    assert resolve('mine/srv/Move', 'to.x', mine).is_number
+    assert str(tried(resolve, 'mine/srv/Move', 'cost', mine)) == (
+        "No field 'cost' in mine/srv/Move. It has: to, speed."
     )
     assert mine.fields('mine/srv/Stop') == ()
 
 
 def test_sequence_of_numbers_can_have_the_declared_length(mine: MessageTypes) -> None:
     for path, length in (('ranges', 36), ('covariance', 9), ('levels', 4)):
-        assert isinstance(numbers_at('mine/msg/Whole', path, length, mine), Found)
+        assert isinstance(numbers_at('mine/msg/Whole', path, length, mine), Field)
 
 
 @pytest.mark.parametrize(
     ('path', 'length', 'expected', 'actual'),
     [
-        ('covariance', 7, 'a sequence of 7 numbers', 'an array of 9 numbers.'),
-        ('levels', 5, 'a sequence of 5 numbers', 'a sequence of numbers, 4 at most.'),
-        ('names', 2, 'a sequence of 2 numbers', 'a sequence of texts.'),
+        ('covariance', 7, 'a sequence of 7 numbers', 'float64[9].'),
+        ('levels', 5, 'a sequence of 5 numbers', 'uint8[<=4].'),
+        ('names', 2, 'a sequence of 2 numbers', 'string[].'),
         (
             'speed',
             3,
             'a sequence of 3 numbers',
-            'a number. List it under `fields`: [speed].',
+            'float64. List it under `fields`: [speed].',
         ),
         (
             'path',
             3,
             'a sequence of 3 numbers',
-            'a sequence of messages (mine/msg/Point). Name one of them, for example path[0].',
+            'mine/msg/Point[]. Name one of them, for example path[0].',
         ),
     ],
 )
 def test_sequence_of_numbers_that_cannot_have_the_length_is_refused(
     mine: MessageTypes, path: str, length: int, expected: str, actual: str
 ) -> None:
-    found = numbers_at('mine/msg/Whole', path, length, mine)
+    found = tried(numbers_at, 'mine/msg/Whole', path, length, mine)
     assert str(found) == f"Expected {expected} at '{path}' in mine/msg/Whole, got {actual}"
 
 
@@ -177,57 +184,54 @@ BAD_PATHS = {
         'turn, turns, speed, is_on, raw, letter, note and 5 more.'
     ),
     'at': (
-        "Expected a number at 'at' in mine/msg/Whole, got a message (mine/msg/Point). Go "
+        "Expected a number at 'at' in mine/msg/Whole, got mine/msg/Point. Go "
         'on into it: at.x, at.y.'
     ),
-    'note': "Expected a number at 'note' in mine/msg/Whole, got a text.",
-    'header.frame_id': "Expected a number at 'header.frame_id' in mine/msg/Whole, got a text.",
+    'note': "Expected a number at 'note' in mine/msg/Whole, got wstring.",
+    'header.frame_id': "Expected a number at 'header.frame_id' in mine/msg/Whole, got string.",
     'covariance': (
-        "Expected a number at 'covariance' in mine/msg/Whole, got an array of 9 numbers. "
+        "Expected a number at 'covariance' in mine/msg/Whole, got float64[9]. "
         'Name one of them, for example covariance[0].'
     ),
     'ranges': (
-        "Expected a number at 'ranges' in mine/msg/Whole, got a sequence of numbers. "
+        "Expected a number at 'ranges' in mine/msg/Whole, got float32[]. "
         'Name one of them, for example ranges[0].'
     ),
-    'names': "Expected a number at 'names' in mine/msg/Whole, got a sequence of texts.",
-    'names[0]': "Expected a number at 'names[0]' in mine/msg/Whole, got a text.",
+    'names': "Expected a number at 'names' in mine/msg/Whole, got string[].",
+    'names[0]': "Expected a number at 'names[0]' in mine/msg/Whole, got string.",
     'covariance[9]': "Expected an index below 9 for 'covariance' in mine/msg/Whole, got 9.",
     'few[2].x': "Expected an index below 2 for 'few' in mine/msg/Whole, got 2.",
     'speed[0]': (
-        "Expected an array at 'speed' in mine/msg/Whole, to take element 0 of it, got a "
-        'number. Write speed without an index.'
+        "Expected an array at 'speed' in mine/msg/Whole, to take element 0 of it, got "
+        'float64. Write speed without an index.'
     ),
     'note[0]': (
-        "Expected an array at 'note' in mine/msg/Whole, to take element 0 of it, got a text."
+        "Expected an array at 'note' in mine/msg/Whole, to take element 0 of it, got wstring."
     ),
     'covariance[0][1]': (
         "Expected an array at 'covariance[0]' in mine/msg/Whole, to take element 1 of "
-        'it, got a number. Write covariance[0] without an index.'
+        'it, got float64. Write covariance[0] without an index.'
     ),
     'path.x': (
-        "Expected an index after 'path' in mine/msg/Whole, got a sequence of messages "
-        '(mine/msg/Point). Write path[0].x, for example.'
+        "Expected an index after 'path' in mine/msg/Whole, got mine/msg/Point[]"
+        '. Write path[0].x, for example.'
     ),
     'speed.x': (
-        "Expected a message at 'speed' in mine/msg/Whole, to find 'x' in it, got a "
-        "number. Let the path end with 'speed'."
+        "Expected a message at 'speed' in mine/msg/Whole, to find 'x' in it, got "
+        "float64. Let the path end with 'speed'."
     ),
-    'note.x': "Expected a message at 'note' in mine/msg/Whole, to find 'x' in it, got a text.",
+    'note.x': "Expected a message at 'note' in mine/msg/Whole, to find 'x' in it, got wstring.",
     'ranges.x': (
-        "Expected a message at 'ranges' in mine/msg/Whole, to find 'x' in it, got a "
-        'sequence of numbers.'
+        "Expected a message at 'ranges' in mine/msg/Whole, to find 'x' in it, got float32[]."
     ),
     'yaw(at)': (
-        'Expected a quaternion (a message with x, y, z and w) in yaw(at), got a message '
-        '(mine/msg/Point).'
+        'Expected a quaternion (a message with x, y, z and w) in yaw(at), got mine/msg/Point.'
     ),
     'yaw(turns)': (
-        'Expected a quaternion (a message with x, y, z and w) in yaw(turns), got an '
-        'array of 2 messages (mine/msg/Turn).'
+        'Expected a quaternion (a message with x, y, z and w) in yaw(turns), got mine/msg/Turn[2].'
     ),
     'pitch(speed)': (
-        'Expected a quaternion (a message with x, y, z and w) in pitch(speed), got a number.'
+        'Expected a quaternion (a message with x, y, z and w) in pitch(speed), got float64.'
     ),
     'yaw(tern)': "No field 'tern' in mine/msg/Whole. Did you mean 'turn'?",
     'a b': (
@@ -235,7 +239,7 @@ BAD_PATHS = {
         "got 'a b'."
     ),
     'lost.x': (
-        'The message type other/msg/Gone is not installed (inside mine/msg/Whole). '
+        'The message type other/msg/Gone is not installed. '
         'Install the ROS package other, or source the workspace that has it.'
     ),
 }
@@ -243,7 +247,7 @@ BAD_PATHS = {
 
 @pytest.mark.parametrize(('path', 'sentence'), BAD_PATHS.items())
 def test_path_to_no_number_is_refused(mine: MessageTypes, path: str, sentence: str) -> None:
-    found = number_at('mine/msg/Whole', path, mine)
+    found = tried(number_at, 'mine/msg/Whole', path, mine)
     assert isinstance(found, Mismatch)
     assert found.sure
     assert str(found) == sentence
@@ -284,7 +288,7 @@ BAD_TYPES = {
 @needs_ros
 @pytest.mark.parametrize(('name', 'sentence'), BAD_TYPES.items())
 def test_type_that_is_not_installed_is_refused(name: str, sentence: str) -> None:
-    assert str(MessageTypes(PREFIXES).fields(name)) == sentence
+    assert str(tried(MessageTypes(PREFIXES).fields, name)) == sentence
 
 
 def test_definition_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -> None:
@@ -292,13 +296,13 @@ def test_definition_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -
     binary = tmp_path / 'share/mine/msg/Binary.msg'
     binary.write_bytes(b'\xff\xfe\x00')
     types = MessageTypes([tmp_path])
-    torn = str(types.fields('mine/msg/Torn'))
+    torn = str(tried(types.fields, 'mine/msg/Torn'))
     assert re.fullmatch(
         r'Expected a readable definition of mine/msg/Torn in .*Torn\.msg, got .* a field '
         r"or a constant .*line 2.*'---'\)\. Reinstall the ROS package mine\.",
         torn,
     )
-    assert 'Binary.msg, got ' in str(types.fields('mine/msg/Binary'))
+    assert 'Binary.msg, got ' in str(tried(types.fields, 'mine/msg/Binary'))
 
 
 # Where the knowledge comes from ------------------------------------------------------------------
@@ -307,9 +311,9 @@ def test_definition_that_cannot_be_read_is_named_with_its_file(tmp_path: Path) -
 def test_definitions_are_read_once_and_when_they_are_needed(tmp_path: Path) -> None:
     install(tmp_path, MINE)
     types = MessageTypes([tmp_path])
-    assert resolve('mine/msg/Point', 'x', types) == NUMBER
+    assert resolve('mine/msg/Point', 'x', types).type == 'float64'
     (tmp_path / 'share/mine/msg/Point.msg').unlink()
-    assert resolve('mine/msg/Point', 'x', types) == NUMBER
+    assert resolve('mine/msg/Point', 'x', types).type == 'float64'
 
 
 def test_first_prefix_wins(tmp_path: Path) -> None:
@@ -317,13 +321,13 @@ def test_first_prefix_wins(tmp_path: Path) -> None:
     install(tmp_path / 'over', {'mine/msg/Point': 'int8 x\n'})
     types = MessageTypes([tmp_path / 'over', tmp_path / 'under'])
     found = resolve('mine/msg/Whole', 'at.x', types)
-    assert found == Found(kind=Kind.NUMBER, type='int8')
+    assert found.type == 'int8'
 
 
 def test_without_ros_the_common_messages_are_known_from_rosbags(of_rosbags: MessageTypes) -> None:
     assert not of_rosbags.has_ros
-    assert number_at('nav_msgs/msg/Odometry', 'yaw(pose.pose.orientation)', of_rosbags) == NUMBER
-    assert str(of_rosbags.fields('nav_msgs/msg/Odomtry')).endswith(
+    assert number_at('nav_msgs/msg/Odometry', 'yaw(pose.pose.orientation)', of_rosbags).is_number
+    assert str(tried(of_rosbags.fields, 'nav_msgs/msg/Odomtry')).endswith(
         "Did you mean 'nav_msgs/msg/Odometry'?"
     )
 
@@ -331,7 +335,7 @@ def test_without_ros_the_common_messages_are_known_from_rosbags(of_rosbags: Mess
 def test_without_ros_nothing_is_claimed_about_packages_nobody_knows(
     of_rosbags: MessageTypes,
 ) -> None:
-    found = number_at('acme_msgs/msg/Wheel', 'speed', of_rosbags)
+    found = tried(number_at, 'acme_msgs/msg/Wheel', 'speed', of_rosbags)
     assert isinstance(found, Mismatch)
     assert not found.sure
     assert str(found) == (
@@ -343,16 +347,16 @@ def test_without_ros_nothing_is_claimed_about_packages_nobody_knows(
 def test_without_ros_a_sourced_workspace_of_messages_is_known_besides(tmp_path: Path) -> None:
     pytest.importorskip('rosbags')
     install(tmp_path, {'acme_msgs/msg/Wheel': 'std_msgs/Header header\nfloat64 speed\n'})
-    types = MessageTypes([tmp_path], rosbags_definitions)
-    assert number_at('acme_msgs/msg/Wheel', 'speed', types) == NUMBER
-    assert isinstance(number_at('acme_msgs/msg/Wheel', 'header.stamp.sec', types), Found)
+    types = MessageTypes([tmp_path], rosbags_definitions())
+    assert number_at('acme_msgs/msg/Wheel', 'speed', types).is_number
+    assert isinstance(number_at('acme_msgs/msg/Wheel', 'header.stamp.sec', types), Field)
 
 
 def test_where_ros_is_installed_a_type_that_only_rosbags_has_is_not(tmp_path: Path) -> None:
     pytest.importorskip('rosbags')
     install(tmp_path, BUILTIN_INTERFACES)
-    types = MessageTypes([tmp_path], rosbags_definitions)
-    assert 'is not installed' in str(types.fields('nav_msgs/msg/Odometry'))
+    types = MessageTypes([tmp_path], rosbags_definitions())
+    assert 'is not installed' in str(tried(types.fields, 'nav_msgs/msg/Odometry'))
     assert types.installed_types() == tuple(BUILTIN_INTERFACES)
 
 
@@ -460,8 +464,8 @@ def test_a_number_is_promised_exactly_where_the_message_class_has_one(type_name:
 
     @given(paths(message))
     def check(path: str) -> None:
-        found = number_at(type_name, path, types)
-        promised.append(isinstance(found, Found))
+        found = tried(number_at, type_name, path, types)
+        promised.append(isinstance(found, Field))
         assert promised[-1] == reads_a_number(message, path), str(found)
 
     check()
@@ -476,20 +480,20 @@ def test_every_field_of_the_message_class_is_found_with_its_kind(type_name: str)
     message, types = filled(type_name), MessageTypes(PREFIXES)
     for name, text in message.get_fields_and_field_types().items():
         found = resolve(type_name, name, types)
-        assert isinstance(found, Found)
+        assert isinstance(found, Field)
         assert found.array == ('[' in text or 'sequence<' in text)
-        assert (found.kind is Kind.TEXT) == ('string' in text)
-        assert (found.kind is Kind.MESSAGE) == ('/' in text)
+        assert found.is_text == ('string' in text)
+        assert found.is_message == ('/' in text)
         size = re.fullmatch(r'.*\[(\d+)\]', text)
         assert found.size == (int(size[1]) if size else None)
 
 
 @given(type_name=st.text(max_size=30), path=st.text(max_size=30))
 def test_no_text_makes_it_stumble(type_name: str, path: str) -> None:
-    found = number_at(type_name, path, MessageTypes(PREFIXES))
-    assert isinstance(found, (Found, Mismatch))
+    found = tried(number_at, type_name, path, MessageTypes(PREFIXES))
+    assert isinstance(found, (Field, Mismatch))
 
 
 @given(path=st.text(alphabet='ab.[]()019yawturn', max_size=12))
 def test_no_path_makes_it_stumble(mine: MessageTypes, path: str) -> None:
-    assert isinstance(number_at('mine/msg/Whole', path, mine), (Found, Mismatch))
+    assert isinstance(tried(number_at, 'mine/msg/Whole', path, mine), (Field, Mismatch))

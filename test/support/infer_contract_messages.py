@@ -15,17 +15,16 @@ import numpy as np
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 
-from boundary_env_ros.storage.message_paths import Found, found_at, Kind
+from boundary_env_ros.storage.definitions import Field, full_name
 from boundary_env_ros.storage.message_types import (
     INTEGERS,
     MessageTypes,
-    Mismatch,
     rosbags_definitions,
 )
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
-TYPES = MessageTypes([], rosbags_definitions)
+TYPES = MessageTypes([], rosbags_definitions())
 
 TEXTS = ('', 'base', 'laser', 'left', 'right', 'x', 'rgb8', '32FC1', 'jpeg')
 ODD = (0.0, math.nan, math.inf, -math.inf, 1e-30, 3e38, -1e300)
@@ -33,26 +32,23 @@ ODD = (0.0, math.nan, math.inf, -math.inf, 1e-30, 3e38, -1e300)
 
 def any_message(type_name: str, rng: Random) -> SimpleNamespace:
     """Return a message of a type, with any values, short sequences and plausible texts."""
-    fields = TYPES.fields(type_name)
-    assert not isinstance(fields, Mismatch)
     message = SimpleNamespace()
-    for field in fields:
-        found = found_at(field)
-        count = rng.randint(0, 4) if found.size is None else found.size
-        values = [_any_value(found, rng) for _ in range(count if found.array else 1)]
-        setattr(message, field.name, values if found.array else values[0])
+    for field in TYPES.fields(type_name):
+        count = rng.randint(0, 4) if field.size is None else field.size
+        values = [_any_value(field, rng) for _ in range(count if field.array else 1)]
+        setattr(message, field.name, values if field.array else values[0])
     return message
 
 
-def _any_value(found: Found, rng: Random) -> Any:
-    if found.kind is Kind.MESSAGE:
-        return any_message(found.type, rng)
-    if found.kind is Kind.TEXT:
+def _any_value(field: Field, rng: Random) -> Any:
+    if field.is_message:
+        return any_message(full_name(field.type), rng)
+    if field.is_text:
         return rng.choice(TEXTS)
-    if found.kind is Kind.FLAG:
+    if field.type == 'bool':
         return rng.random() < 0.5
-    if found.type in INTEGERS:
-        least, most = INTEGERS[found.type]
+    if field.type in INTEGERS:
+        least, most = INTEGERS[field.type]
         return rng.choice([rng.randint(max(0, least), min(most, 9)), rng.randint(least, most)])
     return rng.choice(ODD) if rng.random() < 0.1 else rng.uniform(-9.0, 9.0)
 

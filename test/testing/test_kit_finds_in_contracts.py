@@ -56,7 +56,7 @@ class Kit(WholeContractTests):
 
     def message_types(self) -> MessageTypes:
         pytest.importorskip('rosbags')
-        return MessageTypes([], rosbags_definitions, source='the definitions of rosbags')
+        return MessageTypes([], rosbags_definitions())
 
 
 @pytest.mark.parametrize(

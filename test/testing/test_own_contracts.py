@@ -38,7 +38,7 @@ class TestDoorArm(WholeContractTests, TaskTests):
     def message_types(self) -> MessageTypes:
         # The arm's command is of a package that the ROS wheels of this one do not bring.
         pytest.importorskip('rosbags')
-        return MessageTypes([], rosbags_definitions, source='the definitions of rosbags')
+        return MessageTypes([], rosbags_definitions())
 
     def valid_options(self) -> Sequence[Mapping[str, object]]:
         start = [0.0, -2.0, 2.2, -0.2, 0.0, 0.0]

@@ -12,9 +12,8 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.storage.decoding import definition_text
-from boundary_env_ros.storage.definitions import parse_definition
+from boundary_env_ros.storage.definitions import full_name, parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
-from boundary_env_ros.storage.message_paths import full_name
 from boundary_env_ros.storage.message_types import MessageTypes
 from boundary_env_ros.storage.reader import open_bag
 
@@ -90,4 +89,4 @@ def _survey(channel: Channel) -> TopicSurvey:
         topic.trouble = f'its definition cannot be read: {str(error).rstrip(".")}'
         return topic
     fields = {full_name(name): found for name, found in parsed.items()}
-    return TopicSurvey(channel.topic, channel.type, MessageTypes([], lambda: fields))
+    return TopicSurvey(channel.topic, channel.type, MessageTypes([], fields))

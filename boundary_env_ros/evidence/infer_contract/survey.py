@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
 from boundary_env_ros.core.sources.message_parts import ARRAYS
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.storage.message_paths import found_at, Kind
+from boundary_env_ros.storage.definitions import full_name
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
 
 IMAGE: Final = 'sensor_msgs/msg/Image'
@@ -20,7 +21,7 @@ TRAJECTORY: Final = 'trajectory_msgs/msg/JointTrajectory'
 QUANTITIES: Final = ('position', 'velocity', 'effort')
 
 _TIMES: Final = frozenset(
-    ['builtin_interfaces/msg/Time', 'builtin_interfaces/msg/Duration', 'std_msgs/msg/Header']
+    ['builtin_interfaces/Time', 'builtin_interfaces/Duration', 'std_msgs/Header']
 )
 #: Where the sequence is of which the length is looked at, and the names of joints.
 _SEQUENCES: Final = {**ARRAYS, SCAN: 'ranges'}
@@ -78,11 +79,15 @@ class TopicSurvey:
         self.joints: tuple[str, ...] = ()
         self.quantities: tuple[str, ...] = ()
         self.image: tuple[int, int, str] | None = None
-        fields = types.fields(type_name)
-        if isinstance(fields, Mismatch):
-            self.trouble, fields = str(fields), ()
-        self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
-        self.paths = tuple(islice(_numbers(type_name, types), _MOST_PATHS))
+        self._has_header = False
+        self.paths: tuple[str, ...] = ()
+        try:
+            fields = types.fields(type_name)
+        except Mismatch as mismatch:
+            self.trouble = str(mismatch)
+        else:
+            self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
+            self.paths = tuple(islice(_numbers(type_name, types), _MOST_PATHS))
 
     @property
     def rate(self) -> float | None:
@@ -137,16 +142,16 @@ def _numbers(
     type_name: str, types: MessageTypes, prefix: str = '', depth: int = 0
 ) -> Iterator[str]:
     """Yield the field paths of the numbers of a type, without those in sequences and times."""
-    fields = types.fields(type_name)
-    if isinstance(fields, Mismatch) or depth > _DEEPEST:
+    if depth > _DEEPEST:
         return
-    for member in fields:
-        path, found = f'{prefix}{member.name}', found_at(member)
-        if found.kind is Kind.TEXT or found.type in _TIMES:
+    for field in types.fields(type_name):
+        path = f'{prefix}{field.name}'
+        if field.is_text or field.type in _TIMES:
             continue
-        if not found.array and found.kind is Kind.MESSAGE:
-            yield from _numbers(found.type, types, f'{path}.', depth + 1)
-        elif not found.array:
+        if field.is_message and not field.array:
+            with suppress(Mismatch):  # One that is not known here has none that could be read.
+                yield from _numbers(full_name(field.type), types, f'{path}.', depth + 1)
+        elif not field.array:
             yield path
-        elif found.kind is not Kind.MESSAGE and found.size and found.size <= _MOST_ELEMENTS:
-            yield from (f'{path}[{index}]' for index in range(found.size))
+        elif not field.is_message and field.size and field.size <= _MOST_ELEMENTS:
+            yield from (f'{path}[{index}]' for index in range(field.size))

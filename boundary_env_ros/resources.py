@@ -18,7 +18,7 @@ No ROS is needed.
 from __future__ import annotations
 
 import os
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 import site
 import sys
 
@@ -47,24 +47,12 @@ def share_file(name: str) -> Path:
     Raises
     ------
     BoundaryError
-        If it is not there (the message names the place), or `name` leads out of the share.
+        If it is not there.
 
     """
-    relative = PurePosixPath(name)
-    if relative.is_absolute() or '..' in relative.parts:
-        raise BoundaryError(
-            f'Not a path inside the share of {_NAME} (expected for example '
-            f'config/warehouse_cart.yaml, got {name!r}). Open a file of your own by its path.'
-        )
-    share = share_directory()
-    path = share / relative
+    path = share_directory() / name
     if not path.is_file():
-        beside = sorted(entry.name for entry in path.parent.glob('*') if entry.is_file())
-        there = f'it has {", ".join(beside)}' if beside else 'it has no files'
-        raise BoundaryError(
-            f'{path.name} is not in {path.parent}: {there}. '
-            'Check the name, or give the path of a file of your own.'
-        )
+        raise BoundaryError(f'{path} is missing. Reinstall the package.')
     return path
 
 

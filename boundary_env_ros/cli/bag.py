@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from contextlib import suppress
 from itertools import pairwise
 import json
 import math
@@ -27,6 +27,7 @@ from boundary_env_ros.cli.command import (
     pacing_option,
     PATH,
     Progress,
+    SECONDS,
 )
 
 if TYPE_CHECKING:
@@ -48,29 +49,20 @@ def bag() -> None:
 
 
 def _seconds(text: str) -> int:
-    """Return seconds as nanoseconds, to the last one."""
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal('nan')
-    if not number.is_finite() or not 0 <= number < 10**9:
-        raise click.BadParameter(f'expected seconds, 0 or more, got {text!r}')
-    return int(number * _NANOSECONDS)
-
-
-def _gap(text: str) -> int:
-    number = _seconds(text)
-    if not number:
-        raise click.BadParameter(f'expected seconds, more than 0, got {text!r}')
-    return number
+    """Return seconds as nanoseconds."""
+    number = float(text)
+    if not 0 <= number < 1e9:
+        raise ValueError(text)
+    return round(number * _NANOSECONDS)
 
 
 def _range(text: str) -> tuple[int, int | None]:
     start, colon, end = text.partition(':')
-    found = (_seconds(start), _seconds(end) if end else None)
-    if not colon or (found[1] is not None and found[1] <= found[0]):
-        raise click.BadParameter(f'expected seconds as A:B or A:, with A before B, got {text!r}')
-    return found
+    with suppress(ValueError):
+        first, last = _seconds(start), _seconds(end) if end else None
+        if colon and (last is None or first < last):
+            return first, last
+    raise click.BadParameter(f'expected seconds as A:B or A:, with A before B, got {text!r}')
 
 
 def _reset(text: str) -> tuple[NamedValues, ...]:
@@ -102,7 +94,7 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
 @option(
     '--gap',
     group=_WHERE,
-    type=_gap,
+    type=SECONDS,
     metavar='S',
     help='one from the first command after S seconds without any, until they cease for S',
 )
@@ -134,7 +126,7 @@ def import_(
     contract: str,
     output: Path,
     pacing: str | None,
-    gap: int | None,
+    gap: float | None,
     ranges: tuple[tuple[int, int | None], ...],
     reset: tuple[NamedValues, ...] | None,
     host: str,
@@ -175,7 +167,7 @@ def import_(
     return FOUND if imported.notes else DONE
 
 
-def _cut(gap: int | None, ranges: tuple[tuple[int, int | None], ...]) -> MakeCut:
+def _cut(gap: float | None, ranges: tuple[tuple[int, int | None], ...]) -> MakeCut:
     from boundary_env_ros.evidence.importing.cuts import AtCommands, AtRanges
 
     if ranges:
@@ -189,7 +181,7 @@ def _cut(gap: int | None, ranges: tuple[tuple[int, int | None], ...]) -> MakeCut
         return lambda begin: AtRanges(
             [(begin + start, None if end is None else begin + end) for start, end in ordered]
         )
-    return lambda begin: AtCommands(gap)
+    return lambda begin: AtCommands(None if gap is None else round(gap * _NANOSECONDS))
 
 
 @bag.command()

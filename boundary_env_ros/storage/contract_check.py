@@ -14,7 +14,6 @@ from boundary_env_ros.core.contract.model import (
     Contract,
     FieldSpec,
     Pacing,
-    WaitStep,
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
@@ -174,18 +173,6 @@ def _unwise(loaded: LoadedContract) -> Iterator[tuple[KeyPath, str]]:
                 yield from _unwise_values((where, one.name), one, loaded.lines)
     for group in contract.action:
         yield from _unwise_group(('action', group.name), group, contract)
-    units = {field.name: field.unit for field in contract.fields}
-    for index, step in enumerate(contract.episode.reset.steps):
-        if not isinstance(step, WaitStep):
-            return
-        if not all('/s' in unit for unit in units.get(step.field, ())):
-            yield (
-                ('episode', 'reset', 'procedure', index, 'wait'),
-                (
-                    'no step before it moves the robot, so the reset fails unless '
-                    f'{step.field!r} has its value already. Put a `call` or `confirm` before it.'
-                ),
-            )
 
 
 def _unwise_values(

@@ -164,14 +164,11 @@ class EpisodeIndex:
         ------
         EndingStands
             If the episode has ended, and this says otherwise: an ending is declared once.
-        RecordError
-            If no index can hold it.
 
         """
         if not status.id.episode_id:
             return False
         row = self.row(status.id)
-        _check_texts(status, environment)
         if row is None:
             row = EpisodeRow(state=status, environment=environment, created_at=now)
         elif replace(row.state, stamp=status.stamp) == status:
@@ -211,7 +208,7 @@ class EpisodeIndex:
 
         Raises
         ------
-        EndingStands, RecordError
+        EndingStands
             As :meth:`update`.
 
         """
@@ -260,21 +257,3 @@ def status_of(transition: Transition) -> EpisodeStatus:
 
 def _ending(row: EpisodeRow) -> tuple[str, str, str]:
     return row.ending_kind, row.ending, row.declared_by
-
-
-def _check_texts(status: EpisodeStatus, environment: str) -> None:
-    """Refuse what UTF-8 cannot hold, as JSON can spell it."""
-    try:
-        step = status.id
-        ' '.join(
-            (
-                step.episode_id,
-                step.agent,
-                step.digest,
-                environment,
-                status.ending,
-                status.declared_by,
-            )
-        ).encode()
-    except UnicodeError as error:
-        raise RecordError(f'An episode cannot be kept (expected text, got {error}).') from error

@@ -96,7 +96,7 @@ _REPAIR = '`boundary-env bag recover` makes a new index.'
 _STATES = 'SELECT agent, step, state FROM states WHERE episode_id = ? ORDER BY saved_at, rowid'
 
 _LABELS = """
-SELECT episode_id, agent, label, user, note, record FROM labels ORDER BY labelled_at, rowid
+SELECT episode_id, agent, record FROM labels ORDER BY labelled_at, rowid
 """
 
 
@@ -431,7 +431,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> EpisodeRow:
     where = f'{path}, episode {row["episode_id"]}'
-    found = _from_text(EpisodeRow, row['record'], where, 'it')
+    found = _from_text(EpisodeRow, row['record'], where)
     if found.key != (row['episode_id'], row['agent']):
         raise RecordError(f'{where}: it is that of {found.episode_id} of {found.agent}. {_REPAIR}')
     return replace(found, labels=labels)
@@ -439,19 +439,14 @@ def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> E
 
 def _label_of(row: sqlite3.Row, path: Path) -> EpisodeLabel:
     where = f'{path}, a label on episode {row["episode_id"]}'
-    found = _from_text(EpisodeLabel, row['record'], where, 'it')
-    told = (found.id.episode_id, found.id.agent, found.label.name, found.user, found.note)
-    columns = tuple(row[name] for name in ('episode_id', 'agent', 'label', 'user', 'note'))
-    if told != columns:
-        raise RecordError(f'{where}: its record says {told}, its columns {columns}. {_REPAIR}')
-    return found
+    return _from_text(EpisodeLabel, row['record'], where)
 
 
-def _from_text(cls: type[T], text: object, where: str, what: str) -> T:
+def _from_text(cls: type[T], text: object, where: str) -> T:
     """Return the record that a column holds as JSON."""
     try:
         told = text if isinstance(text, str) else repr(text)
         # SQL takes the first of two keys, Python the last.
         return from_json(cls, json.loads(told, object_pairs_hook=each_key_once), where)
     except (ValueError, RecursionError) as error:
-        raise RecordError(f'{where}: expected {what} as JSON, got {error}. {_REPAIR}') from error
+        raise RecordError(f'{where}: expected it as JSON, got {error}. {_REPAIR}') from error

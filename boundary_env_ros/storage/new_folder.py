@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from glob import escape
 import os
 from pathlib import Path
 import shutil
@@ -39,9 +38,9 @@ def new_folder(path: Path, what: str) -> Iterator[Path]:
     if path.exists() or path.is_symlink():
         raise taken(path, what, 'folder')
     around = [parent for parent in path.parents if not parent.exists()]
-    draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
+    draft = path.with_name(f'.{path.name}.tmp')
     try:
-        _take_away_drafts(path)
+        shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         yield draft
         _sync(draft)
@@ -72,21 +71,3 @@ def _sync(folder: Path) -> None:
         for name in folders:
             sync_folder(Path(place, name))
     sync_folder(folder)
-
-
-def _take_away_drafts(path: Path) -> None:
-    """Take away what was begun for a place by processes that are gone."""
-    for draft in path.parent.glob(f'.{escape(path.name)}.*.tmp'):
-        owner = draft.name.removesuffix('.tmp').rpartition('.')[2]
-        if owner.isdecimal() and not _lives(int(owner)):
-            shutil.rmtree(draft, ignore_errors=True)
-
-
-def _lives(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):
-        return True
-    return True

@@ -304,15 +304,11 @@ def _checked(text: str, tmp_path: Path, capsys: Output) -> list[str]:
     return capsys.readouterr().out.splitlines()[1:]
 
 
-def test_a_unit_that_is_converted_nowhere_and_a_wait_in_vain_are_noted(
-    tmp_path: Path, capsys: Output
-) -> None:
-    unit, wait = _checked(ARM, tmp_path, capsys)
+def test_a_unit_that_is_converted_nowhere_is_noted(tmp_path: Path, capsys: Output) -> None:
+    (unit,) = _checked(ARM, tmp_path, capsys)
     assert unit.startswith('  Note: action.arm.unit (line 12): deg: no unit is converted')
-    assert wait.startswith('  Note: episode.reset.procedure.0.wait (line 20): no step before it')
     assert 'the numbers are those of the message' in unit
-    brought = ARM.replace('[{wait', '[{confirm: Move it to its start.}, {wait')
-    right = brought.replace('deg', 'rad')
+    right = ARM.replace('deg', 'rad')
     assert _checked(right, tmp_path, capsys) == []
     gripper = 'gripper: {transform: {of: a, in: b}, parts: translation, low: 0.0, high: 1.0}'
     problem, *_ = _checked(

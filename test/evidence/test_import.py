@@ -562,7 +562,7 @@ def test_command_says_what_became_of_it(
         (('--range', '0:2', '--range', '1:3'), 'the ranges overlap'),
         (('--range', '900:901'), 'There is no episode in the bag'),
         (('--reset', '{"goal": ["a"]}'), 'expected an object of numbers as JSON'),
-        (('--gap', '0'), 'expected seconds, more than 0'),
+        (('--gap', '0'), '0.0 is not in the range x>0'),
         (('--pacing', 'lockstep', '--range', '900:'), 'There is no episode in the bag'),
     ],
 )

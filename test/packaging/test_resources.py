@@ -79,13 +79,6 @@ def test_error_names_every_place_when_there_is_no_share(tmp_path: Path) -> None:
     assert 'Reinstall the package.' in found.stderr
 
 
-def test_unknown_name_is_answered_with_the_names_that_exist() -> None:
-    expected = re.escape(f'cart.yaml is not in {REPOSITORY}/config: it has ')
-    with pytest.raises(BoundaryError, match=f'{expected}.*warehouse_cart.yaml'):
+def test_file_that_is_not_there_is_named() -> None:
+    with pytest.raises(BoundaryError, match=re.escape(f'{REPOSITORY}/config/cart.yaml')):
         share_file('config/cart.yaml')
-
-
-@pytest.mark.parametrize('name', ['/etc/passwd', '../secret', 'config/../../secret'])
-def test_name_that_leads_out_of_the_share_is_refused(name: str) -> None:
-    with pytest.raises(BoundaryError, match='Not a path inside the share'):
-        share_file(name)

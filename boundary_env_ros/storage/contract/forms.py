@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 import math
 import sys
@@ -30,8 +30,6 @@ class Form:
         What stands for a value that is none, so that reading goes on.
     words
         What it may be, where these are some words.
-    counted
-        Words that a user may have counted, each with its number.
     is_time
         Whether it is a time (s), which is kept in whole nanoseconds, of 64 bits.
 
@@ -41,7 +39,6 @@ class Form:
     read: Callable[[Any], Any]
     unfit: Any = ''
     words: Collection[str] = ()
-    counted: Mapping[int, str] = field(default_factory=dict)
     is_time: bool = False
 
 
@@ -108,7 +105,6 @@ def dimension_form(names: Mapping[str, int]) -> Form:
         read=lambda value: names.get(value) if isinstance(value, str) else None,
         unfit=0,
         words=tuple(names),
-        counted={index: name for name, index in reversed(list(names.items()))},
     )
 
 

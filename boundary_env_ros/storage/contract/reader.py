@@ -305,8 +305,6 @@ class Reader:
         found = form.read(value)
         if found is None:
             hint = nearest(str(value), form.words)
-            if type(value) is int and value in form.counted:
-                hint = f'Write {form.counted[value]}.'
             # An absolute name of ROS: nodes in a namespace would not find it. A type as in ROS 1.
             for meant in _meant(value):
                 if form.read(meant) is not None:

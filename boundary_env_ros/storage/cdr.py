@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import IntEnum
-from functools import cache
+from functools import cache, lru_cache
 import struct
 from types import SimpleNamespace
 import typing
@@ -57,11 +57,6 @@ _HEADER = 4
 _WRONG = (struct.error, IndexError, ValueError, TypeError, OverflowError)
 
 
-# Decoders that were made, by class and definition: to compile one takes as long as 20 steps.
-_DECODERS: dict[tuple[type, str, str], Decoder[Any]] = {}
-_KEPT = 256
-
-
 def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
     """
     Return a function that makes records from serialized messages.
@@ -80,22 +75,16 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
         that are no such message, or more than the limits allow.
 
     """
-    key = cls, type_name, definition
-    if key not in _DECODERS:
-        while len(_DECODERS) >= _KEPT:
-            _DECODERS.pop(next(iter(_DECODERS)))
-        _DECODERS[key] = _made_decoder(cls, type_name, definition)
-    return _DECODERS[key]
+    return _made_decoder(typing.cast(type, cls), type_name, definition)
 
 
-def _made_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
+@lru_cache(maxsize=256)  # To compile one takes as long as 20 steps.
+def _made_decoder(cls: Any, type_name: str, definition: str) -> Decoder[Any]:
     package, *_, name = type_name.split('/')
     source = _Source(parse_definition(type_name, definition))
-    read: Callable[[bytes, int], tuple[T, int]] = source.compiled(
-        source.reader(f'{package}/{name}', cls)
-    )
+    read = source.compiled(source.reader(f'{package}/{name}', cls))
 
-    def decode(data: bytes) -> T:
+    def decode(data: bytes) -> Any:
         if data[:2] != _PLAIN:
             begin = f'bytes that begin with {data[:2]!r}'
             raise _no_such(cls, f'{begin}, which is no plain CDR with the low bytes first')
@@ -143,7 +132,6 @@ class _Source:
         self._definitions = definitions
         self._lines: list[str] = []
         self._names: dict[str, object] = {
-            'unpack_from': struct.unpack_from,
             'too_many': _too_many,
             'array': array,
         }
@@ -252,7 +240,7 @@ class _Source:
             if is_dataclass(made) or made in (RosTime, Message):
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']
         if hint is array:
-            return self._numbers(field, target)
+            return self._numbers(field, target, _count(field))
         if not nested and field.array and element is not None:
             return self._values(field, element, target)
         plain = element is None and not is_dataclass(inner) and not is_dataclass(hint)
@@ -271,19 +259,19 @@ class _Source:
         """Return the lines that read an array of primitives."""
         if field.type == 'string':
             read = [line[4:] for line in _scalar('string', 'item')]
-            lines = [*self._items(field, *read), f'    {target} = tuple(items)']
+            lines, items = self._items(field, *read), 'items'
         else:
-            lines = [*_few(field), *self._packed(field.type, target)]
-        if element is not natural_type(field.type):
-            made = self._made(element)
-            lines.append(f'    {target} = tuple(map({made}, {target}))')
-        return lines
+            lines, items = self._numbers(field, target, _few(field)), target
+        # Of an array of true and false the bytes are read.
+        if element is not natural_type(field.type) or element is bool:
+            items = f'map({self._made(element)}, {items})'
+        return [*lines, f'    {target} = tuple({items})']
 
-    def _numbers(self, field: Field, target: str) -> list[str]:
-        """Return the lines that read numbers as they are, however many there are."""
+    def _numbers(self, field: Field, target: str, count: Sequence[str]) -> list[str]:
+        """Return the lines that read numbers as they are."""
         code, size, _ = _code(field.type)
         return [
-            *_count(field),
+            *count,
             f"    {target} = array('{'B' if code == '?' else code}')",
             '    if n:',
             *(f'    {line}' for line in _align(size)),
@@ -326,17 +314,6 @@ class _Source:
             '    for _ in range(n):',
             *(f'        {line.strip()}' for line in read),
             '        items.append(item)',
-        ]
-
-    def _packed(self, primitive: str, target: str) -> list[str]:
-        """Return the lines that read ``n`` numbers at once."""
-        code, size, _ = _code(primitive)
-        return [
-            f'    {target} = ()',
-            '    if n:',
-            *(f'    {line}' for line in _align(size)),
-            f"        {target} = unpack_from(f'<{{n}}{code}', b, o)",
-            f'        o += {size} * n',
         ]
 
 

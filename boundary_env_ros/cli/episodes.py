@@ -134,9 +134,9 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
       0  done
       2  wrong arguments, no index, no such episode, or it cannot be written
     """
-    from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-    from boundary_env_ros.core.gate.decision import StepId
+    from boundary_env_ros.core.environment.episode_label import Label
     from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
+    from boundary_env_ros.storage.episode_index import labels_of
     from boundary_env_ros.storage.episode_search import episodes_in, indexes_at, named, SHORT
     from boundary_env_ros.storage.episode_store import EpisodeStore
 
@@ -148,20 +148,11 @@ def label(path: Path, episode: str, label: str, user: str, note: str, agent: str
     rows = [found.row for found in named(episodes_in(indexes[0]), episode, agent)]
     now = time.time_ns()
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=now, host=socket.gethostname())
+    reading = ClockReading(ros=stamp, steady=time.monotonic_ns())
     with EpisodeStore.open(indexes[0], to_label=True) as store:
-        for row in rows:
-            record = EpisodeLabel(
-                id=StepId(
-                    digest=row.digest,
-                    agent=row.agent,
-                    episode_id=row.episode_id,
-                    step=row.step_count,
-                ),
-                label=Label[label.upper()],
-                user=user,
-                note=note,
-                stamp=ClockReading(ros=stamp, steady=time.monotonic_ns()),
-            )
+        for row, record in zip(
+            rows, labels_of(rows, Label[label.upper()], user, note, reading), strict=True
+        ):
             store.label(record, now=now)
             print(
                 f'{row.episode_id[:SHORT]} of {row.agent} ({row.ending or "no ending yet"}): '

@@ -29,8 +29,6 @@ TASKS = 'boundary_env_ros.tasks'
 #: Longer names no file has; asking for one is an error by itself.
 _LONGEST = 255
 
-_KINDS = {type(None): 'nothing', list: 'a list', str: 'a text', bool: 'true or false'}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedContract:
@@ -180,12 +178,6 @@ def loads(
     are in the digest. None: the installed ones.
     """
     read = YamlText(text, source)
-    if not isinstance(read.data, dict):
-        told = _KINDS.get(type(read.data), 'a number')
-        problem = Problem(
-            path=(), line=read.lines.get(()), expected='a mapping of keys', actual=told
-        )
-        raise ContractError(read.problems or [problem], source)
     contract: Contract | None = None
     problems: list[Problem] = []
     try:

@@ -10,10 +10,11 @@ import math
 
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.episode_label import EpisodeLabel
+from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.environment.snapshot import status_by
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.intervention import InterventionTracker
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 
@@ -252,6 +253,22 @@ def status_of(transition: Transition) -> EpisodeStatus:
         ending=transition.ending,
         declared_by=transition.declared_by,
         stamp=transition.closed,
+    )
+
+
+def labels_of(
+    rows: Iterable[EpisodeRow], label: Label, user: str, note: str, stamp: ClockReading
+) -> tuple[EpisodeLabel, ...]:
+    """Return what a person says of episodes, each as far as it has come."""
+    return tuple(
+        EpisodeLabel(
+            id=replace(row.state.id, step=row.step_count),
+            label=label,
+            user=user,
+            note=note,
+            stamp=stamp,
+        )
+        for row in rows
     )
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 import json
 import os
 import time
@@ -30,10 +30,10 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.bag_metadata import Qos
-from boundary_env_ros.storage.cdr import Decoder, record_decoder
+from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
-from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow
+from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow, labels_of
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.record_chain import RecordChain
@@ -44,30 +44,6 @@ from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
 _MOST_NOTICES = 100
 
 _OWN = 'boundary_env_ros/msg'
-
-
-# What is looked at of messages that are only carried -------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _GateDecision:
-    sequence: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ContractDescription:
-    node: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Time:
-    sec: int
-    nanosec: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Clock:
-    clock: _Time
 
 
 class RunRecording:
@@ -141,7 +117,7 @@ class RunRecording:
             for agent in self._contract.agents
         }
         self._takers: dict[str, tuple[Decoder[Any], Callable[[Any, ClockReading], None]]] = {}
-        self._contracts: dict[str, Callable[[bytes], _ContractDescription]] = {}
+        self._contracts: dict[str, Decoder[Message]] = {}
         self._latest = ''
         self._contradicted: set[str] = set()
         self._notices: deque[str] = deque()
@@ -220,16 +196,16 @@ class RunRecording:
             f'{_OWN}/EpisodeLabel': (EpisodeLabel, self._on_label),
             # Each gate counts its own.
             f'{_OWN}/GateDecision': (
-                _GateDecision,
+                Message,
                 lambda decision, now: self._losses.decision(decision.sequence, name),
             ),
-            'rosgraph_msgs/msg/Clock': (_Clock, self._on_clock),
+            'rosgraph_msgs/msg/Clock': (Message, self._on_clock),
         }
         if type_name in takers:
             cls, take = takers[type_name]
             self._takers[name] = record_decoder(cls, type_name, definition), take
         elif type_name == f'{_OWN}/ContractDescription':
-            self._contracts[name] = record_decoder(_ContractDescription, type_name, definition)
+            self._contracts[name] = record_decoder(Message, type_name, definition)
 
     def write(
         self,
@@ -364,21 +340,7 @@ class RunRecording:
                 f'The run is {self.run.path}.',
                 ResultCode.UNKNOWN_EPISODE,
             )
-        labels = tuple(
-            EpisodeLabel(
-                id=StepId(
-                    digest=row.digest,
-                    agent=row.agent,
-                    episode_id=row.episode_id,
-                    step=row.step_count,
-                ),
-                label=Label(verdict),
-                user=user.strip(),
-                note=note,
-                stamp=now,
-            )
-            for row in rows
-        )
+        labels = labels_of(rows, Label(verdict), user.strip(), note, now)
         for label in labels:
             self._episodes.label(label, now=self._system_time())
         return labels
@@ -466,7 +428,7 @@ class RunRecording:
 
     # Records -------------------------------------------------------------------------------------
 
-    def _on_clock(self, message: _Clock, now: ClockReading) -> None:
+    def _on_clock(self, message: Message, now: ClockReading) -> None:
         self._sim_time = message.clock.sec * NANOSECONDS + message.clock.nanosec
 
     def _on_transition(self, transition: Transition, now: ClockReading) -> None:

@@ -69,7 +69,8 @@ class Reader:
         else:
             self._data = {}
             if data is not _MISSING:
-                self.problem((), _SECTION, said('a list') if isinstance(data, list) else data)
+                kinds = {type(None): said('nothing'), list: said('a list')}
+                self.problem((), _SECTION, kinds.get(type(data), data))
             self._silent = True
 
     def problem(self, path: Path, expected: str, actual: object, hint: str = '') -> None:

@@ -128,29 +128,27 @@ def folder_text(metadata: str) -> str:
     return f'{_TOP}:\n{lines}'
 
 
-def files_of_bag(folder: Path) -> list[Path]:
+def named_files(folder: Path) -> list[Path]:
     """
-    Return the files of a bag in the order of its metadata or, without that, of their names.
+    Return the files of a bag in the order of its metadata; none if it has no metadata.
 
     Raises
     ------
     RecordError
-        If it has none, or its metadata is not readable.
+        If the metadata is not readable, or a file of it is missing.
 
     """
-    metadata = folder / METADATA
-    if not metadata.is_file():
-        files = sorted(folder.glob('*.mcap'), key=in_order)
-    else:
-        names = information_of(folder).get('relative_file_paths')
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise _no_metadata(metadata, f'relative_file_paths: {str(names)[:60]}')
-        # Old bags have the name of their folder in front.
-        files = [folder / PurePosixPath(name).name for name in names]
-    if not files:
+    information = information_of(folder)
+    names = information.get('relative_file_paths', [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise _no_metadata(folder / METADATA, f'relative_file_paths: {str(names)[:60]}')
+    if str(information.get('compression_mode')).lower() == 'message':
         raise RecordError(
-            f'{folder} has no file of messages. Name a rosbag2 folder or an .mcap file.'
+            f'{folder} cannot be read (expected compressed files or none, got messages that '
+            'are compressed one by one). Convert it with `ros2 bag convert`.'
         )
+    # Old bags have the name of their folder in front.
+    files = [folder / PurePosixPath(name).name for name in names]
     for file in files:
         if not file.is_file():
             raise RecordError(

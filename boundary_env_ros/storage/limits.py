@@ -111,10 +111,8 @@ def load_yaml(text: bytes | str, where: object) -> object:
                 raise exceeded(where, 'levels of YAML', LEVELS)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe one
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        if 'nesting depth' in str(error):  # Newer versions of libyaml look ahead, and give up.
-            raise exceeded(where, 'levels of YAML', LEVELS) from error
         told = ' '.join(str(error).split()) or type(error).__name__
-        # PyYAML reads ahead, and from 6.0.4 on has a bound of its own.
-        if 'maximum nesting depth' in told:
+        # Newer versions of libyaml and of PyYAML look ahead, and have a bound of their own.
+        if 'nesting depth' in told:
             raise exceeded(where, 'levels of YAML', LEVELS) from error
         raise RecordError(f'{where} cannot be read (expected YAML, got {told})') from error

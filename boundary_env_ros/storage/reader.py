@@ -24,10 +24,8 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.bag_metadata import (
-    files_of_bag,
     in_order,
-    information_of,
-    METADATA,
+    named_files,
 )
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.decoding import message_decoder, MSG, readable
@@ -262,13 +260,8 @@ def _files_in(path: Path) -> list[Path]:
     """Return the files of a bag, or of the bag of a run."""
     run = RunFolder(path)
     folder = run.bag if run.bag.is_dir() else path
-    if (folder / METADATA).exists():
-        if str(information_of(folder).get('compression_mode')).lower() == 'message':
-            raise RecordError(
-                f'{folder} cannot be read (expected compressed files or none, got messages that '
-                'are compressed one by one). Convert it with `ros2 bag convert`.'
-            )
-        return files_of_bag(folder)
+    if files := named_files(folder):
+        return files
     # Without its metadata a bag was not closed; its files are there nevertheless.
     for pattern in ('*.mcap', '*.db3'):
         found = sorted(folder.glob(pattern), key=in_order)

@@ -510,7 +510,7 @@ def test_folder_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
         ),
         (
             'rosbag2_bagfile_information: {storage_identifier: mcap, relative_file_paths: []}',
-            'has no file of messages',
+            'holds no bag',
         ),
         (
             'rosbag2_bagfile_information: {storage_identifier: mcap, relative_file_paths: [b.mc]}',

@@ -28,7 +28,6 @@ _LATER = 'Field paths and the task are checked once these are fixed.'
 
 #: What a draft marks: what was made from what was seen, and what only a person can know.
 GUESS, DECIDE = 'GUESS', 'DECIDE'
-_MARK = re.compile(r'# (GUESS|DECIDE): ')
 
 _TYPE = r'\w+/(msg|srv)/\w+'
 
@@ -80,7 +79,7 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
         loaded = loads(text, source=source)
     except ContractError as error:
         problems = _with_types(error.problems, text, source, types)
-        notes = (*_marks(text, problems), _LATER)
+        notes = (*_marks(text), _LATER)
         return ContractCheck(source=source, problems=tuple(problems), notes=notes)
     messages = problems_of(loaded.contract, types)
     of_task, note = _task_problems(loaded.contract)
@@ -93,7 +92,7 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
                 f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): {note}'
                 for path, note in _unwise(loaded)
             ),
-            *_marks(text, found),
+            *_marks(text),
             *filter(None, (messages.note, note)),
         ),
         name=loaded.contract.name,
@@ -142,26 +141,19 @@ def _types(data: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
             yield from _types(value, (*path, key))
 
 
-def _marks(text: str, problems: Sequence[Problem]) -> Iterator[str]:
-    """Yield a note for all open decisions of a draft that are no problem, and one for guesses."""
-    wrong = {problem.line for problem in problems}
-    found: dict[str, list[str]] = {DECIDE: [], GUESS: []}
-    lines = text.split('\n')
-    for number, line in enumerate(lines, start=1):
-        if mark := _MARK.search(line):
-            # What is decided stands on the line, or on the first below its comment.
-            about = number
-            while about < len(lines) and lines[about - 1].lstrip().startswith('#'):
-                about += 1
-            if mark[1] == GUESS or about not in wrong:
-                found[mark[1]].append(str(number))
-    if found[DECIDE]:
-        yield (
-            f'Note: decisions of a draft ({DECIDE}) in lines {", ".join(found[DECIDE])}. '
-            'Decide them, then delete the marks.'
-        )
-    if guesses := found[GUESS]:
-        yield f'Note: guesses of a draft ({GUESS}) in lines {", ".join(guesses)}. Confirm them.'
+def _marks(text: str) -> Iterator[str]:
+    """Yield a note for all open decisions of a draft, and one for its guesses."""
+    for mark, which, what in (
+        (DECIDE, 'decisions', 'Decide them, then delete the marks.'),
+        (GUESS, 'guesses', 'Confirm them.'),
+    ):
+        lines = [
+            str(number)
+            for number, line in enumerate(text.split('\n'), start=1)
+            if f'# {mark}: ' in line
+        ]
+        if lines:
+            yield f'Note: {which} of a draft ({mark}) in lines {", ".join(lines)}. {what}'
 
 
 def _unwise(loaded: LoadedContract) -> Iterator[tuple[KeyPath, str]]:

@@ -332,8 +332,6 @@ def test_the_open_decisions_of_a_draft_are_noted_with_their_lines(
     assert _checked(text, tmp_path, capsys) == [*told]
     wrong = _checked(text.replace('max_velocity', 'max_velocitx'), tmp_path, capsys)
     assert wrong[-3:-1] == [*told]
-    blank = text.replace('unit: rad  #', '# DECIDE: a comment of its own\n    unit: #')
-    assert not any('(DECIDE)' in line for line in _checked(blank, tmp_path, capsys))
 
 
 @pytest.mark.parametrize(

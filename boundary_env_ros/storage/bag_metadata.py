@@ -4,8 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeAlias
 
@@ -13,6 +13,7 @@ import yaml
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.mcap_scan import Channel, Contents
 
 #: Name of the file in the folder of a bag.
 METADATA: Final = 'metadata.yaml'
@@ -24,6 +25,10 @@ _TOP: Final = 'rosbag2_bagfile_information'
 #: ``starting_time`` of a bag without messages, as rosbag2 writes it.
 NEVER: Final = 2**63 - 1
 
+#: What an MCAP channel is said of besides: offers of its publishers, and the hash of its type.
+QOS: Final = 'offered_qos_profiles'
+TYPE_HASH: Final = 'topic_type_hash'
+
 #: What a recorded publisher offered, key by key as rosbag2 writes it.
 Qos: TypeAlias = Mapping[str, object]
 
@@ -31,51 +36,25 @@ Qos: TypeAlias = Mapping[str, object]
 _Dumper: type[yaml.SafeDumper] = getattr(yaml, 'CSafeDumper', yaml.SafeDumper)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BagTopic:
-    """One topic: name, type, its RIHS01 hash and definition, offers of publishers, messages."""
-
-    name: str
-    type: str
-    type_hash: str
-    qos: Sequence[Qos] = ()
-    definition: str = ''
-    messages: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BagFile:
-    """One file: name, messages, first and last log time (nanoseconds; if there is a message)."""
-
-    name: str
-    messages: int = 0
-    start: int = 0
-    end: int = 0
-
-
 def qos_text(profiles: Sequence[Qos]) -> str:
     """Return QoS profiles as they stand in the ``offered_qos_profiles`` of an MCAP channel."""
     return _dump(list(profiles)) if profiles else ''
 
 
-def qos_of_text(text: str) -> Sequence[Qos]:
+def qos_of_text(text: str) -> list[Qos]:
     """Return the QoS profiles of an MCAP channel; none if they are not those of this version."""
     try:
-        loaded = limits.load_yaml(text, 'offered_qos_profiles')
+        loaded = limits.load_yaml(text, QOS)
     except RecordError:
-        return ()
+        return []
     if not isinstance(loaded, list):
-        return ()
+        return []
     # Up to Iron rosbag2 wrote numbers.
     return [p for p in loaded if isinstance(p, dict) and isinstance(p.get('history'), str)]
 
 
 def metadata_text(
-    *,
-    files: Sequence[BagFile],
-    topics: Sequence[BagTopic],
-    custom_data: Mapping[str, str],
-    ros_distro: str,
+    files: Mapping[str, Contents], custom_data: Mapping[str, str], ros_distro: str
 ) -> str:
     """
     Return the content of ``rosbag2_bagfile_information``.
@@ -85,37 +64,41 @@ def metadata_text(
     Parameters
     ----------
     files
-        The storage files in their order.
-    topics
-        The topics with the number of their messages in all of them.
+        What is in the storage files, by their names, in their order.
     custom_data
         Anything else to keep with the bag.
     ros_distro
         ROS distribution that the messages are from.
 
     """
+    counts: Counter[str] = Counter()
+    channels: dict[str, Channel] = {}
+    for contents in files.values():
+        for channel, count in contents.counts.items():
+            counts[channel.topic] += count
+            channels[channel.topic] = channel
     return _dump(
         {
             'version': VERSION,
             'storage_identifier': 'mcap',
-            **_period(files),
+            **_period(files.values()),
             'topics_with_message_count': [
                 {
                     'topic_metadata': {
-                        'name': topic.name,
-                        'type': topic.type,
+                        'name': topic,
+                        'type': channel.type,
                         'serialization_format': 'cdr',
-                        'offered_qos_profiles': list(topic.qos),
-                        'type_description_hash': topic.type_hash,
+                        'offered_qos_profiles': qos_of_text(channel.metadata.get(QOS, '')),
+                        'type_description_hash': channel.metadata.get(TYPE_HASH, ''),
                     },
-                    'message_count': topic.messages,
+                    'message_count': counts[topic],
                 }
-                for topic in topics
+                for topic, channel in channels.items()
             ],
             'compression_format': '',
             'compression_mode': '',
-            'relative_file_paths': [file.name for file in files],
-            'files': [{'path': file.name, **_period([file])} for file in files],
+            'relative_file_paths': list(files),
+            'files': [{'path': name, **_period([found])} for name, found in files.items()],
             'custom_data': dict(custom_data) or None,
             'ros_distro': ros_distro,
         }
@@ -195,14 +178,13 @@ def _no_metadata(metadata: Path, got: str) -> RecordError:
     )
 
 
-def _period(files: Sequence[BagFile]) -> dict[str, object]:
-    full = [file for file in files if file.messages]
-    start = min((file.start for file in full), default=NEVER)
-    end = max((file.end for file in full), default=NEVER)
+def _period(files: Collection[Contents]) -> dict[str, object]:
+    start = min((file.start for file in files if file.start is not None), default=NEVER)
+    end = max((file.end for file in files if file.end is not None), default=NEVER)
     return {
         'duration': {'nanoseconds': end - start},
         'starting_time': {'nanoseconds_since_epoch': start},
-        'message_count': sum(file.messages for file in full),
+        'message_count': sum(file.messages for file in files),
     }
 
 

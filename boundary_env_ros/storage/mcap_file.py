@@ -13,7 +13,7 @@ from typing import cast, IO
 
 from mcap.writer import CompressionType, Writer
 
-from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, qos_text
+from boundary_env_ros.storage.mcap_scan import Channel, Contents
 
 
 class UnbufferedFile(io.BufferedIOBase):
@@ -50,6 +50,20 @@ class UnbufferedFile(io.BufferedIOBase):
         super().close()
 
 
+Schemas = dict[tuple[str, str, bytes], int]
+
+
+def registered(writer: Writer, channel: Channel, schemas: Schemas) -> int:
+    """Declare a topic to a writer and return its number; each definition is written once."""
+    key = (channel.type, channel.definition_encoding, channel.definition)
+    if key not in schemas:
+        schemas[key] = writer.register_schema(*key)
+    number: int = writer.register_channel(
+        channel.topic, channel.encoding, schemas[key], dict(channel.metadata)
+    )
+    return number
+
+
 class McapFile:
     """
     One file, from its head to its footer; of one thread.
@@ -73,8 +87,6 @@ class McapFile:
         How many were written, and how many of them have left this process.
     saved_bytes
         Size of the file up to the end of its last whole chunk.
-    start, end
-        First and last log time, nanoseconds; 0 if there is no message.
 
     """
 
@@ -86,12 +98,13 @@ class McapFile:
             chunk_size=chunk_size,
             compression=CompressionType.ZSTD if compress else CompressionType.NONE,
         )
-        self._channels: dict[str, int] = {}
+        self._channels: dict[str, tuple[int, Channel]] = {}
         self._counts: dict[str, int] = {}
-        self._schemas: dict[tuple[str, str], int] = {}
+        self._schemas: Schemas = {}
         self.messages = self.saved_messages = 0
         self.saved_bytes = 0
-        self.start = self.end = 0
+        self._start: int | None = None
+        self._end: int | None = None
         with suppress(OSError):
             # A file system that has no locks has bags all the same.
             fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -108,38 +121,29 @@ class McapFile:
         return self._file.position
 
     @property
-    def description(self) -> BagFile:
-        """Return what the metadata says of it."""
-        return BagFile(name=self.path.name, messages=self.messages, start=self.start, end=self.end)
-
-    def count(self, topic: str) -> int:
-        """Return how many messages of a topic are in it."""
-        return self._counts.get(topic, 0)
-
-    def add_topic(self, topic: BagTopic) -> None:
-        """Write the definition of a topic."""
-        key = (topic.type, topic.definition)
-        schema = self._schemas.get(key)
-        if schema is None:
-            schema = self._writer.register_schema(topic.type, 'ros2msg', topic.definition.encode())
-            self._schemas[key] = schema
-        self._channels[topic.name] = self._writer.register_channel(
-            topic.name,
-            'cdr',
-            schema,
-            {'offered_qos_profiles': qos_text(topic.qos), 'topic_type_hash': topic.type_hash},
+    def contents(self) -> Contents:
+        """Return what is in it."""
+        return Contents(
+            counts={channel: self._counts[name] for name, (_, channel) in self._channels.items()},
+            start=self._start,
+            end=self._end,
         )
-        self._counts[topic.name] = 0
+
+    def add_topic(self, channel: Channel) -> None:
+        """Write the definition of a topic."""
+        number = registered(self._writer, channel, self._schemas)
+        self._channels[channel.topic] = number, channel
+        self._counts[channel.topic] = 0
 
     def write(self, topic: str, data: bytes, log_time: int, publish_time: int) -> None:
         """Write a message; what fills a chunk leaves this process with it."""
         before = self._file.position
         self._writer.add_message(
-            self._channels[topic], log_time=log_time, data=data, publish_time=publish_time
+            self._channels[topic][0], log_time=log_time, data=data, publish_time=publish_time
         )
         self._counts[topic] += 1
-        self.start = min(self.start, log_time) if self.messages else log_time
-        self.end = max(self.end, log_time)
+        self._start = log_time if self._start is None else min(self._start, log_time)
+        self._end = log_time if self._end is None else max(self._end, log_time)
         self.messages += 1
         if self._file.position != before:
             self._saved()

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 import os
 from pathlib import Path
 import time
@@ -37,15 +36,17 @@ from typing import NoReturn
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import Closing, making, sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
-    BagFile,
-    BagTopic,
     folder_text,
     METADATA,
     metadata_text,
+    QOS,
     Qos,
+    qos_text,
+    TYPE_HASH,
 )
 from boundary_env_ros.storage.disk_errors import reason, way_out
 from boundary_env_ros.storage.mcap_file import McapFile
+from boundary_env_ros.storage.mcap_scan import Channel, Contents
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, CHAIN_TYPE, INTERVAL, RecordChain
 
 # Complete files that are held open until the disk has them.
@@ -102,7 +103,7 @@ class McapLog(Closing):
         self._split_size = split_size
         self._ros_distro = ros_distro
         self._custom_data = dict(custom_data or {})
-        self._topics: dict[str, BagTopic] = {}
+        self._topics: dict[str, Channel] = {}
         self._kept: dict[tuple[str, str], tuple[bytes, int]] = {}
         self._unsynced: list[int] = []
         # Links of the chain, and messages that a split repeated: they did not come by `write`.
@@ -196,12 +197,13 @@ class McapLog(Closing):
                 f'Expected a topic to be added once, got {name} ({self._topics[name].type}) '
                 f'is in {self.path}.'
             )
-        topic = BagTopic(
-            name=name,
+        topic = Channel(
+            topic=name,
             type=type_name,
-            definition=definition_text,
-            type_hash=type_hash,
-            qos=qos,
+            encoding='cdr',
+            definition_encoding='ros2msg',
+            definition=definition_text.encode(),
+            metadata={QOS: qos_text(qos), TYPE_HASH: type_hash},
         )
         try:
             self._file.add_topic(topic)
@@ -331,7 +333,7 @@ class McapLog(Closing):
         try:
             if self._chain is not None:
                 self._write_link(self._chain, closed=True)
-            self._file.finish(self._metadata([self._file]))
+            self._file.finish(self._metadata({self.path.name: self._file.contents}))
             self._unsynced.append(self._file.descriptor())
             descriptors, self._unsynced = self._unsynced, []
             _sync(descriptors)
@@ -381,7 +383,7 @@ class McapLog(Closing):
         the new file comes into the metadata when the file is there.
         """
         done = self._file
-        done.finish(self._metadata([done]))
+        done.finish(self._metadata({done.path.name: done.contents}))
         if len(self._unsynced) >= _MOST_UNSYNCED:
             # It is never synced.
             _sync([self._unsynced.pop(0)])
@@ -408,25 +410,16 @@ class McapLog(Closing):
 
     # Metadata ------------------------------------------------------------------------------------
 
-    def _metadata(self, files: Sequence[McapFile], *unfinished: BagFile) -> str:
-        """Return what is said of some files; of one that is not complete that it is there."""
-        return metadata_text(
-            files=[*(file.description for file in files), *unfinished],
-            topics=[
-                replace(topic, messages=sum(file.count(topic.name) for file in files))
-                for topic in self._topics.values()
-            ],
-            custom_data=self._custom_data,
-            ros_distro=self._ros_distro,
-        )
+    def _metadata(self, contents: Mapping[str, Contents]) -> str:
+        return metadata_text(contents, self._custom_data, self._ros_distro)
 
     def _write_metadata(self, *, finished: bool) -> None:
         """Describe the bag; of a file that is not complete the contents are not known yet."""
-        if finished:
-            text = self._metadata(self._files)
-        else:
-            text = self._metadata(self._files[:-1], BagFile(name=self.path.name))
-        write_atomically(self.folder / METADATA, folder_text(text).encode())
+        contents = {file.path.name: file.contents for file in self._files}
+        if not finished:
+            contents[self.path.name] = Contents(counts=dict.fromkeys(self._topics.values(), 0))
+        text = folder_text(self._metadata(contents))
+        write_atomically(self.folder / METADATA, text.encode())
         self._metadata_changed = False
 
 

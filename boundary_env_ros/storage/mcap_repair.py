@@ -25,7 +25,8 @@ from mcap.writer import Writer
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.atomic import open_draft
-from boundary_env_ros.storage.bag_metadata import BagFile, BagTopic, metadata_text, qos_of_text
+from boundary_env_ros.storage.bag_metadata import metadata_text
+from boundary_env_ros.storage.mcap_file import registered, Schemas
 from boundary_env_ros.storage.mcap_scan import (
     body_of,
     BrokenError,
@@ -141,7 +142,7 @@ class _Repair:
         self._writer.start(profile='ros2', library='boundary_env_ros')
         self._channels = Channels(lambda _: True)
         self._numbers: dict[Channel, int] = {}
-        self._schemas: dict[tuple[str, str, bytes], int] = {}
+        self._schemas: Schemas = {}
         self._contents = Contents()
         # Where the chunks of a file that was closed begin.
         self._chunks: list[int] = []
@@ -257,12 +258,7 @@ class _Repair:
         """Return the number of a topic in the new file, where its first use declares it."""
         number = self._numbers.get(channel)
         if number is None:
-            key = (channel.type, channel.definition_encoding, channel.definition)
-            if key not in self._schemas:
-                self._schemas[key] = self._writer.register_schema(*key)
-            number = self._writer.register_channel(
-                channel.topic, channel.encoding, self._schemas[key], dict(channel.metadata)
-            )
+            number = registered(self._writer, channel, self._schemas)
             self._numbers[channel], self._contents.counts[channel] = number, 0
         return number
 
@@ -276,7 +272,7 @@ class _Repair:
         if self._why:
             damages.append(f'{self._path.name} ended at byte {self._good}: {self._why[:_LETTERS]}')
         repaired = Repair(
-            messages=sum(self._contents.counts.values()),
+            messages=self._contents.messages,
             dropped=self._dropped,
             unreadable=self._size - self._good if self._why else 0,
             torn=bool(self._why),
@@ -285,38 +281,7 @@ class _Repair:
         self._writer.add_metadata(
             RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_TOLD])}
         )
-        text = described({name: self._contents}, custom_data, ros_distro)
+        text = metadata_text({name: self._contents}, custom_data, ros_distro)
         self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})
         self._writer.finish()
         return repaired
-
-
-def described(
-    files: Mapping[str, Contents], custom_data: Mapping[str, str], ros_distro: str
-) -> str:
-    """Return the metadata of a bag by what is in each of its files."""
-    topics: dict[str, BagTopic] = {}
-    for contents in files.values():
-        for channel, count in contents.counts.items():
-            before = topics.get(channel.topic)
-            topics[channel.topic] = BagTopic(
-                name=channel.topic,
-                type=channel.type,
-                type_hash=channel.metadata.get('topic_type_hash', ''),
-                qos=qos_of_text(channel.metadata.get('offered_qos_profiles', '')),
-                messages=count + (0 if before is None else before.messages),
-            )
-    return metadata_text(
-        files=[
-            BagFile(
-                name=name,
-                messages=sum(contents.counts.values()),
-                start=contents.start or 0,
-                end=contents.end or 0,
-            )
-            for name, contents in files.items()
-        ],
-        topics=list(topics.values()),
-        custom_data=custom_data,
-        ros_distro=ros_distro,
-    )

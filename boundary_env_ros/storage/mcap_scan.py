@@ -103,6 +103,11 @@ class Contents:
     start: int | None = None
     end: int | None = None
 
+    @property
+    def messages(self) -> int:
+        """Return the number of messages."""
+        return sum(self.counts.values())
+
     def add(self, channel: Channel, log_time: int) -> None:
         """Count a message."""
         self.counts[channel] = self.counts.get(channel, 0) + 1

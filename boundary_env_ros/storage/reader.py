@@ -80,7 +80,7 @@ class Bag(RecordSource):
         """Return how many messages it has; None if only reading it through can tell."""
         if not all(file.complete for file in self._files):
             return None
-        return sum(sum(file.contents().counts.values()) for file in self._files)
+        return sum(file.contents().messages for file in self._files)
 
     @property
     def tear(self) -> str:

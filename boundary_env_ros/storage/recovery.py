@@ -29,10 +29,11 @@ from boundary_env_ros.storage.bag_metadata import (
     in_order,
     information_of,
     METADATA,
+    metadata_text,
 )
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
-from boundary_env_ros.storage.mcap_repair import described, Repair, repair
+from boundary_env_ros.storage.mcap_repair import Repair, repair
 from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import ChainCheck
@@ -152,7 +153,7 @@ class _Work:
             custom_data['recovered'] = '; '.join(repaired.tear for _, repaired in found)
         if found or not _agrees(information, files):
             contents = {file.name: McapScan(file).contents() for file in files}
-            text = folder_text(described(contents, custom_data, distro))
+            text = folder_text(metadata_text(contents, custom_data, distro))
             write_atomically(folder / METADATA, text.encode())
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
@@ -323,7 +324,7 @@ def _agrees(information: Mapping[str, Any], files: Sequence[Path]) -> bool:
         file.name for file in files
     ]:
         return False
-    counted = sum(sum(McapScan(file).contents().counts.values()) for file in files)
+    counted = sum(McapScan(file).contents().messages for file in files)
     return bool(information.get('message_count') == counted)
 
 

@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 _NANOSECONDS = 1_000_000_000
 _MEGABYTE = 1e6
-_WHERE = 'Where episodes are (default: one, from the first command to the end of the bag)'
-_WHAT = 'What else the bag does not say'
 
 
 @click.group(cls=Group)
@@ -93,30 +91,26 @@ def _reset(text: str) -> tuple[NamedValues, ...]:
 @pacing_option
 @option(
     '--gap',
-    group=_WHERE,
     type=SECONDS,
     metavar='S',
-    help='one from the first command after S seconds without any, until they cease for S',
+    help='an episode from the first command after S seconds without any, until they cease for S',
 )
 @option(
     '--range',
     'ranges',
-    group=_WHERE,
     type=_range,
     multiple=True,
     metavar='A:B',
-    help='one from A to B, seconds since the bag begins; B may be left out; repeatable',
+    help='an episode from A to B, seconds since the bag begins; B may be left out; repeatable',
 )
 @option(
     '--reset',
-    group=_WHAT,
     type=_reset,
     metavar='JSON',
     help='what the task sampled, by its names, as far as it is known: {"goal": [2.0, 1.5]}',
 )
 @option(
     '--host',
-    group=_WHAT,
     default='',
     metavar='NAME',
     help='host of recorder and sensors (default: unknown, so the ages are uncertain)',
@@ -136,7 +130,8 @@ def import_(
 
     Reads MCAP or SQLite, compressed or not, in one file or several, and writes a run folder with
     the raw messages, for every other command. What a bag cannot tell (requests, gate decisions,
-    resets) stays unknown. doc/import.md has the details.
+    resets) stays unknown. Without --gap or --range it is one episode, from the first command to
+    the end of the bag. doc/import.md has the details.
 
       boundary-env bag import recording/ --contract my_robot.yaml -o runs/imported --gap 3
       boundary-env bag import old.db3 --contract my_robot.yaml -o runs/one --range 12.5:40

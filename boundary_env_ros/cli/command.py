@@ -35,14 +35,12 @@ class Command(click.Command):
         formatter.write(f'\n{inspect.cleandoc(self.help or "")}\n')
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write arguments and options, each group under its title."""
-        groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if row := parameter.get_help_record(ctx):
-                groups.setdefault(getattr(parameter, 'group', 'Options'), []).append(row)
-        for title, rows in groups.items():
-            with formatter.section(title):
-                formatter.write_dl(rows)
+        """Write arguments and options."""
+        for title, kind in (('Arguments', click.Argument), ('Options', click.Option)):
+            given = (p for p in self.get_params(ctx) if isinstance(p, kind))
+            if rows := [row for p in given if (row := p.get_help_record(ctx))]:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 class Group(Command, click.Group):
@@ -64,8 +62,6 @@ class Group(Command, click.Group):
 class _Argument(click.Argument):
     """An argument that is explained in the help."""
 
-    group = 'Arguments'
-
     def __init__(self, *names: Any, text: str, **settings: Any) -> None:
         super().__init__(*names, **settings)
         self.text = text
@@ -73,14 +69,6 @@ class _Argument(click.Argument):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
         """Return its name and what it is."""
         return self.metavar or self.human_readable_name, self.text
-
-
-class _Option(click.Option):
-    """An option that has a place in the help."""
-
-    def __init__(self, *names: Any, group: str, **settings: Any) -> None:
-        super().__init__(*names, **settings)
-        self.group = group
 
 
 class Number(click.FloatRange):
@@ -107,10 +95,10 @@ def argument(name: str, metavar: str, text: str, **settings: Any) -> _Decorator:
     return click.argument(name, cls=_Argument, metavar=metavar, text=text, **settings)
 
 
-def option(*names: str, group: str = 'Options', **settings: Any) -> _Decorator:
-    """Return a decorator that adds an option to a group of the help."""
+def option(*names: str, **settings: Any) -> _Decorator:
+    """Return a decorator that adds an option, whose default is shown if it has one."""
     settings.setdefault('show_default', settings.get('default') not in (None, ''))
-    return click.option(*names, cls=_Option, group=group, **settings)
+    return click.option(*names, **settings)
 
 
 def _name_value(text: str) -> tuple[str, Any]:
@@ -125,11 +113,10 @@ def _name_value(text: str) -> tuple[str, Any]:
         raise click.BadParameter(f'expected a value in YAML, got {value!r}') from error
 
 
-def settings_option(name: str, text: str, group: str = 'Options') -> _Decorator:
+def settings_option(name: str, text: str) -> _Decorator:
     """Return a decorator that adds a repeatable option ``NAME=VALUE``."""
     return option(
         name,
-        group=group,
         type=_name_value,
         multiple=True,
         metavar='NAME=VALUE',

@@ -28,7 +28,6 @@ from boundary_env_ros.errors import RecordError
 if TYPE_CHECKING:
     from boundary_env_ros.storage.episode_search import FoundEpisode
 
-_WHICH = 'Which episodes'
 _EPISODE = 'first digits of its id, as many as tell it from the others; or last'
 
 
@@ -48,12 +47,12 @@ def episodes() -> None:
     type=PATH,
 )  # fmt: skip
 @json_option
-@option('--ending', group=_WHICH, multiple=True, metavar='NAME', help='ended by it; repeatable')
+@option('--ending', multiple=True, metavar='NAME', help='only episodes ended by it; repeatable')
 @option(
     '--success/--failure',
-    group=_WHICH,
     default=None,
-    help='ended in success, or in anything else (a truncation counts), says the environment',
+    help='only episodes ended in success, as the environment says, or in anything else (a '
+    'truncation counts)',
 )
 def list_(
     paths: tuple[Path, ...],

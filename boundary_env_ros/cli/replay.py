@@ -30,31 +30,29 @@ from boundary_env_ros.cli.command import (
 if TYPE_CHECKING:
     from boundary_env_ros.core.contract.model import Contract
 
-_CHECK = 'With --check'
-_PUBLISH = 'When it is published'
+#: Options with a meaning only when the record is published.
+_PUBLISHING = ('rate', 'topics', 'commands', 'domain_id')
 
 
 @click.command(cls=Command)
 @record_argument()
 @option('--check', is_flag=True, help='recompute the record instead of publishing it; no ROS')
 @contract_option('the contract to use instead of that of the record')
-@option('--json', 'as_json', group=_CHECK, is_flag=True, help='print the report as JSON')
-@option('--rate', group=_PUBLISH, type=SECONDS, default=1.0, metavar='X', help='playback speed')
+@option('--json', 'as_json', is_flag=True, help='with --check: print the report as JSON')
+@option('--rate', type=SECONDS, default=1.0, metavar='X', help='playback speed')
 @option(
     '--topic',
     'topics',
-    group=_PUBLISH,
     multiple=True,
     metavar='TOPIC',
-    help='only this; repeatable',
+    help='publish only this; repeatable',
 )
 @option(
     '--commands',
-    group=_PUBLISH,
     is_flag=True,
     help="publish what can move a robot, too: command topics and the operator's",
 )
-@domain_option(group=_PUBLISH)
+@domain_option()
 @click.pass_context
 def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -> int:
     """
@@ -79,20 +77,14 @@ def replay(context: click.Context, /, path: Path, check: bool, **options: Any) -
       1  with --check: something differs, or a part could not be recomputed
       2  wrong arguments, no record, `ros2 bag` is missing, or the contract does not fit
     """
-    other = _PUBLISH if check else _CHECK
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or '')
-        if _is_of(parameter, other) and source is not ParameterSource.DEFAULT:
+        if parameter.name in (_PUBLISHING if check else ('as_json',)) and (
+            source is not ParameterSource.DEFAULT
+        ):
             state = 'has no meaning with' if check else 'needs'
             raise click.UsageError(f'{parameter.opts[0]} {state} --check')
-    if check:
-        return _recompute(path, **options)
-    chosen = {p.name: options[p.name] for p in context.command.params if _is_of(p, _PUBLISH)}
-    return _publish(path, contract=options['contract'], **chosen)
-
-
-def _is_of(parameter: click.Parameter, group: str) -> bool:
-    return bool(getattr(parameter, 'group', '') == group)
+    return _recompute(path, **options) if check else _publish(path, **options)
 
 
 def _publish(
@@ -103,6 +95,7 @@ def _publish(
     topics: tuple[str, ...],
     commands: bool,
     domain_id: int | None,
+    **_: object,
 ) -> int:
     from boundary_env_ros.errors import MissingDependency
     from boundary_env_ros.storage.reader import open_bag

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 #: What a shell says of a process that a signal ended: 128 and its number.
 _SIGNALLED = 128
-_EPISODES = 'Episodes'
-_CHUNKS = 'Chunks of actions'
 
 
 @click.command(cls=Command)
@@ -71,19 +69,17 @@ _CHUNKS = 'Chunks of actions'
 @option('--client', metavar='NAME', help='name in the record (default: the policy)')
 @run_option
 @json_option
-@option('--episodes', group=_EPISODES, type=COUNT, default=1, metavar='N', help='how many')
+@option('--episodes', type=COUNT, default=1, metavar='N', help='number of episodes')
 @option(
     '--seed',
-    group=_EPISODES,
     type=COUNT,
     default=1,
     metavar='N',
     help='seed of the first episode; the next have the next numbers',
 )
-@settings_option('--option', 'option of the task, for example scenario=clear', group=_EPISODES)
+@settings_option('--option', 'option of the task, for example scenario=clear')
 @option(
     '--warm-up',
-    group=_EPISODES,
     type=COUNT,
     default=1,
     metavar='N',
@@ -91,7 +87,6 @@ _CHUNKS = 'Chunks of actions'
 )
 @option(
     '--n-action-steps',
-    group=_CHUNKS,
     type=COUNT,
     metavar='M',
     help='execute so many actions of a chunk before the next inference (default: as many as the '
@@ -100,7 +95,6 @@ _CHUNKS = 'Chunks of actions'
 @option(
     '--async',
     'asynchronous',
-    group=_CHUNKS,
     is_flag=True,
     help='infer the next chunk in a thread while this one is executed',
 )

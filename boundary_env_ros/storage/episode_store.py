@@ -96,7 +96,7 @@ _REPAIR = '`boundary-env bag recover` makes a new index.'
 _STATES = 'SELECT agent, step, state FROM states WHERE episode_id = ? ORDER BY saved_at, rowid'
 
 _LABELS = """
-SELECT episode_id, agent, record FROM labels ORDER BY labelled_at, rowid
+SELECT episode_id, agent, label, user, note, record FROM labels ORDER BY labelled_at, rowid
 """
 
 
@@ -439,7 +439,12 @@ def _row_of(row: sqlite3.Row, path: Path, labels: tuple[EpisodeLabel, ...]) -> E
 
 def _label_of(row: sqlite3.Row, path: Path) -> EpisodeLabel:
     where = f'{path}, a label on episode {row["episode_id"]}'
-    return _from_text(EpisodeLabel, row['record'], where)
+    found = _from_text(EpisodeLabel, row['record'], where)
+    told = (found.id.episode_id, found.id.agent, found.label.name, found.user, found.note)
+    columns = tuple(row[name] for name in ('episode_id', 'agent', 'label', 'user', 'note'))
+    if told != columns:
+        raise RecordError(f'{where}: its record says {told}, its columns {columns}. {_REPAIR}')
+    return found
 
 
 def _from_text(cls: type[T], text: object, where: str) -> T:

@@ -82,7 +82,7 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
 def _made_decoder(cls: Any, type_name: str, definition: str) -> Decoder[Any]:
     package, *_, name = type_name.split('/')
     source = _Source(parse_definition(type_name, definition))
-    read = source.compiled(source.reader(f'{package}/{name}', cls))
+    read = compiled(source.reader(f'{package}/{name}', cls), source.lines, source.names)
 
     def decode(data: bytes) -> Any:
         if data[:2] != _PLAIN:
@@ -121,6 +121,12 @@ def _too_many(number: int) -> None:
     raise limits.exceeded('an array', 'elements', limits.ELEMENTS, str(number))
 
 
+def compiled(name: str, lines: Sequence[str], names: dict[str, Any]) -> Callable[..., Any]:
+    """Return the function of that name in a text that knows some names, and that we have made."""
+    exec(compile('\n'.join(lines), '<messages>', 'exec'), names)  # noqa: S102
+    return typing.cast(Callable[..., Any], names[name])
+
+
 class _Source:
     """
     Source text of functions ``r0, r1, ...``, from bytes and offset to value and next offset.
@@ -130,22 +136,15 @@ class _Source:
 
     def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
         self._definitions = definitions
-        self._lines: list[str] = []
-        self._names: dict[str, object] = {
+        self.lines: list[str] = []
+        self.names: dict[str, object] = {
             'too_many': _too_many,
             'array': array,
         }
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, size, _ in CODES.values():
             if size > 1:
-                self._names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
-
-    def compiled(self, name: str) -> Callable[[bytes, int], tuple[Any, int]]:
-        """Return the function of that name."""
-        # The text is built from constants of this module alone.
-        code = compile('\n'.join(self._lines), '<record decoder>', 'exec')
-        exec(code, self._names)  # noqa: S102
-        return typing.cast(Callable[[bytes, int], tuple[Any, int]], self._names[name])
+                self.names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
 
     def reader(self, type_name: str, cls: Any, optional: bool = False) -> str:
         """
@@ -214,12 +213,12 @@ class _Source:
             lines.append(f'    r = {made}({", ".join(variables.values())})')
             lines.append(f'    r.__class__ = {self._constant(cls)}')
             lines.append('    return r, o')
-        self._lines.extend(lines)
+        self.lines.extend(lines)
         return name
 
     def _constant(self, value: object) -> str:
         name = f'c{id(value)}'
-        self._names[name] = value
+        self.names[name] = value
         return name
 
     def _field(self, field: Field, hint: Any, target: str) -> list[str]:
@@ -289,7 +288,7 @@ class _Source:
     def _constant_table(self, cls: type[IntEnum]) -> str:
         # A look-up costs a tenth of calling the class.
         name = f'e{id(cls)}'
-        self._names[name] = {member.value: member for member in cls}
+        self.names[name] = {member.value: member for member in cls}
         return name
 
     def _converted(self, primitive: str, hint: Any, inner: Any, target: str) -> list[str]:

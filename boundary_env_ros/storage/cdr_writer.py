@@ -9,11 +9,10 @@ rosbag2 records it. For each record class and message definition functions are g
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 import math
 import struct
-import typing
 from typing import Any, Final
 
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
@@ -26,7 +25,7 @@ from boundary_env_ros.core.timebase import (
     Stamp,
 )
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import CODES
+from boundary_env_ros.storage.cdr import CODES, compiled
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
 _HEADER: Final = b'\x00\x01\x00\x00'
@@ -57,7 +56,7 @@ class RecordEncoder:
     def __init__(self, cls: type, type_name: str, definition: str) -> None:
         package, *_, name = type_name.split('/')
         source = _Source(parse_definition(type_name, definition))
-        self._put = source.compiled(source.writer(f'{package}/{name}', cls))
+        self._put = compiled(source.writer(f'{package}/{name}', cls), source.lines, source.names)
 
     def __call__(self, record: object, stamp: int = 0) -> bytes:
         """
@@ -86,16 +85,9 @@ class _Source:
 
     def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
         self._definitions = definitions
-        self._lines: list[str] = []
-        self._names: dict[str, object] = {'nan': math.nan, 'pack': struct.pack}
+        self.lines: list[str] = []
+        self.names: dict[str, object] = {'nan': math.nan, 'pack': struct.pack}
         self._writers: dict[tuple[str, object], str] = {}
-
-    def compiled(self, name: str) -> Callable[[bytearray, object, int], None]:
-        """Return the function of that name."""
-        # The text is built from constants of this module and from names of fields alone.
-        code = compile('\n'.join(self._lines), '<record encoder>', 'exec')
-        exec(code, self._names)  # noqa: S102
-        return typing.cast(Callable[[bytearray, object, int], None], self._names[name])
 
     def writer(self, type_name: str, cls: Any) -> str:
         """Return the name of the function for a message of a record class; None: an empty one."""
@@ -105,7 +97,7 @@ class _Source:
             body = _Body(self)
             body.message(type_name, cls, 'v' if cls is not None else None, 's')
             body.flush()
-            self._lines += [f'def {name}(b, v, s):', *(f'    {line}' for line in body.lines)]
+            self.lines += [f'def {name}(b, v, s):', *(f'    {line}' for line in body.lines)]
         return self._writers[key]
 
     def fields(self, type_name: str, cls: Any) -> tuple[tuple[Field, Any], ...]:
@@ -126,8 +118,8 @@ class _Source:
     def packer(self, codes: str) -> str:
         """Return the name of functions that pack numbers, by where they begin, modulo 8."""
         name = f'p_{codes.replace("?", "0")}'
-        if name not in self._names:
-            self._names[name] = tuple(_padded(codes, start).pack for start in range(_MOST))
+        if name not in self.names:
+            self.names[name] = tuple(_padded(codes, start).pack for start in range(_MOST))
         return name
 
 

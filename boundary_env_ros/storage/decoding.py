@@ -50,17 +50,11 @@ def readable(channel: Channel) -> str:
         If they are not in CDR, or their type is unknown.
 
     """
-    try:
-        if channel.encoding == 'cdr':
-            return definition_text(channel)
-    except RecordError:
-        if channel.definition_encoding == IDL:
-            raise
+    if channel.encoding == 'cdr':
+        return definition_text(channel)
     raise RecordError(
-        'Unknown encoding (expected messages in CDR with a definition as .msg text on '
-        f'{channel.topic}, got {channel.encoding or "no encoding"} with '
-        f'{channel.definition_encoding or "none"}). Record them with ROS 2 where the package with '
-        'the messages is installed.'
+        f'Unknown encoding (expected messages in CDR on {channel.topic}, got '
+        f'{channel.encoding or "no encoding"}). Record them with ROS 2.'
     )
 
 

@@ -26,11 +26,14 @@ class Prediction:
         The delivery of that observation.
     rows
         One action for each step after it, each of shape ``(n,)``, action space of the contract.
+    seconds
+        How long the policy took.
 
     """
 
     answers: StepResult
     rows: tuple[Vector, ...]
+    seconds: float = 0.0
 
     @property
     def step(self) -> int:

@@ -165,7 +165,7 @@ class Boundary:
                 self._measure(item, newest, now)
             for item in uses.fields:
                 for message in reversed(uses.waiting):
-                    if self._take(item, message, now):
+                    if self._use(item.name, item.read(message), now):
                         break  # one that measured nothing is passed over
             uses.waiting.clear()
         unusable = self.environment.unusable
@@ -186,9 +186,6 @@ class Boundary:
                 name=item.name, values=reading.values, captured=_stamp(reading.stamp, now), now=now
             )
         )
-
-    def _take(self, item: Input, message: object, now: ClockReading) -> bool:
-        return self._use(item.name, item.read(message), now)
 
     def _use(self, name: str, reading: Reading, now: ClockReading) -> bool:
         return self.environment.take(name, reading.sample(_stamp(reading.stamp, now)))

@@ -415,10 +415,8 @@ class EmbeddedWorld:
     # The world -----------------------------------------------------------------------------------
 
     def _instant(self) -> ClockReading:
-        return ClockReading(ros=self._stamp(self._now), steady=time.monotonic_ns())
-
-    def _stamp(self, nanoseconds: int) -> Stamp:
-        return Stamp(clock=Clock.ROS, nanoseconds=nanoseconds, host=self._host)
+        ros = Stamp(clock=Clock.ROS, nanoseconds=self._now, host=self._host)
+        return ClockReading(ros=ros, steady=time.monotonic_ns())
 
     def _go_on(self) -> None:
         """Reset and advance the world for as long as all whose episode lasts ask for it."""

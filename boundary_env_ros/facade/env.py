@@ -11,7 +11,6 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from boundary_env_ros.core.sources.images import as_rgb
-from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade.contract_env import Array, ContractEnv, Observation, WORLD
 from boundary_env_ros.facade.errors import ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
@@ -177,12 +176,6 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
         """
         results = self._send({self._agent: action_request_of(self.contract, action)})[self._agent]
         transition = results[-1].transition
-        if transition.terminated and transition.truncated:
-            raise LinkError(
-                'The episode is both terminated and truncated, in step '
-                f'{transition.id.step} ({transition.ending}). The world {self._world_name!r} or '
-                'its environment is at fault.'
-            )
         observation = self._observed(self._agent, *results)
         reward, info = outcome_of(self.contract, results, full=self._full_info)
         return observation, reward, transition.terminated, transition.truncated, info

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from concurrent import futures
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 import sysconfig
@@ -25,14 +24,6 @@ from boundary_env_ros.facade.steps import StepResult
 
 #: How often a wait looks whether it is to be given up, seconds.
 _LOOK = 0.02
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A prediction, and how many seconds the policy took for it."""
-
-    prediction: Prediction
-    seconds: float
 
 
 class Inference:
@@ -83,15 +74,15 @@ class Inference:
         if reset is not None:
             self.wait(self._later(lambda: reset(seed)), 'reset()')
 
-    def ask(self, observation: Mapping[str, Array], answers: StepResult) -> Future[Answer]:
+    def ask(self, observation: Mapping[str, Array], answers: StepResult) -> Future[Prediction]:
         """Ask for a prediction from an observation; it comes when it comes."""
 
-        def infer() -> Answer:
+        def infer() -> Prediction:
             start = time.perf_counter()
             action = self._policy(observation)
             seconds = time.perf_counter() - start
             rows = rows_of(self._contract, action)
-            return Answer(prediction=Prediction(answers=answers, rows=rows), seconds=seconds)
+            return Prediction(answers=answers, rows=rows, seconds=seconds)
 
         return self._later(infer)
 

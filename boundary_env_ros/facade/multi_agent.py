@@ -67,26 +67,8 @@ class SharedEnv(ContractEnv):
     #: Whether the agents act one after the other.
     in_turn = False
 
-    def __init__(
-        self,
-        contract: str | Path = 'two_carts',
-        *,
-        world: str = 'ros',
-        pacing: str | None = None,
-        render_mode: str | None = None,
-        full_info: bool = False,
-        first_step: str | Path | None = None,
-        **world_arguments: Any,
-    ) -> None:
-        super().__init__(
-            contract,
-            world=world,
-            pacing=pacing,
-            render_mode=render_mode,
-            full_info=full_info,
-            first_step=first_step,
-            **world_arguments,
-        )
+    def __init__(self, contract: str | Path = 'two_carts', **arguments: Any) -> None:
+        super().__init__(contract, **arguments)
         turns = self.contract.agent_order
         if bool(turns) is not self.in_turn:
             raise LinkError(

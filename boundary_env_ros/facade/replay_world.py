@@ -491,15 +491,11 @@ def _difference(recorded: Vector, asked: Vector) -> float | None:
         return None
     if len(recorded) != len(asked):
         return math.inf
-    return max(_apart(one, other) for one, other in zip(recorded, asked, strict=True))
-
-
-def _apart(one: float, other: float) -> float:
-    """Return by how much two numbers differ; from one that is none any other does infinitely."""
-    if one == other or (math.isnan(one) and math.isnan(other)):
-        return 0.0
-    apart = abs(one - other)
-    return math.inf if math.isnan(apart) else apart
+    # From a recorded number that is none, any other differs infinitely.
+    same = np.array_equal(recorded, asked, equal_nan=True)
+    with np.errstate(invalid='ignore'):
+        apart = np.abs(np.subtract(recorded, asked))
+    return 0.0 if same else float(np.nan_to_num(apart, nan=math.inf).max())
 
 
 def _black(spec: FieldSpec) -> Image:

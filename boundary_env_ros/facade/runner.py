@@ -14,7 +14,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Source
 from boundary_env_ros.facade.chunking import Prediction, spliced
-from boundary_env_ros.facade.inference import Answer, Inference
+from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
@@ -151,7 +151,7 @@ class Runner:
         """Infer, execute, infer: the robot has nothing new to do while the policy thinks."""
         while not _over(last):
             prediction = self._infer(last)
-            last = self._send(prediction, spliced(prediction, prediction.step + 1, self._most)[0])
+            last = self._send(prediction, prediction.rows[: self._most])
 
     def _overlap(self, last: StepResult) -> None:
         """
@@ -170,7 +170,7 @@ class Runner:
                 prediction = self._infer(last)
                 step = prediction.step + 1
                 continue
-            following: list[Future[Answer]] = []
+            following: list[Future[Prediction]] = []
             hear = self._asker(following, step + len(rows) - 1 - self._lead())
             hear(last)
             last = self._send(prediction, rows, skipped=skipped, on_result=hear)
@@ -181,7 +181,7 @@ class Runner:
                 prediction = self._infer(last)
                 step = prediction.step + 1
 
-    def _asker(self, asked: list[Future[Answer]], begin: int) -> Callable[[StepResult], None]:
+    def _asker(self, asked: list[Future[Prediction]], begin: int) -> Callable[[StepResult], None]:
         """Return what asks for the next chunk, once, as soon as a step is closed."""
 
         def hear(delivery: StepResult) -> None:
@@ -191,7 +191,7 @@ class Runner:
         return hear
 
     def _follow(
-        self, pending: Future[Answer], last: StepResult
+        self, pending: Future[Prediction], last: StepResult
     ) -> tuple[Prediction, int, StepResult]:
         """Return the next prediction, the step that it is sent for, and the last transition."""
         late = self._realtime and not pending.done()
@@ -227,21 +227,21 @@ class Runner:
     def _infer(self, last: StepResult) -> Prediction:
         return self._answer(self._ask(last), last)
 
-    def _ask(self, delivery: StepResult) -> Future[Answer]:
+    def _ask(self, delivery: StepResult) -> Future[Prediction]:
         observation: Mapping[str, Array] = observation_values(
             self._contract, delivery.transition.after, {**self._images, **delivery.images}
         )
         return self._inference.ask(observation, delivery)
 
-    def _answer(self, pending: Future[Answer], last: StepResult) -> Prediction:
-        answer: Answer | None = self._inference.wait(
+    def _answer(self, pending: Future[Prediction], last: StepResult) -> Prediction:
+        prediction: Prediction | None = self._inference.wait(
             pending, f'the observation of step {last.transition.id.step}', self._stop.is_set
         )
-        if answer is None:
+        if prediction is None:
             raise _LeftError
-        self._result.inferences.append(answer.seconds)
-        self._times.append(answer.seconds)
-        return answer.prediction
+        self._result.inferences.append(prediction.seconds)
+        self._times.append(prediction.seconds)
+        return prediction
 
     # Acting --------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from support.pages import first_code, text_of
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 pytest.importorskip('pettingzoo', reason='needs boundary_env_ros[pettingzoo]')
 
-from boundary_env_ros.facade.multi_agent import BoundaryParallelEnv
+from boundary_env_ros.facade.contract_env import ContractEnv
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import loads
 
@@ -25,7 +25,7 @@ PAGE = text_of('doc/agents.md')
 def test_page_has_the_arguments_of_the_environment() -> None:
     table = re.search(r'^\| Argument.*?\n\n', PAGE, re.MULTILINE | re.DOTALL)
     assert table is not None
-    assert list(first_code(table[0])) == list(inspect.signature(BoundaryParallelEnv).parameters)
+    assert list(first_code(table[0])) == list(inspect.signature(ContractEnv).parameters)
 
 
 def test_the_program_on_the_page_runs() -> None:

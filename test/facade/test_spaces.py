@@ -205,7 +205,7 @@ def test_an_image_that_is_shown_again_is_a_copy() -> None:
     one = observation_values(contract, fields, {'front': image})
     one['front'][:] = 9
     assert not image.any()
-    with pytest.raises(LinkError, match="The field 'front' has no value"):
+    with pytest.raises(LinkError, match="No image of the field 'front' came to this process"):
         observation_values(contract, fields, {})
 
 

@@ -20,8 +20,6 @@ from boundary_env_ros.simulation.messages import cart_transforms, WIRE
 from boundary_env_ros.simulation.robot import Emission, emission
 from boundary_env_ros.simulation.warehouse import Warehouse
 
-_DEFAULT = CartConfig()
-
 
 def _options(config: CartConfig) -> dict[str, tuple[float, str]]:
     return {
@@ -63,11 +61,12 @@ class CartRobot:
     options
         See ``OPTIONS``.
     config
-        What is declared about driver and sensors besides.
+        What is declared about driver and sensors besides; default: ``CONFIG``.
 
     """
 
-    OPTIONS: Mapping[str, tuple[float, str]] = _options(_DEFAULT)
+    CONFIG = CartConfig()
+    OPTIONS: Mapping[str, tuple[float, str]] = _options(CONFIG)
 
     def __init__(
         self,
@@ -75,7 +74,7 @@ class CartRobot:
         *,
         start: int,
         options: Mapping[str, float] | None = None,
-        config: CartConfig = _DEFAULT,
+        config: CartConfig | None = None,
     ) -> None:
         agents = contract.agents
         if len(agents) > MOST_CARTS:
@@ -92,7 +91,8 @@ class CartRobot:
                 f'{contract.command_size}).'
             )
         try:
-            config = _without_unread(_configured(config, options or {}, contract), contract)
+            config = _configured(config or self.CONFIG, options or {}, contract)
+            config = _without_unread(config, contract)
             self._hall = Warehouse(config, start, carts=len(agents))
         except ValueError as error:
             raise BoundaryError(str(error)) from error
@@ -170,17 +170,8 @@ class RealityCartRobot(CartRobot):
     defaults, so each difference can be there alone.
     """
 
-    OPTIONS: Mapping[str, tuple[float, str]] = _options(REALITY)
-
-    def __init__(
-        self,
-        contract: Contract,
-        *,
-        start: int,
-        options: Mapping[str, float] | None = None,
-        config: CartConfig = REALITY,
-    ) -> None:
-        super().__init__(contract, start=start, options=options, config=config)
+    CONFIG = REALITY
+    OPTIONS: Mapping[str, tuple[float, str]] = _options(CONFIG)
 
 
 def _configured(

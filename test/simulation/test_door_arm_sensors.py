@@ -225,5 +225,5 @@ def test_a_rotation_gives_its_quaternion(parts):
         ]
     )
     found = _quaternion(rotation)
-    assert abs(np.dot(found, (x, y, z, w))) == pytest.approx(1.0)
-    assert found[3] >= 0.0
+    assert abs(np.dot(found, (w, x, y, z))) == pytest.approx(1.0)
+    assert found[0] >= 0.0

@@ -4,5 +4,5 @@
 A door-opening arm: six joints, a parallel gripper, a wrist that feels, two cameras.
 
 ``arm.DoorArm`` is the arm in front of its door, ``robot.DoorArmRobot`` what a contract is run
-with; only ``physics`` knows MuJoCo.
+with; only ``physics`` has its model.
 """

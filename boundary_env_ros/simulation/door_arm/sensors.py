@@ -9,8 +9,6 @@ that it was restarted with: so its readings depend on seed and motion, on nothin
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from boundary_env_ros.simulation.config import JointStateConfig
@@ -21,6 +19,7 @@ from boundary_env_ros.simulation.door_arm.state import (
     GRIPPER_JOINT,
     HINGE_JOINT,
 )
+from boundary_env_ros.simulation.engine import mujoco
 from boundary_env_ros.simulation.messages import (
     Fields,
     Float64Array,
@@ -81,7 +80,7 @@ class ToolPose(Sensor[ArmState]):
 
     def capture(self, state: ArmState) -> Fields:
         """Compute the pose of the tool."""
-        return _pose(state.tool.position, _quaternion(state.tool.rotation))
+        return _pose(state.tool.position, np.roll(_quaternion(state.tool.rotation), -1))
 
 
 class HandlePose(Sensor[ArmState]):
@@ -93,10 +92,9 @@ class HandlePose(Sensor[ArmState]):
     def capture(self, state: ArmState) -> Fields:
         """Detect the handle."""
         shift, turn = self._noise.standard_normal((2, 3))
-        x, y, z, w = _quaternion(state.handle.rotation)
         return _pose(
             state.handle.position + self._config.position_noise * shift,
-            turned(np.array([w, x, y, z]), self._config.angle_noise * turn),
+            turned(_quaternion(state.handle.rotation), self._config.angle_noise * turn),
         )
 
 
@@ -114,22 +112,7 @@ def _pose(position: Float64Array, orientation: Float64Array) -> Fields:
 
 
 def _quaternion(rotation: Float64Array) -> Float64Array:
-    """Return a rotation matrix as a quaternion x, y, z, w with w not negative."""
-    # Of the four ways to begin, the one whose root is farthest from 0 (Shepperd's method).
-    xx, yy, zz = np.diagonal(rotation)
-    squares = np.array(
-        [1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz, 1.0 + xx + yy + zz]
-    )
-    first = int(np.argmax(squares))
-    skew = rotation - rotation.T
-    even = rotation + rotation.T
-    products = np.array(
-        [
-            [squares[0], even[0, 1], even[0, 2], skew[2, 1]],
-            [even[0, 1], squares[1], even[1, 2], skew[0, 2]],
-            [even[0, 2], even[1, 2], squares[2], skew[1, 0]],
-            [skew[2, 1], skew[0, 2], skew[1, 0], squares[3]],
-        ]
-    )
-    found: Float64Array = products[first] / (2.0 * math.sqrt(squares[first]))
-    return found if found[3] >= 0.0 else -found
+    """Return a rotation matrix as a quaternion w, x, y, z with w not negative."""
+    found = np.empty(4)
+    mujoco.mju_mat2Quat(found, rotation.ravel())
+    return found if found[0] >= 0.0 else -found

@@ -369,18 +369,12 @@ def one_interrupt() -> Iterator[None]:
 
 def next_commands(run: Path) -> str:
     """Return what to do with a record, as it can be typed here: `make` has a PATH of its own."""
-    called = Path(sys.argv[0])
-    if called.name != 'boundary-env' or _is_on_path_of_the_shell(called):
-        command = 'boundary-env'
-    else:
-        command = os.path.relpath(called)
-    command, shown = shlex.quote(command), shlex.quote(os.path.relpath(run))
+    called = sys.argv[0]
+    own_path = 'MAKELEVEL' in os.environ or shutil.which('boundary-env') is None
+    by_path = own_path and Path(called).name == 'boundary-env'
+    command = shlex.quote(os.path.relpath(called)) if by_path else 'boundary-env'
+    shown = shlex.quote(os.path.relpath(run))
     check = f'Check it: {command} audit {shown}'
     if (run / 'report.html').exists():
         return f'{check}\nPage: {shown}/report.html'
     return f'{check}\nExplain it: {command} report {shown} -o {shown}/report.html'
-
-
-def _is_on_path_of_the_shell(called: Path) -> bool:
-    found = None if 'MAKELEVEL' in os.environ else shutil.which(called.name)
-    return found is not None and Path(found).resolve() == called.resolve()

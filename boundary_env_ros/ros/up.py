@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 import os
 from pathlib import Path
-import re
 import shlex
 import time
 
@@ -28,8 +27,6 @@ from boundary_env_ros.terminal import one_line
 
 #: Between two looks at nodes and logs, s.
 _LOOK = 0.1
-#: How a line of a log begins that was to be read before the nodes are stepped.
-_GRAVE = re.compile(r'\[(WARN|ERROR|FATAL)\]')
 #: For all nodes to become active, s: importing a simulator on a busy machine takes long.
 _PATIENCE = 60.0
 
@@ -122,6 +119,9 @@ def _watch(
     domain: int,
 ) -> int:
     """Print what the nodes log until one of them ends; return the exit code."""
+    logs = [_Log(process) for process in processes.values()]
+    for log in logs:
+        log.print_new()
     options = [f'domain_id={domain}', *([f'namespace={namespace}'] if namespace else [])]
     where = ' '.join(f'--world-option {option}' for option in options)
     print(
@@ -131,9 +131,6 @@ def _watch(
         + (f', namespace={namespace!r})' if namespace else ')')
     )
     print('Ctrl-C stops the robot and the nodes.', flush=True)
-    logs = [_Log(process) for process in processes.values()]
-    for log in logs:
-        log.print_new(grave=True)
     lost: set[str] = set()
     end, patience = float('inf'), declaring_time(contract)
     try:
@@ -169,13 +166,12 @@ class _Log:
         self._path = process.log
         self._read = 0
 
-    def print_new(self, *, grave: bool = False) -> None:
-        """Print the whole lines that are new, or only the grave ones of them."""
+    def print_new(self) -> None:
+        """Print the whole lines that are new."""
         with self._path.open('rb') as file:
             file.seek(self._read)
             text = file.read()
         whole = text[: text.rfind(b'\n') + 1]
         self._read += len(whole)
         for line in whole.decode(errors='replace').splitlines():
-            if not grave or _GRAVE.match(line):
-                print(one_line(line), flush=True)
+            print(one_line(line), flush=True)

@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 import math
-import shutil
 import sys
 import time
 from typing import Any
@@ -19,7 +19,7 @@ from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.info import reasons_of
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.conversions import from_bytes, from_msg
+from boundary_env_ros.ros.conversions import from_bytes
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
@@ -53,42 +53,33 @@ def watch(
         If no node of a boundary is found.
 
     """
-    view = View(live=sys.stdout.isatty())
+    look = _LOOK if sys.stdout.isatty() else _LOG
     own = IsolatedNode('watch', domain_id=domain_id, namespace=namespace, listens_only=True)
     with own:
         contract = served_contract(own.node, lambda: own.spin(_LOOK), _WAIT).contract
         state = LiveState(own.node, contract)
-        steps = {agent: AgentSteps(contract, agent) for agent in contract.agents}
-        incoming = Incoming(own.node)
-        for agent, told in steps.items():
-            topic = contract.topic_of(agent, names.TRANSITION)
-            own.node.create_subscription(
-                msg.Transition, topic, incoming.guarded(topic, told.add), names.RECORD, raw=True
-            )
         try:
             while pictures is None or pictures > 0:
-                until = time.monotonic() + (_LOOK if view.live else _LOG)
+                until = time.monotonic() + look
                 while (left := until - time.monotonic()) > 0.0:
                     own.spin(left)
                 pictures = None if pictures is None else pictures - 1
-                of_steps = (line for each in steps.values() for line in each.lines())
-                view.draw((*_head(contract, state), *of_steps))
+                draw(state.lines())
         except KeyboardInterrupt:
             pass
     return 0
 
 
-def _head(contract: Contract, state: LiveState) -> Iterator[str]:
-    yield f'{contract.name} {contract.version}, {contract.pacing.name.lower()}'
-    yield from state.lines()
-    for topic, seconds in state.silence():
-        if seconds > _SILENT:
-            yield f'SILENT     {topic} for {seconds:.0f} s'
+def draw(lines: Iterable[str]) -> None:
+    """Print lines; on a terminal in place of those before."""
+    if sys.stdout.isatty():
+        steer(sys.stdout, '\x1b[H\x1b[2J')
+    print(*map(one_line, lines), sep='\n', flush=True)
 
 
 class LiveState:
     """
-    What the nodes of a boundary say of themselves, as lines.
+    What the nodes of a boundary say of themselves, and their steps, as lines.
 
     Parameters
     ----------
@@ -100,65 +91,56 @@ class LiveState:
     """
 
     def __init__(self, node: Any, contract: Contract) -> None:
-        self._gates: dict[str, GateStatus] = {}
-        self._episodes: dict[str, EpisodeStatus] = {}
-        self._recorder: Any = None
-        self._heard: dict[str, float] = {}
         self._contract = contract
+        self._heard: dict[str, float] = {}
+        #: The newest message of each topic.
+        self._last: dict[str, Any] = {}
+        self._steps = {agent: AgentSteps(contract, agent) for agent in contract.agents}
         incoming = Incoming(node)
 
-        def listen(kind: Any, topic: str, qos: Any, take: Any) -> None:
-            def taken(message: Any) -> None:
+        def listen(kind: Any, topic: str, qos: Any, take: Callable[[Any], Any]) -> None:
+            def taken(data: Any) -> None:
                 self._heard[topic] = time.monotonic()
-                take(message)
+                self._last[topic] = take(data)
 
-            node.create_subscription(kind, topic, incoming.guarded(topic, taken), qos)
+            guarded, raw = incoming.guarded(topic, taken), kind is not msg.RecorderStatus
+            node.create_subscription(kind, topic, guarded, qos, raw=raw)
 
-        for agent in contract.agents:
+        for agent, steps in self._steps.items():
+            gate, episode, transition = self._topics(agent)
+            listen(msg.GateStatus, gate, names.LATCHED, partial(from_bytes, GateStatus))
             listen(
-                msg.GateStatus,
-                contract.topic_of(agent, names.GATE_STATUS),
-                names.LATCHED,
-                self._taker(self._gates, agent, GateStatus),
+                msg.EpisodeStatus, episode, names.LATCHED_MANY, partial(from_bytes, EpisodeStatus)
             )
-            listen(
-                msg.EpisodeStatus,
-                contract.topic_of(agent, names.EPISODE_STATUS),
-                names.LATCHED_MANY,
-                self._taker(self._episodes, agent, EpisodeStatus),
-            )
-        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, self._on_recorder)
+            add = incoming.guarded(transition, steps.add)
+            node.create_subscription(msg.Transition, transition, add, names.RECORD, raw=True)
+        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, lambda message: message)
 
-    @staticmethod
-    def _taker(kept: dict[str, Any], agent: str, kind: type) -> Any:
-        def take(message: Any) -> None:
-            kept[agent] = from_msg(kind, message)
-
-        return take
-
-    def _on_recorder(self, message: Any) -> None:
-        self._recorder = message
-
-    def silence(self) -> tuple[tuple[str, float], ...]:
-        """Return each topic that was heard, with the seconds since."""
-        now = time.monotonic()
-        return tuple((topic, now - at) for topic, at in self._heard.items())
+    def _topics(self, agent: str) -> tuple[str, ...]:
+        own = (names.GATE_STATUS, names.EPISODE_STATUS, names.TRANSITION)
+        return tuple(self._contract.topic_of(agent, topic) for topic in own)
 
     def lines(self) -> Iterator[str]:
-        """Yield a line of each part."""
-        several = len(self._contract.agents) > 1
-        for agent in self._contract.agents:
-            of = f' of {agent}' if several else ''
-            gate, episode = self._gates.get(agent), self._episodes.get(agent)
+        """Yield a line of each part, and then what there is to tell of the steps."""
+        contract, last, now = self._contract, self._last, time.monotonic()
+        yield f'{contract.name} {contract.version}, {contract.pacing.name.lower()}'
+        for agent in contract.agents:
+            of = f' of {agent}' if len(contract.agents) > 1 else ''
+            gate, episode = (last.get(topic) for topic in self._topics(agent)[:2])
             yield f'{f"gate{of}":<10} {"(not heard yet)" if gate is None else _of_gate(gate)}'
             if episode is not None and episode.state is not EpisodeState.IDLE:
                 step = episode.id.step
                 yield f'{f"episode{of}":<10} {_of_episode(episode)}; step {step}'
-        if self._recorder is not None:
-            recorder = self._recorder
+        recorder = last.get(names.RECORDER_STATUS)
+        if recorder is not None:
             lost = f', {recorder.lost} messages LOST' if recorder.lost else ''
             state = 'recording' if recorder.recording else 'NOT RECORDING'
             yield f'recorder   {state}{lost}; {recorder.transitions} transitions'
+        for topic, heard in self._heard.items():
+            if now - heard > _SILENT:
+                yield f'SILENT     {topic} for {now - heard:.0f} s'
+        for steps in self._steps.values():
+            yield from steps.lines()
 
 
 def _of_gate(gate: GateStatus) -> str:
@@ -251,30 +233,3 @@ def _ms(seconds: float | None) -> str:
 
 def _number(value: float, text: str) -> str:
     return '-' if math.isnan(value) else text.format(value)
-
-
-class View:
-    """
-    Lines kept up to date on a terminal; in a file or pipe, one picture after the other.
-
-    Parameters
-    ----------
-    live
-        Whether it is a terminal.
-
-    """
-
-    def __init__(self, *, live: bool) -> None:
-        self.live = live
-        self._shown = 0
-
-    def draw(self, lines: Iterable[str]) -> None:
-        """Draw lines in place of those before, as many as the terminal shows."""
-        shown = [one_line(line) for line in lines]
-        if self.live:
-            if self._shown:
-                steer(sys.stdout, f'\x1b[{self._shown}F\x1b[J')
-            size = shutil.get_terminal_size()
-            shown = [line[: size.columns - 1] for line in shown[: size.lines - 1]]
-        print(*shown, sep='\n', flush=True)
-        self._shown = len(shown)

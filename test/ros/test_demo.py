@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import json
 from pathlib import Path
+import re
 import signal
 import subprocess
 import sys
@@ -96,12 +97,8 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
     known = sum(found['measured'] + found['estimated'] for found in executions)
     assert known >= 0.9 * sum(found['changed'] for found in executions)
     assert clients['go_to_goal']['stages']['actuation']['known'] == executions[0]['measured']
-    for said in (
-        'Audit: SUPPORTED.',
-        'go_to_goal  clear    3 of 3',
-        'too_fast    clear    1 of 1',
-    ):
-        assert said in demo.text
+    assert 'Audit: SUPPORTED.' in demo.text
+    assert len(re.findall(r'clear +\d+ steps .* terminated +success', demo.text)) == 4
     for judge in (['audit'], ['replay', '--check']):
         judged = subprocess.run(
             [sys.executable, '-m', 'boundary_env_ros.cli.main', *judge, str(demo.run)],

@@ -19,7 +19,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
-from boundary_env_ros.ros.watch import View
+from boundary_env_ros.ros.watch import draw
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.terminal import printing
 from support.own_command import DEADLINE, OwnCommand
@@ -196,13 +196,13 @@ def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., 
     assert 'Starting' not in up.text
 
 
-def test_the_view_moves_the_cursor_and_what_a_node_says_does_not(
-    capsys: pytest.CaptureFixture[str],
+def test_a_picture_takes_the_place_of_the_last_and_what_a_node_says_steers_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(sys.stdout, 'isatty', lambda: True)
     with printing():
-        view = View(live=True)
-        view.draw(['gate       armed, for \x1b[2J'])
-        view.draw(['gate       running'])
+        draw(['gate       armed, for \x1b[2J'])
+        draw(['gate       running'])
     shown = capsys.readouterr().out
-    assert shown.count('\x1b') == shown.count('\x1b[1F\x1b[J') * 2 == 2
+    assert shown.count('\x1b') == shown.count('\x1b[H\x1b[2J') * 2 == 4
     assert 'armed, for \\x1b[2J' in shown

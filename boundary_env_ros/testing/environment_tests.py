@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ from boundary_env_ros.errors import EpisodeEnded
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.testing.episode_checks import (
-    closing,
     contract_of,
     Env,
     reset,

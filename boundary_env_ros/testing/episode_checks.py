@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,15 +46,6 @@ def contract_of(env: Env) -> Contract:
             where='env()',
         )
     return contract
-
-
-@contextmanager
-def closing(env: Env) -> Iterator[Env]:
-    """Close an environment when its test is over."""
-    try:
-        yield env
-    finally:
-        env.close()
 
 
 def reset(env: Env, seed: int | None, options: dict[str, Any] | None) -> tuple[Observation, Info]:

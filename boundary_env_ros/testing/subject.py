@@ -7,8 +7,6 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
-
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.storage.contract_file import find, load, LoadedContract
@@ -57,8 +55,3 @@ class UnderContract:
 def _load(path: Path, changed: int, pacing: Pacing | None) -> LoadedContract:
     """Load a contract; only once for all tests, unless the file was changed (ns) meanwhile."""
     return load(path, pacing)
-
-
-def generator_of(subject: UnderContract) -> np.random.Generator:
-    """Return the generator of a test."""
-    return np.random.default_rng(subject.seed)

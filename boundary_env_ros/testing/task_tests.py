@@ -21,7 +21,7 @@ from boundary_env_ros.core.environment.task import judge, Outcome, StepView, Tas
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.task_check import task_problems
-from boundary_env_ros.testing.subject import generator_of, UnderContract
+from boundary_env_ros.testing.subject import UnderContract
 from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told
 from boundary_env_ros.testing.views import draw_views
 
@@ -156,7 +156,7 @@ class TaskTests(UnderContract):
 
 
 def _views(subject: TaskTests, task: Task) -> Iterator[StepView]:
-    contract, rng = subject.loaded().contract, generator_of(subject)
+    contract, rng = subject.loaded().contract, np.random.default_rng(subject.seed)
     for options in subject.valid_options():
         reset = by_name(_sample(task, subject.seed, options))
         yield from draw_views(contract, task, reset, rng, subject.trials)

@@ -26,7 +26,6 @@ from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.testing import ContractTests
-from boundary_env_ros.testing.subject import generator_of
 from boundary_env_ros.testing.verdicts import difference, fail
 from support.armed_gate import ArmedGate
 from support.drawn_contracts import measured, relaid
@@ -101,7 +100,7 @@ class WholeContractTests(ContractTests):
 
     def test_contract_observes_within_its_space_whatever_is_measured(self) -> None:
         """A measurement at its bounds, beyond them or infinite becomes a member of the space."""
-        contract, rng = self.loaded().contract, generator_of(self)
+        contract, rng = self.loaded().contract, np.random.default_rng(self.seed)
         space, specs = observation_space(contract), (*contract.observation, *contract.state)
         sources = {spec.name: spec.topic or spec.task for spec in specs if spec.derived is None}
         images = {s.name: space[s.name].sample() for s in contract.observation if s.is_image}
@@ -143,7 +142,7 @@ class WholeContractTests(ContractTests):
 
     def test_contract_lets_no_command_out_of_it_whatever_is_asked(self) -> None:
         """However wild the actions, the sensors and the pauses: every command is within it."""
-        contract, rng = self.loaded().contract, generator_of(self)
+        contract, rng = self.loaded().contract, np.random.default_rng(self.seed)
         gate = ArmedGate(contract, _middle(contract))
         for trial in range(self.trials):
             if trial % 20 == 19:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from boundary_env_ros.storage.contract_spaces import action_space, observation_s
 from boundary_env_ros.testing import EnvironmentTests
 from boundary_env_ros.testing.environment_tests import run
 from boundary_env_ros.testing.episode_checks import (
-    closing,
     contract_of,
     Env,
     reset,

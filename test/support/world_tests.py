@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from functools import partial
 import math
 from typing import Any
@@ -55,7 +55,7 @@ class WorldTests(UnderContract):
     def test_world_begins_with_a_reset(self) -> None:
         """The first result is a reset under the contract, step 0, and whole."""
         loaded = self.loaded()
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             first = _begin(self, world)
             transition = first.transition
             for what, wanted, actual in (
@@ -75,7 +75,7 @@ class WorldTests(UnderContract):
 
     def test_world_samples_alike_for_equal_seeds(self) -> None:
         """The same seed samples the same start."""
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             one, other = (_begin(self, world).transition.reset for _ in range(2))
             if one is None or other is None or difference(one.sampled, other.sampled):
                 fail(
@@ -86,14 +86,14 @@ class WorldTests(UnderContract):
 
     def test_world_tells_the_wrappers(self) -> None:
         """The record names the wrappers that the client says it has."""
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             first = _begin(self, world, ('AWrapper', 'Another'))
             if first.transition.wrappers != ('AWrapper', 'Another'):
                 fail("('AWrapper', 'Another')", first.transition.wrappers, where='wrappers')
 
     def test_world_begins_another_episode_within_one(self) -> None:
         """A second beginning is a new episode; the steps after it belong to that."""
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             first = _begin(self, world)
             _step(world, _action(self))
             second = _begin(self, world)
@@ -103,7 +103,7 @@ class WorldTests(UnderContract):
 
     def test_world_refuses_options_that_the_task_does_not_know(self) -> None:
         """They raise a BoundaryError; a beginning without them works afterwards."""
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             must_refuse(
                 lambda: world.reset(seed=1, options={'no_such_option': 1}, wrappers=()),
                 'for an unknown option',
@@ -120,7 +120,7 @@ class WorldTests(UnderContract):
         Steps are of one episode and follow one another, each whole.
         """
         contract = self.loaded().contract
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             last = _begin(self, world)
             for action in _actions(self):
                 results = _step(world, action)
@@ -136,7 +136,7 @@ class WorldTests(UnderContract):
 
     def test_world_delivers_nothing_before_it_was_closed(self) -> None:
         """A transition is delivered after its step was closed, on the steady clock of one host."""
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             first = _begin(self, world)
             for result in (first, *_step(world, _action(self))):
                 closed, delivered = result.transition.closed, result.delivered
@@ -151,7 +151,7 @@ class WorldTests(UnderContract):
     def test_world_refuses_an_invalid_action(self) -> None:
         """A wrong size or NaN raises a BoundaryError or is REJECTED, and the episode goes on."""
         size = self.loaded().contract.action_size
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             _begin(self, world)
             for action in ((0.0,) * (size + 1), (math.nan,) * size, (math.inf,) * size):
                 outcome = attempt(partial(_step, world, action))
@@ -168,7 +168,7 @@ class WorldTests(UnderContract):
 
     def test_world_tells_what_an_action_answers(self) -> None:
         """The record has the answered observation, what was skipped and blended, the metadata."""
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             first = _begin(self, world)
             last = _step(world, _action(self))[-1].transition
             if _over(last):
@@ -211,7 +211,7 @@ class WorldTests(UnderContract):
     def test_world_observes_without_an_action(self) -> None:
         """What is observed follows what was delivered before, and is closed without an action."""
         contract = self.loaded().contract
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             last = _begin(self, world).transition
             for result in _observe(world):
                 _follows(last, result.transition)
@@ -225,7 +225,7 @@ class WorldTests(UnderContract):
     def test_world_refuses_a_step_without_an_episode(self) -> None:
         """Before the beginning and after the end, a step raises a BoundaryError."""
         contract, action = self.loaded().contract, _action(self)
-        with _closing(self.world()) as world:
+        with closing(self.world()) as world:
             must_refuse(lambda: _step(world, action), 'before reset()', where='step')
             last = _begin(self, world).transition
             for _ in range(contract.max_steps):
@@ -254,14 +254,6 @@ class WorldTests(UnderContract):
                     where='step',
                     way_out='close() ends what this client began.',
                 )
-
-
-@contextmanager
-def _closing(world: World) -> Iterator[World]:
-    try:
-        yield world
-    finally:
-        world.close()
 
 
 def _begin(subject: WorldTests, world: World, wrappers: tuple[str, ...] = ()) -> StepResult:

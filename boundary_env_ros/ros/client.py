@@ -16,7 +16,6 @@ from queue import SimpleQueue
 import threading
 import time
 import traceback
-from types import TracebackType
 from typing import Any, TypeVar
 import uuid
 
@@ -32,7 +31,6 @@ from boundary_env_ros.core.service_requests import (
     seed_of,
 )
 from boundary_env_ros.errors import (
-    BoundaryError,
     error_of,
     LinkError,
     LinkTimeout,
@@ -46,6 +44,7 @@ from boundary_env_ros.ros.conversions import from_msg, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.storage.atomic import Closing
 
 S = TypeVar('S')
 
@@ -98,7 +97,7 @@ def snapshot_of(answer: Any, state: Callable[[dict[str, Any]], S] | None = None)
     )
 
 
-class BoundaryClient:
+class BoundaryClient(Closing):
     """
     A client of the services, with a ROS context and two threads of its own.
 
@@ -477,19 +476,3 @@ class BoundaryClient:
             if self._telling is not threading.current_thread():
                 self._telling.join(timeout=_LAST_EVENTS)
             self._own.close()
-
-    def __enter__(self) -> BoundaryClient:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close; an error of the closing itself does not hide the one that led here."""
-        try:
-            self.close()
-        except BoundaryError:
-            if error is None:
-                raise

@@ -36,7 +36,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
+from boundary_env_ros.errors import BoundaryError, OfAnother
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time, to_bytes
@@ -60,11 +60,7 @@ _LAST_WORD = 0.5
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
 RATE = 1000.0
 
-# A contract is latched rarely.
-_RATE_OF_CONTRACTS = 100.0
-
-# Nodes whose contract is remembered, and s in which the foreign one of each is logged once.
-_MOST_PEERS = 1000
+# Seconds in which the foreign contract of each node is logged once.
 _AGAIN = 10.0
 
 # Seconds between two looks for publishers that are not heard, and between two diagnostics.
@@ -145,7 +141,7 @@ class ContractNode(LifecycleNode):
             names.CONTRACT,
             self._on_description,
             names.LATCHED_MANY,
-            rate=_RATE_OF_CONTRACTS,
+            rate=RATE,
         )
         self.add_on_set_parameters_callback(self._on_clock_parameter)
         # rclpy raises in this callback at a transition that there is not, which ends the process.
@@ -270,10 +266,6 @@ class ContractNode(LifecycleNode):
         name = description.node
         if name == self.get_fully_qualified_name():
             return
-        if name not in self._peers and len(self._peers) >= _MOST_PEERS:
-            raise RecordError(
-                f'Too many nodes (expected at most {_MOST_PEERS}, got {name!r} besides).'
-            )
         self._peers[name] = description.digest
         if (
             self._loaded is not None
@@ -321,7 +313,7 @@ class ContractNode(LifecycleNode):
                 topic,
                 self._on_description,
                 names.LATCHED_MANY,
-                rate=_RATE_OF_CONTRACTS,
+                rate=RATE,
             )
 
     def elsewhere(self) -> tuple[str, ...]:

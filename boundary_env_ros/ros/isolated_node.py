@@ -8,7 +8,6 @@ import atexit
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 import threading
-from types import TracebackType
 import uuid
 
 import rclpy
@@ -20,6 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros.executors import let_in
+from boundary_env_ros.storage.atomic import Closing
 
 # Messages of one topic that are let in at once: a flood does not keep others waiting.
 _MOST = 1000
@@ -28,7 +28,7 @@ _MOST = 1000
 _MOST_DOMAIN = 232
 
 
-class IsolatedNode:
+class IsolatedNode(Closing):
     """
     A node with a context and an executor of its own, beside any other use of rclpy.
 
@@ -152,17 +152,6 @@ class IsolatedNode:
         self._ending.set()
         with self._spinning:
             self._made.close()
-
-    def __enter__(self) -> IsolatedNode:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
 
 def _context(domain_id: int | None) -> Context:

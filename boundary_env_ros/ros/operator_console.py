@@ -5,18 +5,16 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 import select
-import signal
 import sys
 import termios
 import time
 from typing import Any
 
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
@@ -118,32 +116,15 @@ def attend(
     with IsolatedNode(
         'attending', domain_id=domain_id, namespace=namespace, listens_only=True
     ) as own:
-        with suppress(KeyboardInterrupt), _spinner(own.executor) as spin:
+
+        def spin() -> None:
+            own.spin(_LOOK)
+
+        with suppress(KeyboardInterrupt):
             contract = served_contract(own.node, spin, wait).contract
             _Terminal(own.node, spin, contract, user=user, yes=yes, label=label, say=say).run()
         say('')
     return 0
-
-
-@contextmanager
-def _spinner(executor: SingleThreadedExecutor) -> Iterator[Callable[[], None]]:
-    """
-    Return a function that lets messages in for a moment, and raises KeyboardInterrupt after it.
-
-    In the middle of a call of the middleware an interrupt would be an error of another name.
-    """
-    signals: list[int] = []
-
-    def spin() -> None:
-        executor.spin_once(timeout_sec=_LOOK)
-        if signals:
-            raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
-    try:
-        yield spin
-    finally:
-        signal.signal(signal.SIGINT, previous)
 
 
 class _Terminal:

@@ -56,28 +56,19 @@ class ResetClient:
         self._world: Any = None
         if procedure.service:
             self._world = self._client(srv.ResetWorld, procedure.service)
-        self._services = {
-            step.service: (message_class(step.type), self._client_of(step))
-            for step in procedure.steps
-            if isinstance(step, CallStep)
-        }
-        self._publishers = {
-            step.topic: (
-                message_class(step.type),
-                node.add_publisher(message_class(step.type), step.topic, names.RECORD),
-            )
-            for step in procedure.steps
-            if isinstance(step, PublishStep)
-        }
+        self._services: dict[str, tuple[Any, Any]] = {}
+        self._publishers: dict[str, tuple[Any, Any]] = {}
         for step in procedure.steps:
             # A wrong field is found now, not in the middle of a reset.
             if isinstance(step, CallStep):
-                _filled(message_class(step.type).Request(), step.request, step.service)
+                kind = message_class(step.type)
+                _filled(kind.Request(), step.request, step.service)
+                self._services[step.service] = kind, self._client(kind, step.service)
             elif isinstance(step, PublishStep):
-                _filled(message_class(step.type)(), step.message, step.topic)
-
-    def _client_of(self, step: CallStep) -> Any:
-        return self._client(message_class(step.type), step.service)
+                kind = message_class(step.type)
+                _filled(kind(), step.message, step.topic)
+                publisher = node.add_publisher(kind, step.topic, names.RECORD)
+                self._publishers[step.topic] = kind, publisher
 
     def _client(self, kind: Any, name: str) -> Any:
         return self._node.own(self._node.destroy_client, self._node.create_client(kind, name))

@@ -58,7 +58,17 @@ class GazeboBridge(ContractNode):
     Outside it is what drivers and ``simulated_robot`` are: it takes the commands of the gate, and
     stands still when none comes; it resets the world, and in lockstep advances it. Gazebo's own
     services and its sensors come by the bridge.
+
+    Attributes
+    ----------
+    cart
+        What stands between contract and Gazebo, once the node is configured.
+    truth
+        What was last heard of the true state of the cart.
+
     """
+
+    cart: GazeboCart
 
     def __init__(self) -> None:
         super().__init__('gazebo_bridge', 'robot')
@@ -74,7 +84,6 @@ class GazeboBridge(ContractNode):
             'bindings, beside the node gazebo_topics).',
         )
         self._active = False
-        self._cart: GazeboCart | None = None
         # Where ros_gz does not carry what is asked and told.
         self._direct: WorldServices | None = None
         # What was asked of the simulator: until when it is waited for, and of whom.
@@ -98,7 +107,7 @@ class GazeboBridge(ContractNode):
             )
         self._check_step()
         self._commanded = 0.0
-        self._cart = GazeboCart(contract)
+        self.cart = GazeboCart(contract)
         config = CartConfig()
         (group,) = contract.action
         hear = partial(self._on_command, reader(group.source))
@@ -195,17 +204,9 @@ class GazeboBridge(ContractNode):
         self._end_moments()
 
     def cleanup(self) -> None:
-        """Let go of the cart."""
-        self._cart = None
+        """Let go of what was heard, and of the simulator."""
         self.truth = None
         self._direct = None
-
-    @property
-    def cart(self) -> GazeboCart:
-        """What stands between contract and Gazebo."""
-        if self._cart is None:
-            raise BoundaryError('The simulator is not configured. Configure it first.')
-        return self._cart
 
     @property
     def _lockstep(self) -> bool:

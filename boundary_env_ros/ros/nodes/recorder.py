@@ -59,14 +59,21 @@ class Recorder(ContractNode):
 
     A run is recorded once. The record begins when the node is activated, with what was latched
     before; it is complete when the node is deactivated.
+
+    Attributes
+    ----------
+    recording, writer
+        The files of the run, and their writer, once the node is configured.
+
     """
+
+    recording: RunRecording
+    writer: RecordingThread
 
     def __init__(self) -> None:
         super().__init__('recorder', 'recorder')
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
         self._declare_files()
-        self._recording: RunRecording | None = None
-        self._writer: RecordingThread | None = None
         self._heard: RawSubscriptions | None = None
         self._status: Any = None
         self._episode_status: dict[str, Any] = {}
@@ -74,7 +81,7 @@ class Recorder(ContractNode):
         self._unseen: dict[str, RecordedTopic] = {}
         self._before: list[RawMessage] = []
         self._active = False
-        self._closed = False
+        self._closed = True
         self._lost = 0
         self._in_time = True
 
@@ -135,7 +142,7 @@ class Recorder(ContractNode):
         key = self.value('signing_key')
         sign = signer(Path(key).expanduser()) if key else None
         definitions = {topic.type: definition_of(topic.type) for topic in topics}
-        self._recording = RunRecording(
+        self.recording = RunRecording(
             RunFolder.create(Path(place).expanduser().absolute()),
             contract=self.loaded,
             definitions=definitions,
@@ -151,8 +158,8 @@ class Recorder(ContractNode):
             min_free_space=self.value('min_free_space'),
             sign=sign,
         )
-        self._writer = RecordingThread(
-            self._recording,
+        self.writer = RecordingThread(
+            self.recording,
             queue_size=self.value('queue_size'),
             sync_interval=self.value('sync_interval'),
         )
@@ -225,21 +232,6 @@ class Recorder(ContractNode):
                 self.destroy_publisher(publisher)
         self._heard = self._status = self._labels = None
         self._episode_status = {}
-        self._recording = self._writer = None
-
-    @property
-    def writer(self) -> RecordingThread:
-        """The writer of the files of the run."""
-        if self._writer is None:
-            raise BoundaryError('The recorder is not configured. Configure it first.')
-        return self._writer
-
-    @property
-    def recording(self) -> RunRecording:
-        """The files of the run."""
-        if self._recording is None:
-            raise BoundaryError('The recorder is not configured. Configure it first.')
-        return self._recording
 
     # Writing -------------------------------------------------------------------------------------
 
@@ -368,13 +360,6 @@ class Recorder(ContractNode):
                     'record.'
                 )
             self._say()
-        sync, interval = self.writer.sync_behind, self.value('sync_interval')
-        if sync > interval + limit:
-            self.get_logger().warning(
-                f'the disk needs more than {sync:.1f} s for what {interval:g} s brought '
-                '(sync_interval): a power loss may take that much',
-                throttle_duration_sec=10.0,
-            )
 
     def trouble(self) -> str:
         """Return why the recorder does not record, or what the record lacks."""
@@ -415,7 +400,7 @@ class Recorder(ContractNode):
         self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))
 
     def _close(self) -> None:
-        if self._recording is None or self._closed:
+        if self._closed:
             return
         self._closed = True
         # That nothing came on a topic that was listened to is part of the record too.
@@ -427,9 +412,9 @@ class Recorder(ContractNode):
             self.get_logger().error(str(error))
             return
         self.get_logger().info(
-            f'{self._recording.run.path} is closed: {self._recording.messages} messages, '
-            f'{self._recording.transitions} transitions, {self.writer.lost} lost; the head of its '
-            f'chain is {self._recording.head}'
+            f'{self.recording.run.path} is closed: {self.recording.messages} messages, '
+            f'{self.recording.transitions} transitions, {self.writer.lost} lost; the head of its '
+            f'chain is {self.recording.head}'
         )
 
 

@@ -9,8 +9,7 @@ listener was found is missed, and a request to a process that was just killed is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 import time
 from typing import Any, Protocol
 
@@ -57,17 +56,6 @@ class Node(Protocol):
     def last_words(self) -> str:
         """Return the end of its output, for error messages."""
         ...
-
-
-class _Ended(LinkError):
-    """The process of a node ended."""
-
-    def __init__(self, node: Node) -> None:
-        super().__init__(
-            f'The process of the node {node.place} ended (expected it to come up, got exit code '
-            f'{node.exit_code}).'
-        )
-        self.node = node
 
 
 class BringUp:
@@ -132,30 +120,27 @@ class BringUp:
 
     def state(self, node: Node, timeout: float = 5.0) -> int:
         """Return the lifecycle state of a node, a constant of ``lifecycle_msgs/State``."""
-        with self._with_last_words(node):
-            state = self._state(node, 'was to tell its state', time.monotonic() + timeout)
-        number: int = state.id
+        number: int = self._state(node, 'was to tell its state', time.monotonic() + timeout).id
         return number
 
     def _asked(self, node: Node, transition: int, deadline: float) -> tuple[Any, str] | None:
         """Ask a node for a transition, unless it is where that leads; return what will answer."""
-        with self._with_last_words(node):
-            # In this order: a node that tells its state has found the client before, too, so that
-            # one request for the transition is enough.
-            client = self._client(ChangeState, f'{node.place}/change_state')
-            state = self._state(node, f'was to {_verb(transition)}', deadline)
-            if state.id == _GOALS.get(transition):
-                return None
-            if transition == Transition.TRANSITION_CONFIGURE:
-                for _ in range(_ASKED_OF_TWINS):
-                    if state.id != State.PRIMARY_STATE_UNCONFIGURED:
-                        raise _refused(node, transition, state.label)
-                    if self._own.node.count_services(client.srv_name) < 2:
-                        break
-                    state = self._state(node, f'was to {_verb(transition)}', deadline)
-            request = ChangeState.Request()
-            request.transition.id = transition
-            return client.call_async(request), state.label
+        # In this order: a node that tells its state has found the client before, too, so that one
+        # request for the transition is enough.
+        client = self._client(ChangeState, f'{node.place}/change_state')
+        state = self._state(node, f'was to {_verb(transition)}', deadline)
+        if state.id == _GOALS.get(transition):
+            return None
+        if transition == Transition.TRANSITION_CONFIGURE:
+            for _ in range(_ASKED_OF_TWINS):
+                if state.id != State.PRIMARY_STATE_UNCONFIGURED:
+                    raise _refused(node, transition, state.label)
+                if self._own.node.count_services(client.srv_name) < 2:
+                    break
+                state = self._state(node, f'was to {_verb(transition)}', deadline)
+        request = ChangeState.Request()
+        request.transition.id = transition
+        return client.call_async(request), state.label
 
     def _changed(
         self, node: Node, transition: int, asked: tuple[Any, str] | None, deadline: float
@@ -163,12 +148,10 @@ class BringUp:
         if asked is None:
             return
         answer, state = asked
-        verb = _verb(transition)
-        with self._with_last_words(node):
-            if not wait_until(answer.done, deadline, lambda: self._let_in(node)):
-                raise _late(node, f'was to {verb}')
-            if not answer.result().success:
-                raise _refused(node, transition, state)
+        if not wait_until(answer.done, deadline, lambda: self._let_in(node)):
+            raise _late(node, f'was to {_verb(transition)}')
+        if not answer.result().success:
+            raise _refused(node, transition, state)
 
     def _state(self, node: Node, task: str, deadline: float) -> Any:
         client = self._client(GetState, f'{node.place}/get_state')
@@ -193,17 +176,11 @@ class BringUp:
         """Let answers in for a moment, unless the process of the node, or of another, ended."""
         for each in (node, *self._together):
             if each.exit_code is not None:
-                raise _Ended(each)
+                raise LinkError(
+                    f'The process of the node {each.place} ended (expected it to come up, got '
+                    f'exit code {each.exit_code}).\n{each.last_words()}'.rstrip()
+                )
         self._own.spin(_LOOK)
-
-    @contextmanager
-    def _with_last_words(self, node: Node) -> Iterator[None]:
-        try:
-            yield
-        except _Ended as error:
-            raise LinkError(f'{error}\n{error.node.last_words()}'.rstrip()) from error
-        except LinkError as error:
-            raise type(error)(f'{error}\n{node.last_words()}'.rstrip()) from error
 
 
 def _verb(transition: int) -> str:
@@ -215,9 +192,13 @@ def _refused(node: Node, transition: int, state: str) -> LinkError:
     if transition == Transition.TRANSITION_CONFIGURE and state != 'unconfigured':
         fix = 'Nodes of that name run already: stop them, or take another namespace or domain.'
     return LinkError(
-        f'The node {node.place} refused to {_verb(transition)} (in the state {state}). {fix}'
+        f'The node {node.place} refused to {_verb(transition)} (in the state {state}). {fix}\n'
+        f'{node.last_words()}'.rstrip()
     )
 
 
 def _late(node: Node, task: str) -> LinkTimeout:
-    return LinkTimeout(f'The node {node.place}, which {task}, does not answer in time.')
+    return LinkTimeout(
+        f'The node {node.place}, which {task}, does not answer in time.\n'
+        f'{node.last_words()}'.rstrip()
+    )

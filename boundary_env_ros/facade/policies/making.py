@@ -122,15 +122,11 @@ def _called(
     factory: Callable[..., Policy], name: str, options: Mapping[str, object], *arguments: object
 ) -> Policy:
     """Call a factory; say which options it takes if these are others."""
+    signature = inspect.signature(factory)
     try:
-        signature = inspect.signature(factory)
-    except ValueError:
-        signature = None  # of something built in
-    if signature is not None:
-        try:
-            signature.bind(*arguments, **options)
-        except TypeError as error:
-            raise BoundaryError(
-                f'{name} takes other options (expected {signature}): {error}.'
-            ) from error
+        signature.bind(*arguments, **options)
+    except TypeError as error:
+        raise BoundaryError(
+            f'{name} takes other options (expected {signature}): {error}.'
+        ) from error
     return factory(*arguments, **options)

@@ -108,7 +108,7 @@ class DoorArm(SteppedWorld[ArmState]):
         Parameters
         ----------
         target
-            Arm, door and handle; the arm must touch nothing, and reach the handle.
+            Arm, door and handle; the arm must touch nothing.
         seed
             Of all noise, 0 or more.
         at_ns
@@ -160,13 +160,6 @@ class DoorArm(SteppedWorld[ArmState]):
         _check_range(
             'handle height', target.height, geometry.height_low, geometry.height_high, 'm'
         )
-        distance = self._physics.handle_distance(target)
-        if not distance <= geometry.reach:
-            raise ResetFailed(
-                'The handle is out of reach (expected a handle within the reach of the arm '
-                f'({geometry.reach:.2f} m from the shoulder), got {distance:.2f} m at radius '
-                f'{target.radius} m and height {target.height} m).'
-            )
         met = self._physics.collisions(target)
         if met:
             raise ResetFailed(

@@ -47,10 +47,6 @@ class DoorGeometry:
         How far from the hinge the handle can be, m.
     height_low, height_high
         How high above the arm's foot the handle's middle can be, m.
-    reach
-        Farthest that the tool can be from the shoulder, m.
-    shoulder_height
-        Of the shoulder above the arm's foot, m.
 
     """
 
@@ -63,8 +59,6 @@ class DoorGeometry:
     radius_high: float
     height_low: float
     height_high: float
-    reach: float
-    shoulder_height: float
 
 
 class DoorPhysics:
@@ -130,13 +124,6 @@ class DoorPhysics:
     def opening(self) -> float:
         """Return how far the fingers are apart, m."""
         return float(self._data.qpos[_LEFT] + self._data.qpos[_RIGHT])
-
-    def handle_distance(self, scene: DoorReset) -> float:
-        """Return how far the handle of a scene is from the arm's shoulder, m."""
-        self._put(self._probe_model, self._probe, scene)
-        mujoco.mj_kinematics(self._probe_model, self._probe)
-        shoulder = np.array([0.0, 0.0, self.geometry.shoulder_height])
-        return float(np.linalg.norm(self._probe.site('handle').xpos - shoulder))
 
     def state(self, at_ns: int) -> ArmState:
         """Return the true state, with the caller's time of it."""
@@ -214,14 +201,6 @@ class DoorPhysics:
         hinge_low, hinge_high = model.joint('hinge').range
         panel, bar = model.geom('panel'), model.geom('bar')
         door = model.body('door').pos
-        reach = sum(
-            float(np.linalg.norm(part))
-            for part in (
-                model.body('link_3').pos,
-                model.body('link_4').pos,
-                model.body('tool0').pos + model.site('tool').pos,
-            )
-        )
         return DoorGeometry(
             joint_low=tuple(float(low) for low, _ in ranges),
             joint_high=tuple(float(high) for _, high in ranges),
@@ -232,6 +211,4 @@ class DoorPhysics:
             radius_high=float(panel.pos[1] + panel.size[1] - _MARGIN / 2.0),
             height_low=float(door[2] + panel.pos[2] - panel.size[2] + bar.size[1] + _MARGIN),
             height_high=float(door[2] + panel.pos[2] + panel.size[2] - bar.size[1] - _MARGIN),
-            reach=reach,
-            shoulder_height=float(model.body('link_1').pos[2] + model.body('link_2').pos[2]),
         )

@@ -140,12 +140,6 @@ class PluginRobot:
             for agent in contract.agents
             for topic, kind in sensor_topics(contract).items()
         }
-        self._now = self._reached = begin
-        self._failure = ''
-        self._pending: deque[tuple[int, Emission]] = deque()
-        self._sums: dict[str, float] = {}
-        self._state = dict.fromkeys(contract.agents, GOES_ON)
-        self._info: Mapping[str, Any] = {}
         self.can: frozenset[str] = frozenset()
         self._process = PluginProcess(self._target)
         try:
@@ -282,10 +276,10 @@ class PluginRobot:
         self._failure = ''
         self._now = self._reached = at
         self._step = to_nanoseconds(baseline.time_step)
-        self._sums = dict.fromkeys(baseline.rewards, 0.0)
+        self._sums: dict[str, float] = dict.fromkeys(baseline.rewards, 0.0)
         self._state = dict.fromkeys(self._contract.agents, GOES_ON)
-        self._info = dict(baseline.info)
-        self._pending.clear()
+        self._info: Mapping[str, Any] = dict(baseline.info)
+        self._pending: deque[tuple[int, Emission]] = deque()
         self._documents = dict.fromkeys(self._documents)
         for setpoint in self._setpoints.values():
             setpoint.values, setpoint.arrived = _at_rest(setpoint.group), at

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+import math
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class LeRobotPolicy:
             )
         self._task = task
         self._fields = _fields(loaded, dict(config.input_features), features or {})
-        sizes = [_size(feature.shape) for feature in config.output_features.values()]
+        sizes = [math.prod(feature.shape) for feature in config.output_features.values()]
         if contract.action_size not in sizes:
             raise BoundaryError(
                 'Wrong size of the actions (expected a policy with actions of '
@@ -136,10 +137,6 @@ def _array(tensor: Any) -> Array:
     return array
 
 
-def _size(shape: Sequence[int]) -> int:
-    return int(np.prod(shape))
-
-
 def _fields(
     loaded: LoadedContract,
     wanted: Mapping[str, Any],
@@ -165,7 +162,7 @@ def _fields(
                     'FIELD}.'
                 )
         shapes = [specs[name].shape for name in fields]
-        size, has = _size(kind.shape), sum(map(_size, shapes))
+        size, has = math.prod(kind.shape), sum(map(math.prod, shapes))
         if size != has:
             raise BoundaryError(
                 f'Wrong size of a feature (expected {size} numbers {tuple(kind.shape)} for the '

@@ -64,9 +64,10 @@ class ReplayPolicy:
         self._actions: Iterator[Vector] = iter(())
         self._last: Vector = ()
         size, digests = loaded.contract.action_size, set()
-        for seed, digest, actions in _episodes(path):
-            digests.add(digest)
-            self._recorded.append((seed, actions))
+        for episode in recorded_episodes(open_records(path)):
+            digests.add(episode.reset.id.digest)
+            actions = tuple(transition_of(each).requested_action for each in episode.entries[1:])
+            self._recorded.append((episode.reset.seed, actions))
         if not self._recorded:
             raise BoundaryError(f'{path} has no episode to replay.')
         if digests != {loaded.digest} and not other_contract:
@@ -95,9 +96,10 @@ class ReplayPolicy:
                 self._actions, self._last = iter(self._left.pop(index)[1]), ()
                 return
         known = sorted({recorded for recorded, _ in self._recorded})
+        few = ', '.join(map(str, known[:10])) + (' ...' if len(known) > 10 else '')
         raise BoundaryError(
-            f'No recorded episode has the seed {seed} (got {_told(known)} in '
-            f'{self._path}). Begin with one of them, or say any_seed=true.'
+            f'No recorded episode has the seed {seed} (got {few} in {self._path}). '
+            'Begin with one of them, or say any_seed=true.'
         )
 
     def __call__(self, observation: Mapping[str, Array]) -> Array:
@@ -116,15 +118,3 @@ def _rest(contract: Contract) -> NoOpPolicy | None:
         return NoOpPolicy(contract)
     except BoundaryError:
         return None
-
-
-def _episodes(path: Path) -> Iterator[tuple[int, str, tuple[Vector, ...]]]:
-    """Yield seed, digest and requested actions of every recorded episode."""
-    for episode in recorded_episodes(open_records(path)):
-        actions = tuple(transition_of(entry).requested_action for entry in episode.entries[1:])
-        yield episode.reset.seed, episode.reset.id.digest, actions
-
-
-def _told(seeds: list[int]) -> str:
-    few = ', '.join(map(str, seeds[:10]))
-    return few if len(seeds) <= 10 else f'{few} and {len(seeds) - 10} more'

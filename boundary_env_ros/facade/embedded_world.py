@@ -83,7 +83,7 @@ class EmbeddedWorld:
     LinkError
         If the contract asks for what one process has not.
     BoundaryError
-        If no such robot is installed.
+        If no such robot is installed, or several agents would each do a step of the reset.
     RecordError
         If something is in that folder already, or it cannot be made.
 
@@ -482,18 +482,10 @@ def _check(contract: Contract) -> None:
             'The embedded world runs in lockstep, and the contract says realtime. '
             "Pass pacing='lockstep'."
         )
-    several = len(contract.agents) > 1
     for index, step in enumerate(contract.episode.reset.steps):
-        if isinstance(step, WorldStep) or (isinstance(step, WaitStep) and not several):
-            continue
-        why = (
-            'Each agent would wait for a time of its own.'
-            if isinstance(step, WaitStep)
-            else 'It asks for a person, and there is none.'
-        )
-        raise LinkError(
-            f'episode.reset.procedure[{index}]: expected only '
-            f'{"`world` steps for several agents" if several else "`world` and `wait` steps"} '
-            f'in one process, got `{type(step).__name__.removesuffix("Step").lower()}`. '
-            f"{why} Use the world 'ros', or leave the step out."
-        )
+        if not isinstance(step, (WorldStep, WaitStep)):
+            raise LinkError(
+                f'episode.reset.procedure[{index}]: expected only `world` and `wait` steps in one '
+                f'process, got `{type(step).__name__.removesuffix("Step").lower()}`. It asks for '
+                "a person or a node, and there is none. Use the world 'ros', or leave it out."
+            )

@@ -50,7 +50,7 @@ def reset_by(name: str, *steps: Mapping[str, object]) -> LoadedContract:
 def test_a_reset_that_needs_somebody_else_is_refused_at_once(
     name: str, steps: Sequence[Mapping[str, object]], says: str
 ) -> None:
-    with pytest.raises(LinkError, match=says):
+    with pytest.raises(BoundaryError, match=says):
         EmbeddedWorld(reset_by(name, *steps))
 
 

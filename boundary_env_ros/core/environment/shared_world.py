@@ -12,14 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing, WaitStep, WorldStep
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.environment import Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
 from boundary_env_ros.core.environment.reset import ResetWorld
 from boundary_env_ros.core.timebase import ClockReading
-from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.errors import BoundaryError, ResetFailed
 
 
 class SharedWorld:
@@ -33,9 +33,16 @@ class SharedWorld:
     contract
         The contract.
 
+    Raises
+    ------
+    BoundaryError
+        If there are several agents, and its reset has a step that each would do once more.
+
     """
 
     def __init__(self, environments: Mapping[str, Environment], contract: Contract) -> None:
+        if len(environments) > 1:
+            _refuse_steps_of_each(contract)
         self._environments = environments
         self._task = contract.task.name
         # In lockstep nothing happens between the first start and the last.
@@ -158,3 +165,16 @@ class SharedWorld:
         if not unready:
             return ''
         return f'{", ".join(a for a in unready if a != agent) or agent} to be ready'
+
+
+def _refuse_steps_of_each(contract: Contract) -> None:
+    realtime = contract.pacing is Pacing.REALTIME
+    for index, step in enumerate(contract.episode.reset.steps):
+        if isinstance(step, WorldStep) or (isinstance(step, WaitStep) and realtime):
+            continue
+        raise BoundaryError(
+            f'episode.reset.procedure[{index}]: expected only `world` steps (in realtime `wait` '
+            'steps as well) for several agents, got '
+            f'`{type(step).__name__.removesuffix("Step").lower()}`. Each agent would do it once '
+            'more. Let the service of the `world` step do it.'
+        )

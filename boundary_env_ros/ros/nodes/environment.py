@@ -23,8 +23,6 @@ from boundary_env_ros.core.contract.model import (
     ConfirmStep,
     Pacing,
     PublishStep,
-    WaitStep,
-    WorldStep,
 )
 from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -45,7 +43,7 @@ from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
-from boundary_env_ros.errors import BoundaryError, RequestRejected, ResetFailed, ResultCode
+from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
 from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
@@ -304,7 +302,6 @@ class EnvironmentNode(ContractNode):
     def configure(self) -> None:
         """Make the environments, and all that they listen to and publish."""
         contract = self.contract
-        self._refuse_for_several()
         self._agents = {agent: AgentEnvironment(self, agent) for agent in contract.agents}
         self._world = SharedWorld(
             {agent: made.environment for agent, made in self._agents.items()}, contract
@@ -316,22 +313,6 @@ class EnvironmentNode(ContractNode):
             msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
         )
         self._procedure = ResetClient(self, on_world=self._on_world, on_called=self._on_called)
-
-    def _refuse_for_several(self) -> None:
-        """Refuse what each of several agents would do, or find, as if it were alone."""
-        if len(self.contract.agents) == 1:
-            return
-        for index, step in enumerate(self.contract.episode.reset.steps):
-            if isinstance(step, WorldStep) or (
-                isinstance(step, WaitStep) and self.contract.pacing is Pacing.REALTIME
-            ):
-                continue
-            raise BoundaryError(
-                f'episode.reset.procedure[{index}]: expected only `world` steps (in realtime '
-                '`wait` steps as well) for several agents, got '
-                f'`{type(step).__name__.removesuffix("Step").lower()}`. Each agent would do it '
-                'once more. Let the service of the `world` step do it.'
-            )
 
     def activate(self) -> None:
         """Start the timers, all on the steady clock: the period, the watch, the heartbeat."""

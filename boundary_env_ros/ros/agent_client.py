@@ -387,13 +387,9 @@ class AgentClient:
                 if client is self._arm and self._over():
                     raise ResetFailed(self._ending_message() + why) from refusal
                 self._tell(str(refusal))
-            self._pause(_ASK_AGAIN)
-
-    def _pause(self, seconds: float) -> None:
-        """Wait, however much comes meanwhile: nodes have a budget for requests."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0.0:
-            self._spin(left)
+            # However much comes meanwhile: nodes have a budget for requests.
+            again = time.monotonic() + _ASK_AGAIN
+            wait_until(lambda: False, again, lambda: self._spin(_ASK_AGAIN))
 
     def _reset_transition(self, deadline: float) -> tuple[Transition, ClockReading]:
         try:

@@ -56,7 +56,7 @@ def must_refuse(
     call: Callable[[], object],
     what: str,
     *,
-    kind: type[BoundaryError] | tuple[type[BoundaryError], ...] = BoundaryError,
+    kind: type[BoundaryError] = BoundaryError,
     where: str,
     way_out: str = '',
 ) -> None:
@@ -70,7 +70,7 @@ def must_refuse(
     what
         What is wrong with it, for the sentence: 'for a step before the first reset'.
     kind
-        The errors that are right.
+        The error that is right.
     where
         Which method.
     way_out
@@ -80,9 +80,7 @@ def must_refuse(
     __tracebackhide__ = True
     error = attempt(call)
     if not isinstance(error, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        names = ' or '.join(k.__name__ for k in kinds)
-        fail(f'{names} {what}', told(error), where=where, way_out=way_out)
+        fail(f'{kind.__name__} {what}', told(error), where=where, way_out=way_out)
 
 
 def told(outcome: object) -> str:

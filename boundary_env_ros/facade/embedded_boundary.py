@@ -29,7 +29,7 @@ from boundary_env_ros.core.sources.inputs import (
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import ClockReading, Stamp
-from boundary_env_ros.facade.steps import Image, StepResult
+from boundary_env_ros.facade.steps import ignore, Image, StepResult
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.task_check import fitting_task
@@ -75,7 +75,7 @@ class Boundary:
     lease_id, sequence
         Of the gate's lease, and of the last request under it.
     on_result
-        Is called with every result, if the client asked for that.
+        Is called with every result.
 
     """
 
@@ -118,7 +118,7 @@ class Boundary:
         self.closed: list[StepResult] = []
         self.lease_id = lease_id
         self.sequence = 0
-        self.on_result: Callable[[StepResult], None] | None = None
+        self.on_result: Callable[[StepResult], None] = ignore
 
     @property
     def state(self) -> EpisodeState:

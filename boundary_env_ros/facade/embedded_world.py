@@ -39,7 +39,13 @@ from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanose
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
 from boundary_env_ros.facade.embedded_boundary import Boundary
-from boundary_env_ros.facade.steps import action_request, as_request, StepRequest, StepResult
+from boundary_env_ros.facade.steps import (
+    action_request,
+    as_request,
+    ignore,
+    StepRequest,
+    StepResult,
+)
 from boundary_env_ros.facade.world import check_actions, check_legal, check_running
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
@@ -214,7 +220,7 @@ class EmbeddedWorld:
         }
         for agent, boundary in self._boundaries.items():
             boundary.closed = boundary.closed[-1:]
-            boundary.on_result = wanted[agent].on_result if agent in wanted else None
+            boundary.on_result = wanted[agent].on_result if agent in wanted else ignore
             self._alive(boundary)
             if agent in requests:
                 boundary.sequence += 1
@@ -403,8 +409,7 @@ class EmbeddedWorld:
                         transition=effect, delivered=now, images=dict(boundary.images)
                     )
                     boundary.closed.append(result)
-                    if boundary.on_result is not None:
-                        boundary.on_result(result)
+                    boundary.on_result(result)
                 self._sink(effect)
                 if isinstance(effect, EpisodeStatus):
                     # It may be the turn of the next action of a chunk.

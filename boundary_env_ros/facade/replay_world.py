@@ -382,8 +382,7 @@ class ReplayWorld:
                 replayed=self._told(request.action, difference, recorded),
             )
             results.append(result)
-            if request.on_result is not None:
-                request.on_result(result)
+            request.on_result(result)
         return {self._agent: tuple(results)}
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:

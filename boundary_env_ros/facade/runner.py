@@ -19,7 +19,7 @@ from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Plan
 from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_values
-from boundary_env_ros.facade.steps import Image, StepRequest, StepResult
+from boundary_env_ros.facade.steps import ignore, Image, StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, World
 from boundary_env_ros.storage.contract_spaces import observation_space
 
@@ -251,7 +251,7 @@ class Runner:
         rows: Sequence[Vector],
         *,
         skipped: int = 0,
-        on_result: Callable[[StepResult], None] | None = None,
+        on_result: Callable[[StepResult], None] = ignore,
     ) -> StepResult:
         """Send actions, and return the last transition that they closed."""
         if self._stop.is_set():
@@ -262,8 +262,7 @@ class Runner:
 
         def hear(delivery: StepResult) -> None:
             self._take(delivery)
-            if on_result is not None:
-                on_result(delivery)
+            on_result(delivery)
 
         request = StepRequest(
             action=tuple(value for row in rows for value in row),

@@ -80,6 +80,10 @@ class StepResult:
     replayed: Replayed | None = None
 
 
+def ignore(result: StepResult) -> None:
+    """Be told of a result, and do nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRequest:
     """
@@ -115,7 +119,7 @@ class StepRequest:
     blended: int = 0
     metadata: Mapping[str, str] = field(default_factory=dict)
     source: Source = Source.POLICY
-    on_result: Callable[[StepResult], None] | None = None
+    on_result: Callable[[StepResult], None] = ignore
     payload: str = ''
 
 

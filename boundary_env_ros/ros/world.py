@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 import json
@@ -30,7 +30,7 @@ from boundary_env_ros.errors import (
     RequestRejected,
     ResultCode,
 )
-from boundary_env_ros.facade.steps import as_request, closed_by, StepRequest, StepResult
+from boundary_env_ros.facade.steps import as_request, closed_by, ignore, StepRequest, StepResult
 from boundary_env_ros.facade.world import (
     agent_of,
     check_actions,
@@ -211,7 +211,7 @@ class RosWorld:
             for agent in waiting:
                 result = self._clients[agent].take(patience)
                 if result is not None:
-                    _tell(result, hears.get(agent))
+                    hears.get(agent, ignore)(result)
                     closed[agent].append(result)
         return {agent: tuple(results) for agent, results in closed.items()}
 
@@ -231,7 +231,7 @@ class RosWorld:
             client.pass_over()
             result = client.take(math.inf)
             assert result is not None  # it would have waited, or raised
-            _tell(result, request.on_result)
+            request.on_result(result)
             passed.append(result)
         if not passed:
             return request
@@ -357,11 +357,6 @@ class RosWorld:
     def _check_open(self) -> None:
         if self._own.closed:
             raise LinkError('The world is closed. Create a new one.')
-
-
-def _tell(result: StepResult, hear: Callable[[StepResult], None] | None) -> None:
-    if hear is not None:
-        hear(result)
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

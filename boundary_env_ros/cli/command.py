@@ -23,6 +23,9 @@ DONE = 0
 FOUND = 1
 UNUSABLE = 2
 
+#: Records, or messages, between two words about how many there are.
+_OFTEN = 100
+
 _Function = Callable[..., Any]
 _Decorator = Callable[[_Function], _Function]
 
@@ -256,12 +259,12 @@ class Progress:
 
 
 @contextmanager
-def counting(what: str, every: int = 1) -> Iterator[Callable[[int, int | None], None]]:
+def counting(what: str) -> Iterator[Callable[[int, int | None], None]]:
     """Show how many there are, out of how many if that is known, until the block ends."""
     with Progress() as show:
 
         def progress(done: int, total: int | None) -> None:
-            if done % every == 0:
+            if done % _OFTEN == 0:
                 show(f'{done} {what}' if total is None else f'{done} of {total} {what}')
 
         yield progress

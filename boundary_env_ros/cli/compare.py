@@ -10,10 +10,10 @@ import click
 
 from boundary_env_ros.cli.command import (
     Command,
+    counting,
     json_option,
     option,
     print_json,
-    Progress,
     record_argument,
 )
 
@@ -61,14 +61,8 @@ def compare(
     from boundary_env_ros.evidence.compare.compare import compare_paths
     from boundary_env_ros.evidence.compare.text import format_comparison
 
-    with Progress() as progress:
-        comparison = compare_paths(
-            a,
-            b,
-            agent=agent,
-            clients=clients,
-            told=lambda name, count: progress(f'{name}: {count} records'),
-        )
+    with counting('records') as progress:
+        comparison = compare_paths(a, b, agent=agent, clients=clients, progress=progress)
     if as_json:
         print_json(comparison.to_json())
     else:

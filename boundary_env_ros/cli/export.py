@@ -56,7 +56,7 @@ def export(path: Path, format_: str, output: Path) -> int:
     """
     from boundary_env_ros.evidence.export.export import export_run
 
-    with counting('records', every=100) as progress:
+    with counting('records') as progress:
         exported = export_run(path, output, format_, progress=progress)
     for kind, number in exported.counts.items():
         print(f'{number:>8} {kind}')

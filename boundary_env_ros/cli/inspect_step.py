@@ -10,11 +10,11 @@ import click
 
 from boundary_env_ros.cli.command import (
     Command,
+    counting,
     DONE,
     json_option,
     option,
     print_json,
-    Progress,
     record_argument,
 )
 
@@ -47,8 +47,8 @@ def inspect(path: Path, episode: str, step: str, as_json: bool) -> int:
     from boundary_env_ros.evidence.report.one_step import find_step
     from boundary_env_ros.evidence.report.step_text import tell_step
 
-    with Progress() as show:
-        found = find_step(path, episode, step, show)
+    with counting('records') as progress:
+        found = find_step(path, episode, step, progress)
     if as_json:
         print_json(found.to_json())
     else:

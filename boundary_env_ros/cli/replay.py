@@ -171,7 +171,7 @@ def _commands(contract: Contract, topic: str) -> bool:
 def _recompute(path: Path, *, contract: str | None, as_json: bool, **_: object) -> int:
     from boundary_env_ros.evidence.replay.recompute import recompute
 
-    with counting('records', every=500) as progress:
+    with counting('records') as progress:
         report = recompute(path, None if contract is None else Path(contract), progress)
     print_result(report, as_json=as_json)
     if report.unreadable:

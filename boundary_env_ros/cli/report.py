@@ -10,12 +10,12 @@ import click
 
 from boundary_env_ros.cli.command import (
     Command,
+    counting,
     DONE,
     json_option,
     option,
     output_option,
     print_result,
-    Progress,
     record_argument,
 )
 
@@ -57,8 +57,8 @@ def report(path: Path, output: Path | None, text: bool, as_json: bool) -> int:
     from boundary_env_ros.storage.atomic import check_new, write_new
 
     check_new(output)
-    with Progress() as show:
-        page = ''.join(render(gather(path, told=show))).encode('utf-8')
+    with counting('records') as progress:
+        page = ''.join(render(gather(path, progress=progress))).encode('utf-8')
     write_new(output, page)
     print(f'Page: {output} ({len(page) / 1e6:.1f} MB)')
     return DONE

@@ -4,11 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
+from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract, Pacing, TaskSpec
@@ -38,15 +39,17 @@ from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import (
     ContractDescription,
     Entry,
+    Follow,
     Message,
+    Piece,
     RECORDS,
     Unreadable,
 )
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
-#: Records between two words about how far the reading is.
-_OFTEN = 500
+#: Is told how many records were read, and of how many, if that is known.
+Progress: TypeAlias = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,8 @@ class Run:
     ----------
     path
         One of them.
+    progress
+        Is told of each record, whenever they are read; it begins again with each reading.
 
     Raises
     ------
@@ -87,8 +92,8 @@ class Run:
 
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, progress: Progress | None = None) -> None:
+        self.path, self._progress = path, progress
         #: Where the records stand as they were recorded.
         self.source = open_records(path)
 
@@ -111,24 +116,29 @@ class Run:
         }
         return there if set(there.values()) - {CHAIN_TYPE, *RECORDS} else {}
 
-    @property
-    def records(self) -> int:
-        """Return the number of records."""
-        if self.is_alone:
-            return 1
-        return sum(count for (_, kind), count in self.source.topics().items() if kind in RECORDS)
-
     # Records -------------------------------------------------------------------------------------
+
+    def pieces(
+        self, topics: Collection[str] = (), follow: Follow | None = None
+    ) -> Iterator[Piece]:
+        """Yield what :meth:`RecordSource.pieces` does, and tell how far it is."""
+        progress, done, total = self._progress, 0, None
+        if progress is not None:
+            counts = self.source.topics().items()
+            total = sum(n for (_, kind), n in counts if kind in RECORDS) or None
+        for piece in self.source.pieces(topics, follow):
+            yield piece
+            if progress is not None and not isinstance(piece, Message):
+                done += 1
+                progress(done, total)
 
     def entries(self) -> Iterator[Entry | Unreadable]:
         """Yield every record in its order, with its place, and for each bad one, why."""
-        for piece in self.source.pieces():
+        for piece in self.pieces():
             if not isinstance(piece, Message):
                 yield piece
 
-    def episodes(
-        self, contract: Contract | None = None, told: Callable[[int], None] = lambda count: None
-    ) -> Episodes:
+    def episodes(self, contract: Contract | None = None) -> Episodes:
         """
         Return the steps in the records, with what people said of the episodes later too.
 
@@ -136,18 +146,9 @@ class Run:
         ----------
         contract
             For the events of each step; None: they are not wanted.
-        told
-            Is told how many records were read, now and then.
 
         """
-
-        def counted() -> Iterator[Entry | Unreadable]:
-            for number, entry in enumerate(self.entries()):
-                if number % _OFTEN == 0:
-                    told(number)
-                yield entry
-
-        return Episodes(chain(counted(), labels_in_index(self.path)), contract)
+        return Episodes(chain(self.entries(), labels_in_index(self.path)), contract)
 
     # Contract ------------------------------------------------------------------------------------
 
@@ -234,8 +235,8 @@ class Run:
     def _first(self) -> Transition | EpisodeStatus | None:
         """Return the first transition; without one, the first announced state of an episode."""
         first: Transition | EpisodeStatus | None = None
-        for entry in self.entries():
-            record = entry.record if isinstance(entry, Entry) else None
+        for piece in self.source.pieces():
+            record = piece.record if isinstance(piece, Entry) else None
             if isinstance(record, Transition):
                 return record
             if first is None and isinstance(record, EpisodeStatus):

@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 import gc
 from pathlib import Path
-from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -22,15 +21,10 @@ from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
-from boundary_env_ros.evidence.run_files import Run, with_task
+from boundary_env_ros.evidence.run_files import Progress, Run, with_task
 from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.records import Message, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
-
-Progress: TypeAlias = Callable[[int, int | None], None]
-
-#: Records between two words about how far the audit is.
-_OFTEN = 500
 
 
 def audit(
@@ -96,7 +90,7 @@ def audit_path(
     head
         Head that the chain must have, hexadecimal, as the recorder printed it; empty: any.
     progress
-        Called now and then with the number of records that were looked at, and of all.
+        Is told how many records were looked at, and of how many.
 
     Raises
     ------
@@ -130,7 +124,7 @@ def _seldom_collecting() -> Iterator[None]:
 def _audited(
     path: Path, contract: Contract | None, key: bytes, head: str, progress: Progress | None
 ) -> AuditReport:
-    run = Run(path)
+    run = Run(path, progress)
     run.first_recorded()
     terms = run.terms() if contract is None else with_task(run.recorded(contract))
     auditor = Auditor(
@@ -150,8 +144,7 @@ def _audited(
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
     episodes: set[tuple[str, str]] = set()
-    done, total = 0, run.records
-    for piece in run.source.pieces(auditor.topics, chain.add):
+    for piece in run.pieces(auditor.topics, chain.add):
         if isinstance(piece, Unreadable):
             damaged = True
             auditor.unreadable(piece.place, piece.why)
@@ -164,9 +157,6 @@ def _audited(
                 episodes.add((record.id.episode_id, record.id.agent))
             if index is not None:
                 index.add(record)
-            done += 1
-            if progress is not None and done % _OFTEN == 0:
-                progress(done, total)
     if run.source.tear:
         auditor.find(
             catalogue.RECORD_CLOSED,

@@ -9,8 +9,7 @@ of them the chance of any false alarm is held at :data:`ALPHA`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 
 from boundary_env_ros.core.contract.key import Meaning
@@ -23,9 +22,7 @@ from boundary_env_ros.evidence.compare.side import read_side, Side
 from boundary_env_ros.evidence.compare.tests_of_difference import findings_of
 from boundary_env_ros.evidence.difference import Difference, difference
 from boundary_env_ros.evidence.episodes import Origin
-from boundary_env_ros.evidence.run_files import Run
-
-Told = Callable[[str, int], None]
+from boundary_env_ros.evidence.run_files import Progress, Run
 
 #: Chance of any false alarm over all tests.
 ALPHA = 0.05
@@ -40,7 +37,7 @@ def compare_paths(
     *,
     agent: str = '',
     clients: tuple[str, str] = ('', ''),
-    told: Told = lambda path, count: None,
+    progress: Progress | None = None,
 ) -> Comparison:
     """
     Compare two records on disk.
@@ -53,8 +50,8 @@ def compare_paths(
         Whose episodes; may be empty if there is one agent only.
     clients
         Of A and of B, whose episodes; empty: those of all clients.
-    told
-        Is told which file is read, and how many records of it were.
+    progress
+        Is told how many records of A, and then of B, were read, and of how many.
 
     Raises
     ------
@@ -63,12 +60,12 @@ def compare_paths(
         agent is meant.
 
     """
-    runs = [Run(path) for path in (first, second)]
+    runs = [Run(path, progress) for path in (first, second)]
     contracts = [_contract_of(run) for run in runs]
     who = agent_of(contracts[0], contracts[1], agent)
     a, b = (
         read_side(
-            run.episodes(told=partial(told, str(run.path))),
+            run.episodes(),
             contract,
             name=str(run.path),
             agent=who,

@@ -5,16 +5,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.evidence.export.dataset import (
     CONTRACT,
     FORMATS,
@@ -23,7 +21,7 @@ from boundary_env_ros.evidence.export.dataset import (
 )
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head
 from boundary_env_ros.evidence.export.layout import Layout
-from boundary_env_ros.evidence.run_files import labels_in_index, Run
+from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
@@ -39,8 +37,6 @@ ALL_FORMATS = (*FORMATS, *LAYOUTS)
 
 #: Records that could not be read are named up to this number.
 _NAMED = 20
-
-Told = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +69,7 @@ def export_run(
     out: Path,
     format: str,  # noqa: A002 - the word of the command
     *,
-    progress: Told = lambda done, total: None,
+    progress: Progress | None = None,
 ) -> Exported:
     """
     Write the records of a run as a data set.
@@ -104,29 +100,15 @@ def export_run(
     """
     if format not in ALL_FORMATS:
         raise RecordError(f'Unknown format (expected {", ".join(ALL_FORMATS)}, got {format!r}).')
-    run = Run(path)
+    run = Run(path, progress)
     if format in FORMATS:
         unreadable: list[Unreadable] = []
-        entries = _readable(_Reading(run, progress), unreadable)
+        entries = _readable(run.entries(), unreadable)
         counts = write_dataset(
             out, format, entries, contract=run.contract_text(), tear=lambda: run.source.tear
         )
         return Exported(counts=counts, unreadable=_named(unreadable))
-    return _export_layout(run, out, format, progress)
-
-
-class _Reading:
-    """Reads the records of a run, some times, and tells how far it is."""
-
-    def __init__(self, run: Run, progress: Told, times: int = 1) -> None:
-        self._run, self._progress, self._done = run, progress, 0
-        self._total = run.records * times
-
-    def __iter__(self) -> Iterator[Entry | Unreadable]:
-        for piece in self._run.entries():
-            self._done += 1
-            self._progress(self._done, self._total)
-            yield piece
+    return _export_layout(run, out, format)
 
 
 def _readable(
@@ -143,11 +125,10 @@ def _named(unreadable: Iterable[Unreadable]) -> tuple[str, ...]:
     return tuple(f'{piece.place}: {piece.why}' for piece in unreadable)
 
 
-def _export_layout(run: Run, out: Path, format_: str, progress: Told) -> Exported:
+def _export_layout(run: Run, out: Path, format_: str) -> Exported:
     contract = _contract_of(run)
     images, left_out = _images_of(run, contract)
     episodes = steps = 0
-    reading = _Reading(run, progress, times=1 + len(contract.agents))
     with new_folder(out, 'a new data set') as draft:
         module, _, name = LAYOUTS[format_].partition(':')
         make: Any = getattr(import_module(module), name)
@@ -156,12 +137,12 @@ def _export_layout(run: Run, out: Path, format_: str, progress: Told) -> Exporte
         gaps = Gaps()
         try:
             # A label may stand far behind the episode that it is about, or in the index.
-            first = Episodes(chain(reading, labels_in_index(run.path)))
+            first = run.episodes()
             deque(first, maxlen=0)
             for agent in contract.agents:
                 pictures = RecordedImages(run.source, images) if images else None
                 stream = EpisodeStream(contract, agent, images, pictures, gaps, first.labels)
-                for piece in stream.follow(reading):
+                for piece in stream.follow(run.entries()):
                     if isinstance(piece, Head):
                         writer.begin(piece)
                         episodes += 1

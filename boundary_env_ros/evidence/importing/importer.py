@@ -32,8 +32,6 @@ from boundary_env_ros.storage.reader import Bag, open_bag
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 
-_OFTEN = 500
-
 MakeCut = Callable[[int], Cut]
 Progress = Callable[[int, int | None], None]
 
@@ -219,8 +217,7 @@ class _Importer:
             read = topic in self._copied and self._ears.reads(topic)
             message = self._decoded(recorded) if read else None
             now = self._time.logged(logged, None if message is None else stamp_of(message))
-            if number % _OFTEN == 0:
-                progress(number, total)
+            progress(number, total)
             if now is not None:
                 yield now, recorded, message
 

@@ -20,8 +20,6 @@ from boundary_env_ros.storage.reader import open_bag
 Progress = Callable[[int, int | None], None]
 """Told how many messages were read, and of how many (None: not known)."""
 
-_OFTEN = 500
-
 
 def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) -> str:
     """
@@ -33,7 +31,7 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
         A rosbag2 folder (MCAP or SQLite, compressed or not), an ``.mcap`` file, a ``.db3`` file or
         a run folder.
     progress
-        Called now and then; see :data:`Progress`.
+        Called with each message; see :data:`Progress`.
 
     Raises
     ------
@@ -63,9 +61,7 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
             topic.count(logged)
         else:
             topic.see(message, logged)
-        if number % _OFTEN == 0:
-            progress(number, total)
-    progress(number, total)
+        progress(number, total)
     if not number:
         none = f'all of its {bag.count} are of the boundary' if bag.count else 'there are none'
         raise RecordError(

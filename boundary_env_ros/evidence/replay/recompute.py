@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from boundary_env_ros.core.transition import Transition
@@ -12,7 +12,7 @@ from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.evidence.replay.comparable import in_the_way
 from boundary_env_ros.evidence.replay.report import VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Rerun
-from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Unreadable
 
@@ -21,9 +21,7 @@ _NAMED = 5
 
 
 def recompute(
-    path: Path,
-    contract: Path | None = None,
-    progress: Callable[[int, int | None], None] = lambda done, total: None,
+    path: Path, contract: Path | None = None, progress: Progress | None = None
 ) -> VerdictReport:
     """
     Run a record again.
@@ -48,7 +46,7 @@ def recompute(
         If the record has not what the other contract asks for.
 
     """
-    run = Run(path)
+    run = Run(path, progress)
     first = run.first_recorded()
     if first is None:
         raise RecordError(f'{path} has no step.')
@@ -61,14 +59,12 @@ def recompute(
         counterfactual=other is not None,
     )
     unreadable: list[str] = []
-    total = run.records
-    for done, entry in enumerate(run.entries(), start=1):
+    for entry in run.entries():
         if isinstance(entry, Unreadable):
             if len(unreadable) < _NAMED:
                 unreadable.append(f'{entry.place}: {entry.why}')
         else:
             rerun.add(entry.record, entry.topic)
-        progress(done, total)
     asked = ''
     if other is not None:
         asked = f'Under {other.contract.name} {other.contract.version} ({other.digest[:15]})'

@@ -9,7 +9,7 @@ camera topics of its bag a third time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
@@ -21,12 +21,10 @@ from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.report.timeline import Picture, Timeline
-from boundary_env_ros.evidence.run_files import Run
-
-Told = Callable[[str], None]
+from boundary_env_ros.evidence.run_files import Progress, Run
 
 
-def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: None) -> Report:
+def gather(path: Path, limits: Limits | None = None, progress: Progress | None = None) -> Report:
     """
     Gather what a page tells of a run.
 
@@ -36,8 +34,8 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
         Run folder, bag, ``.mcap`` file.
     limits
         How much of it is shown.
-    told
-        Is told how far it is, now and then.
+    progress
+        Is told how many records were read, and of how many, in each of the two readings.
 
     Raises
     ------
@@ -46,11 +44,11 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
 
     """
     limits = limits or Limits()
-    run = Run(path)
+    run = Run(path, progress)
     terms = run.terms()
     contract = terms.contract
     first = Reading(contract)
-    steps = run.episodes(told=lambda count: told(f'reading: {count} records'))
+    steps = run.episodes()
     for step in steps:
         first.add(step)
     moments = first.finish(steps.labels)
@@ -60,8 +58,7 @@ def gather(path: Path, limits: Limits | None = None, told: Told = lambda text: N
     notes = [*_trouble(run, steps, terms.problem), *_left_out(rows, limits)]
     details: dict[int, dict[str, Json]] = {}
     pictures: dict[int, list[Picture]] = {}
-    again = run.episodes(contract, lambda count: told(f'drawing: {count} records'))
-    for row, timeline in _timelines(again, first.rows, contract, limits.columns):
+    for row, timeline in _timelines(run.episodes(contract), first.rows, contract, limits.columns):
         for label in steps.labels.get(row.episode.key, ()):
             timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
         details[row.episode.number] = timeline.to_json()

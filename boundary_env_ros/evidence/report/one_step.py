@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.episodes import Episode, Step
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.evidence.run_files import Progress, Run
 
 #: The last episode, or the last step of one.
 LAST = 'last'
@@ -72,9 +71,7 @@ class OneStep:
         }
 
 
-def find_step(
-    path: Path, episode: str, step: str, told: Callable[[str], None] = lambda text: None
-) -> OneStep:
+def find_step(path: Path, episode: str, step: str, progress: Progress | None = None) -> OneStep:
     """
     Find one step.
 
@@ -87,8 +84,8 @@ def find_step(
         ``last``.
     step
         Its number, 0 for the reset; or ``last``.
-    told
-        Is told how far it is, now and then.
+    progress
+        Is told how many records were read, and of how many.
 
     Raises
     ------
@@ -98,9 +95,9 @@ def find_step(
     """
     if step != LAST and not step.isdecimal():
         raise RecordError(f'Not a step (expected a number from 0, or "last", got {step!r}).')
-    run = Run(path)
+    run = Run(path, progress)
     contract = run.terms().contract
-    steps = run.episodes(contract, lambda count: told(f'reading: {count} records'))
+    steps = run.episodes(contract)
     chosen: Episode | None = None
     found: Step | None = None
     numbers: list[int] = []

@@ -40,7 +40,7 @@ def _noted(check: Check) -> Check:
 
     def look(place: object) -> Found:
         for mismatch in check.look(place):
-            _found.add(f'{check.rule.id} {check.look.__name__}')
+            _found.add(f'{check.rule} {check.look.__name__}')
             yield mismatch
 
     return replace(check, look=look)

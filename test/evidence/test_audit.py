@@ -24,8 +24,7 @@ from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit
 from boundary_env_ros.evidence.audit.auditor import Auditor, KEPT
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
-from boundary_env_ros.evidence.audit.rules.base import Rule, Severity
-from boundary_env_ros.evidence.audit.rules.catalogue import PAGES, RULE, RULES
+from boundary_env_ros.evidence.audit.rules.catalogue import PAGES, RULE, Rule, RULES, Severity
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS
 from boundary_env_ros.evidence.audit.rules.whole import frozen_otherwise, told_early
 from boundary_env_ros.evidence.replay import rerun
@@ -483,7 +482,7 @@ def test_every_function_that_checks_a_step_or_a_decision_is_applied() -> None:
         for path in folder.glob('*.py')
     )
     assert len(CHECKS) == made > 30
-    assert {check.rule for check in CHECKS} <= set(RULES)
+    assert {check.rule for check in CHECKS} <= set(RULE)
 
 
 def test_documentation_has_the_page_of_every_rule_as_it_is() -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Acknowledgement
+from boundary_env_ros.core.contract.model import Acknowledgement, slices_of
 from boundary_env_ros.core.contract.sources import Paths, Vector
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
@@ -37,7 +37,8 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
     }
     agent = contract.agents[0]
     history: Any = SimpleNamespace(
-        wiring={agent: wired(contract, agent, {TOPIC: TYPE} if recorded else {})},
+        uses={agent: wired(contract, agent, {TOPIC: TYPE} if recorded else {})},
+        groups=tuple(slices_of(contract.action)),
         window=lambda use: SimpleNamespace(stamped=lambda t: [heard[t]] if t in heard else []),
         took=lambda kind, name: told.append(f'{kind} was checked'),
         missing=lambda use, stamp, log_time: False,

@@ -28,7 +28,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.memory import link
-from boundary_env_ros.evidence.audit.rules import catalogue, motion
+from boundary_env_ros.evidence.audit.rules import motion
 from boundary_env_ros.evidence.audit.rules.base import outside, Terms
 from boundary_env_ros.evidence.summary.summary import summarise
 from boundary_env_ros.resources import share_file
@@ -371,9 +371,7 @@ def test_second_obstacle_and_place_are_held_against_their_own_topics(
     forge.everywhere(farther)
     write_bag(tmp_path / 'bag', forge.tape)
     found = [
-        f.field
-        for f in audit_path(tmp_path / 'bag').findings
-        if f.rule == catalogue.VALUES_FROM_SENSORS.id
+        f.field for f in audit_path(tmp_path / 'bag').findings if f.rule == 'values-from-sensors'
     ]
     for name in ('obstacle.behind', 'workspace.hall'):
         assert f'decision {victim.sequence}.{name}.values' in found

@@ -413,16 +413,12 @@ BESIDE = {
     'a measurement from elsewhere',
     'a tick that was in time',
     'an episode comes back',
-    'another frame',
-    'another instant in the chain of observations',
     'another pacing',
     'evidence from nowhere',
     'executed before commanded',
     'half a measured action',
     'measured after the end',
-    'no hash',
     'nobody confirmed',
-    'too confident',
 }
 
 

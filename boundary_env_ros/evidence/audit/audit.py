@@ -19,7 +19,6 @@ from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.chain import check_chain
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.run_files import Progress, Run, with_task
 from boundary_env_ros.storage.record_chain import ChainCheck
@@ -137,7 +136,7 @@ def _audited(
     )
     if terms.problem:
         auditor.find(
-            catalogue.RECORD_COMPLETE,
+            'record-complete',
             Mismatch('contract', 'a valid contract', terms.problem),
         )
     folder = RunFolder(path)
@@ -159,15 +158,15 @@ def _audited(
                 index.add(record)
     if run.source.tear:
         auditor.find(
-            catalogue.RECORD_CLOSED,
+            'record-closed',
             Mismatch('record', 'a record that was closed', run.source.tear),
         )
     if index is not None and damaged:
         # What cannot be read is named; that the index has it, too, is no other finding.
-        auditor.cannot_check(catalogue.INDEX_AGREES, 'a part of the record cannot be read')
+        auditor.cannot_check('index-agrees', 'a part of the record cannot be read')
     elif index is not None:
         for mismatch, of in index.mismatches(torn=bool(run.source.tear)):
-            auditor.find(catalogue.INDEX_AGREES, mismatch, of)
+            auditor.find('index-agrees', mismatch, of)
     damaged = damaged or bool(run.source.tear or run.source.holes)
     told = check_chain(chain, auditor, damaged=damaged, episodes=len(episodes), key=key, head=head)
     return replace(auditor.report(torn=bool(run.source.tear)), chain=told)

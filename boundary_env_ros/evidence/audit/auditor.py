@@ -35,17 +35,17 @@ from boundary_env_ros.evidence.audit.memory import (
     WINDOW,
 )
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
-from boundary_env_ros.evidence.audit.rules import catalogue, whole
+from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
     Link,
     Mismatch,
     NotChecked,
-    Rule,
     Scene,
     Terms,
     unlike,
 )
+from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Rule, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
@@ -60,7 +60,7 @@ KEPT = 20
 DESCRIBED = 64
 
 #: The rules that one transition alone cannot be looked at for, or only in part.
-_NEIGHBOURS = (catalogue.STEP_RECOMPUTED, catalogue.RECORD_ENDED)
+_NEIGHBOURS = ('step-recomputed', 'record-ended')
 
 #: What of a decision follows from the ones before it, of which some may be missing.
 _FROM_BEFORE = frozenset(
@@ -74,6 +74,9 @@ _FROM_BEFORE = frozenset(
         'recent_commands',
     }
 )
+
+#: Why one transition cannot be compared with others.
+ALONE = 'the record is one transition, without its neighbours: audit the run'
 
 #: Why it is not known whether a wrapper hides something.
 WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are UNKNOWN'
@@ -141,7 +144,7 @@ class Auditor:
             self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
-        self._of_sequence = [c for c in self._checks if c.rule is catalogue.DECISION_SEQUENCE]
+        self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
         self._agents: defaultdict[str, Agent] = defaultdict(Agent)
         self._first: Transition | None = None
         self._now = 0  # log time of the last record
@@ -156,21 +159,22 @@ class Auditor:
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
 
-    def _lacking(self, of: Check | Rule) -> str:
-        """Return what is missing to make a check, or to look at the raw messages for a rule."""
-        if isinstance(of, Check) and of.contract and self._terms is None:
+    def _lacking(self, check: Check) -> str:
+        """Return what is missing to make a check; empty if nothing is."""
+        if check.contract and self._terms is None:
             return self._missing or NO_CONTRACT
-        if of in catalogue.RECOMPUTED and self._terms is None:
+        return ALONE if self._alone and check.near else ''
+
+    def _lacking_for(self, rule: Rule) -> str:
+        """Return what is missing to run again, or to look at the raw messages, for a rule."""
+        needed = rule.id in RECOMPUTED or (rule.raw and self._has_topics)
+        if needed and self._terms is None:
             return self._missing or NO_CONTRACT
-        if of is catalogue.STEP_RECOMPUTED and self._task is None:
+        if rule.id == 'step-recomputed' and self._task is None:
             return self._missing or 'the task of the contract is not known'
-        if isinstance(of, Rule) and of.raw and self._raw is None:
-            if self._has_topics:
-                return self._missing or NO_CONTRACT
+        if rule.raw and self._raw is None:
             return 'the record has no raw messages'
-        if self._alone and (of.near or of in _NEIGHBOURS):
-            return 'the record is one transition, without its neighbours: audit the run'
-        return ''
+        return ALONE if self._alone and (rule.near or rule.id in _NEIGHBOURS) else ''
 
     @property
     def topics(self) -> frozenset[str]:
@@ -234,9 +238,9 @@ class Auditor:
             if len(self._described) > DESCRIBED:
                 self._compare_contracts()
 
-    def _is_behind_hole(self, rule: Rule, of: StepId | None) -> bool:
+    def _is_behind_hole(self, rule: str, of: StepId | None) -> bool:
         """Return whether what is compared with a step, or its episode, may be missing."""
-        if rule is catalogue.INDEX_AGREES and of is not None:
+        if rule == 'index-agrees' and of is not None:
             return any(of.episode_id == step.episode_id for step in self._behind)
         return of in self._behind
 
@@ -245,23 +249,23 @@ class Auditor:
         for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
             self._holes.remove(hole)
 
-    def cannot_check(self, rule: Rule, why: str) -> None:
+    def cannot_check(self, rule: str, why: str) -> None:
         """Note that a rule could not be applied."""
-        self._spared[rule.id, why] = None
+        self._spared[rule, why] = None
 
-    def lacks(self, rule: Rule) -> None:
+    def lacks(self, rule: str) -> None:
         """Note that a rule is broken only where the record is damaged."""
-        self._lacking_of[rule.id] += 1
+        self._lacking_of[rule] += 1
 
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
         self.find(
-            catalogue.RECORD_COMPLETE,
+            'record-complete',
             Mismatch(place, 'a whole record', why),
         )
 
     def find(
-        self, rule: Rule, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
+        self, rule: str, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
     ) -> None:
         """
         Note a finding; of each rule only the first few are kept, the others counted.
@@ -277,15 +281,15 @@ class Auditor:
             itself, its bounds, limits and emergency stop, is excused behind no hole.
 
         """
-        if (near or rule.near) and self._is_behind_hole(rule, of):
-            self._lacking_of[rule.id] += 1
+        if (near or RULE[rule].near) and self._is_behind_hole(rule, of):
+            self._lacking_of[rule] += 1
             return
-        self._counts[rule.id] += 1
-        if self._counts[rule.id] > KEPT:
+        self._counts[rule] += 1
+        if self._counts[rule] > KEPT:
             return
         self._found.append(
             Finding(
-                rule=rule.id,
+                rule=rule,
                 agent=of.agent if of else '',
                 episode=of.episode_id if of else '',
                 step=of.step if of else None,
@@ -297,7 +301,7 @@ class Auditor:
 
     def _find_all(
         self,
-        rule: Rule,
+        rule: str,
         found: Iterable[Mismatch],
         of: StepId | None = None,
         *,
@@ -318,39 +322,39 @@ class Auditor:
         """
         if self._raw is not None:
             self._raw.finish(torn=torn)
-        unread = catalogue.RECORD_COMPLETE.id in self._counts
+        unread = 'record-complete' in self._counts
         if self._first is None and not (torn or unread):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
-            self.find(catalogue.RECORD_CLOSED, nothing)
+            self.find('record-closed', nothing)
         self._compare_contracts()
         if self._again is not None:
             self._again.finish()
             for why in () if self._alone else self._again.unable:
-                rule = catalogue.RECOMPUTED[why.startswith('a decision')]
-                self._spared[rule.id, f'not run again: {why}'] = None
+                rule = RECOMPUTED[why.startswith('a decision')]
+                self._spared[rule, f'not run again: {why}'] = None
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
-                self.find(catalogue.RECORD_ENDED, none, agent.last.id)
+                self.find('record-ended', none, agent.last.id)
             if agent.sent is not None:
                 for step, decision, log_time in agent.only_carried.values():
                     recent = torn and log_time >= self._now - DELAY
                     if recent and _is_later(decision, agent.sent.decision):
-                        self._lacking_of[catalogue.AS_PUBLISHED.id] += 1
+                        self._lacking_of['as-published'] += 1
                     else:
                         self._not_sent(step, decision)
             for evidence in () if torn else agent.ahead.values():
                 self._unexplained(agent, evidence)
             for half, log_time in agent.halves.values():
                 if torn and log_time >= self._now - DELAY:
-                    self._lacking_of[catalogue.TRUTH_WITHHELD.id] += 1
+                    self._lacking_of['truth-withheld'] += 1
                 else:
                     self._half(half, log_time)
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
         if self._unevidenced and ActuationEvidence not in self._began:
-            self.cannot_check(catalogue.EXECUTION_MEASURED, NO_EVIDENCE)
+            self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, heard = self._terms, None if self._raw is None else self._raw.history
         return AuditReport(
             findings=tuple(self._found),
@@ -370,9 +374,9 @@ class Auditor:
     def _not_checked(self) -> tuple[NotChecked, ...]:
         found = dict(self._spared)
         for check in CHECKS:
-            found[check.rule.id, self._lacking(check)] = None
-        for rule in catalogue.RULES:
-            found[rule.id, self._lacking(rule)] = None
+            found[check.rule, self._lacking(check)] = None
+        for rule in RULES:
+            found[rule.id, self._lacking_for(rule)] = None
         lacking = tuple(NotChecked(rule=rule, why=why) for rule, why in found if why)
         return lacking if self._raw is None else (*lacking, *self._raw.not_checked)
 
@@ -409,7 +413,7 @@ class Auditor:
             terms=self._terms,
         )
         if not now.wrappers:
-            self._spared[catalogue.NO_HIDDEN_WRAPPER.id, WRAPPERS_UNKNOWN] = None
+            self._spared['no-hidden-wrapper', WRAPPERS_UNKNOWN] = None
         of = now.id
         for check in self._step_checks:
             for mismatch in check.look(scene):
@@ -432,14 +436,14 @@ class Auditor:
         agent.recent.append(now)
         if agent.status is not None:
             self._compare_ending(agent.status, agent)
-            self._find_all(catalogue.INSTANTS_IN_ORDER, whole.told_early(agent.status, now), of)
+            self._find_all('instants-in-order', whole.told_early(agent.status, now), of)
 
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
         if not self._ended(agent):
             expected = 'an ending before the next episode begins'
             none = Mismatch('terminated, truncated', expected, 'neither')
-            self.find(catalogue.EPISODE_ENDED, none, last.id)
+            self.find('episode-ended', none, last.id)
         agent.left[last.id.episode_id] = None
         if len(agent.left) > EPISODES:
             agent.left.popitem(last=False)
@@ -458,9 +462,9 @@ class Auditor:
 
     def _differs(self, of: StepId, decision: GateDecision | None, first: FieldDifference) -> None:
         """Note where gate or environment came to something else than is recorded."""
-        rule, place, near = catalogue.STEP_RECOMPUTED, first.field, False
+        rule, place, near = 'step-recomputed', first.field, False
         if decision is not None:
-            rule, place = catalogue.DECISION_RECOMPUTED, f'decision {decision.sequence}.'
+            rule, place = 'decision-recomputed', f'decision {decision.sequence}.'
             near = first.field.partition('[')[0].partition('.')[0] in _FROM_BEFORE
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
@@ -515,13 +519,13 @@ class Auditor:
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
         found = list(whole.wrong_decision(carried, sent))
-        self._find_all(catalogue.AS_PUBLISHED, found, of)
+        self._find_all('as-published', found, of)
         return not found
 
     def _not_sent(self, of: StepId, decision: GateDecision) -> None:
         place, expected = f'decision {decision.sequence}', 'a decision that the gate published'
         none = Mismatch(place, expected, 'none of that number on its topic')
-        self.find(catalogue.AS_PUBLISHED, none, of)
+        self.find('as-published', none, of)
 
     # What others say about the steps -------------------------------------------------------------
 
@@ -529,13 +533,13 @@ class Auditor:
         agent, terms = self._agents[status.id.agent], self._terms
         if agent.last is not None and status.id.episode_id:
             found = whole.changed_status(status, agent.status, agent.last)
-            self._find_all(catalogue.EPISODE_CONSTANT, found, status.id)
+            self._find_all('episode-constant', found, status.id)
         if status.id.episode_id and not UUID.fullmatch(status.id.episode_id):
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
-            self.find(catalogue.ONE_CONTRACT, unnamed, status.id)
+            self.find('one-contract', unnamed, status.id)
         if terms is not None:
             other = whole.other_contract('status', status.id, terms)
-            self._find_all(catalogue.ONE_CONTRACT, other, status.id)
+            self._find_all('one-contract', other, status.id)
         agent.status = status
         if status.message:
             self._last_word = f': {status.message}'
@@ -546,7 +550,7 @@ class Auditor:
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
         if agent.last is not None:
             found = whole.wrong_ending(status, agent.last)
-            self._find_all(catalogue.ENDING_DECLARED, found, agent.last.id)
+            self._find_all('ending-declared', found, agent.last.id)
 
     def _compare_contracts(self) -> None:
         """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
@@ -555,7 +559,7 @@ class Auditor:
         for described in self._described:
             expected, actual = self._first.id.digest, described.digest
             found = unlike(described.node, expected, actual, 'as in the first step')
-            self._find_all(catalogue.ONE_CONTRACT, found)
+            self._find_all('one-contract', found)
         self._described.clear()
 
     def _look_for_leaks(self, agent: Agent, record: Transition | PrivilegedObservation) -> None:
@@ -572,11 +576,11 @@ class Auditor:
             if len(agent.halves) > (WINDOW if PrivilegedObservation in self._began else RECENT):
                 self._half(*agent.halves.popitem(last=False)[1])
             return
-        self._find_all(catalogue.TRUTH_WITHHELD, whole.leaking(truth, step, agent.leaks), step.id)
+        self._find_all('truth-withheld', whole.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
             specs = self._terms.contract.privileged
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
-            self._find_all(catalogue.STEP_RECOMPUTED, found, step.id)
+            self._find_all('step-recomputed', found, step.id)
 
     def _half(self, half: Transition | PrivilegedObservation, log_time: int) -> None:
         """Look at a step without its record of privileged fields."""
@@ -586,26 +590,26 @@ class Auditor:
             return  # A reset that failed has shown nothing.
         began = self._began.get(PrivilegedObservation)
         if began is None:
-            self.cannot_check(catalogue.TRUTH_WITHHELD, NO_TRUTH)
+            self.cannot_check('truth-withheld', NO_TRUTH)
         elif self._raw is None or not self._raw.history.may_lack('observations', log_time, began):
             expected = 'a record of privileged fields under the id of the step'
             none = Mismatch('privileged', expected, 'none')
-            self.find(catalogue.TRUTH_WITHHELD, none, half.id, near=True)
+            self.find('truth-withheld', none, half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         self._look_for_leaks(self._agents[record.id.agent], record)
         if self._terms is not None:
             found = whole.wrong_privileged(record, self._terms)
-            self._find_all(catalogue.FIELDS_AS_CONTRACT, found, record.id)
+            self._find_all('fields-as-contract', found, record.id)
             other = whole.other_contract('privileged', record.id, self._terms)
-            self._find_all(catalogue.ONE_CONTRACT, other, record.id)
+            self._find_all('one-contract', other, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents[evidence.id.agent]
         if self._terms is not None:
             other = whole.other_contract('evidence', evidence.id, self._terms)
-            self._find_all(catalogue.ONE_CONTRACT, other, evidence.id)
+            self._find_all('one-contract', other, evidence.id)
         if agent.last is None:
             agent.early.add(evidence.id.episode_id)
         key = (evidence.decision_sequence, evidence.commanded.steady)
@@ -621,7 +625,7 @@ class Auditor:
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
     ) -> None:
         found = whole.wrong_evidence(evidence, decision, step)
-        self._find_all(catalogue.EXECUTION_MEASURED, found, step.id, near=True)
+        self._find_all('execution-measured', found, step.id, near=True)
 
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
         """Look at evidence that no decision of a step is for."""
@@ -634,7 +638,7 @@ class Auditor:
             'a decision of a step, commanded at that instant',
         )
         none = Mismatch(place, expected, 'none')
-        self.find(catalogue.EXECUTION_MEASURED, none, evidence.id, near=True)
+        self.find('execution-measured', none, evidence.id, near=True)
 
 
 def _is_later(decision: GateDecision, before: GateDecision) -> bool:

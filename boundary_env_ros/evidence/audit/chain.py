@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
-from boundary_env_ros.evidence.audit.rules.catalogue import RECORD_CLOSED, RECORD_UNCHANGED
 from boundary_env_ros.storage.record_chain import ChainCheck, ChainLink
 from boundary_env_ros.storage.signing import is_signed
 
@@ -49,25 +48,25 @@ def check_chain(
     last = chain.last
     if last is None:
         if chain.messages:  # Else the record is no bag, and the auditor says so.
-            auditor.cannot_check(RECORD_UNCHANGED, _NO_CHAIN)
+            auditor.cannot_check('record-unchanged', _NO_CHAIN)
         if key or head:
-            auditor.find(RECORD_UNCHANGED, Mismatch('record chain', 'a chain', 'none'))
+            auditor.find('record-unchanged', Mismatch('record chain', 'a chain', 'none'))
         return {}
     for broken in chain.breaks:
         if broken.only_missing and damaged:
-            auditor.lacks(RECORD_UNCHANGED)
+            auditor.lacks('record-unchanged')
         else:
             place = broken.topic or 'record chain'
-            auditor.find(RECORD_UNCHANGED, Mismatch(place, broken.expected, broken.actual))
+            auditor.find('record-unchanged', Mismatch(place, broken.expected, broken.actual))
     if not damaged:
         lacking = _lacking(chain, last)
         for place, expected in lacking:
-            auditor.find(RECORD_CLOSED, Mismatch(place, expected, 'nothing of it'))
+            auditor.find('record-closed', Mismatch(place, expected, 'nothing of it'))
         if episodes < last.episodes and not lacking:
             fewer = Mismatch('record chain', f'{last.episodes} episodes', str(episodes))
-            auditor.find(RECORD_UNCHANGED, fewer)
+            auditor.find('record-unchanged', fewer)
     if head and last.head.hex() != head.lower():
-        auditor.find(RECORD_UNCHANGED, Mismatch('record chain', f'head {head}', last.head.hex()))
+        auditor.find('record-unchanged', Mismatch('record chain', f'head {head}', last.head.hex()))
     _check_signature(last, auditor, key)
     return {
         'messages': chain.messages,
@@ -93,14 +92,14 @@ def _check_signature(last: ChainLink, auditor: Auditor, key: bytes) -> None:
     signed = last.public_key.hex() or 'none'
     if key and last.public_key != key:
         expected = f'a signature with the key {key.hex()}'
-        auditor.find(RECORD_UNCHANGED, Mismatch('record chain', expected, signed))
+        auditor.find('record-unchanged', Mismatch('record chain', expected, signed))
     if not last.public_key:
         return
     try:
         valid = is_signed(last.head, last.signature, last.public_key)
     except RecordError as error:
-        auditor.cannot_check(RECORD_UNCHANGED, str(error))
+        auditor.cannot_check('record-unchanged', str(error))
     else:
         if not valid:
             expected = f'the signature of its head with the key {signed}'
-            auditor.find(RECORD_UNCHANGED, Mismatch('record chain', expected, 'another'))
+            auditor.find('record-unchanged', Mismatch('record chain', expected, 'another'))

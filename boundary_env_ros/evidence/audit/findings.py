@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 
-from boundary_env_ros.evidence.audit.rules.base import NotChecked, Severity
-from boundary_env_ros.evidence.audit.rules.catalogue import RULE
+from boundary_env_ros.evidence.audit.rules.base import NotChecked
+from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
 from boundary_env_ros.terminal import one_line
 
 Plain = dict[str, object]

@@ -70,7 +70,7 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
         If the bag has no topic for a field of the observation, or for a command.
 
     """
-    uses = wired(contract, agent, topics).uses.values()
+    uses = wired(contract, agent, topics).values()
     by_kind: dict[str, dict[str, list[tuple[str, Read]]]] = {
         kind: {} for kind in ('field', 'feedback', 'command')
     }

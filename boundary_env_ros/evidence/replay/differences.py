@@ -57,9 +57,6 @@ OF_STEP = (
     'latency',
 )
 
-#: What of a field of an observation is frozen again.
-OF_FIELD = ('name', 'status', 'values', 'clipped', 'age')
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldDifference:
@@ -81,7 +78,7 @@ class FieldDifference:
 
 
 def first_difference(
-    recorded: object, again: object, names: Sequence[str]
+    recorded: object, again: object, names: Sequence[str] = (), within: str = ''
 ) -> FieldDifference | None:
     """
     Return where two records differ first; None if they do not.
@@ -93,11 +90,13 @@ def first_difference(
     recorded, again
         Two records of one kind.
     names
-        Fields to compare, in the order of the search.
+        Fields to compare, in the order of the search; empty: all of them.
+    within
+        Path of the records.
 
     """
-    for name in names:
-        found = _compare(name, getattr(recorded, name), getattr(again, name))
+    for name in names or [f.name for f in fields(recorded)]:  # type: ignore[arg-type]
+        found = _compare(within + name, getattr(recorded, name), getattr(again, name))
         if found is not None:
             return found
     return None
@@ -120,14 +119,7 @@ def _compare(path: str, recorded: object, again: object) -> FieldDifference | No
     if isinstance(recorded, tuple) and isinstance(again, tuple):
         return _compare_items(path, recorded, again)
     if is_dataclass(recorded) and type(recorded) is type(again):
-        names = [f.name for f in fields(recorded)]
-        if {'status', 'clipped'} <= set(names):
-            names = list(OF_FIELD)
-        for name in names:
-            found = _compare(f'{path}.{name}', getattr(recorded, name), getattr(again, name))
-            if found is not None:
-                return found
-        return None
+        return first_difference(recorded, again, within=f'{path}.')
     return _difference(path, recorded, again)
 
 

@@ -36,8 +36,7 @@ from boundary_env_ros.evidence.audit.raw_messages.observations import Observatio
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
-from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, NotChecked, Rule
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, NotChecked
 from boundary_env_ros.storage.records import Message as Recorded
 from boundary_env_ros.storage.records import Record
 
@@ -69,30 +68,30 @@ _OWN: Mapping[str, type] = {
 }
 
 #: The rules that need each kind of use.
-_RULES_OF: Mapping[str, tuple[Rule, ...]] = {
-    'gate': (catalogue.VALUES_FROM_SENSORS, catalogue.VALUES_NEWEST),
+_RULES_OF: Mapping[str, tuple[str, ...]] = {
+    'gate': ('values-from-sensors', 'values-newest'),
     'field': (
-        catalogue.VALUES_FROM_SENSORS,
-        catalogue.VALUES_NEWEST,
-        catalogue.FRAME_AS_CONTRACT,
+        'values-from-sensors',
+        'values-newest',
+        'frame-as-contract',
     ),
-    'privileged': (catalogue.VALUES_FROM_SENSORS, catalogue.FRAME_AS_CONTRACT),
-    'feedback': (catalogue.VALUES_FROM_SENSORS,),
-    'environment': (catalogue.VALUES_FROM_SENSORS,),
-    'command': (catalogue.COMMAND_ON_TOPIC,),
-    'document': (catalogue.COMMAND_ON_TOPIC,),
-    'emergency': (catalogue.EMERGENCY_STOP_HEARD,),
+    'privileged': ('values-from-sensors', 'frame-as-contract'),
+    'feedback': ('values-from-sensors',),
+    'environment': ('values-from-sensors',),
+    'command': ('command-on-topic',),
+    'document': ('command-on-topic',),
+    'emergency': ('emergency-stop-heard',),
 }
 
 #: The rules that need the topic of a gate.
 _OF_THE_GATE = (
-    catalogue.COMMAND_ON_TOPIC,
-    catalogue.REQUEST_ANSWERED,
-    catalogue.AS_PUBLISHED,
+    'command-on-topic',
+    'request-answered',
+    'as-published',
 )
 
 #: The rules that hold instants against log times.
-_OF_CLOCKS = (*_RULES_OF['gate'], catalogue.EMERGENCY_STOP_HEARD)
+_OF_CLOCKS = (*_RULES_OF['gate'], 'emergency-stop-heard')
 
 
 class RawAuditor:
@@ -141,12 +140,12 @@ class RawAuditor:
         self._taken: dict[str, list[Callable[[Heard], None]]] = {}
         for pairs in self._commands.pairs.values():
             self._take(pairs.use, partial(self._commands.sent, pairs))
-        for agent, wiring in self.history.wiring.items():
+        for agent, uses in self.history.uses.items():
             for item in self.history.transforms.inputs:
                 # In the order in which they came.
-                self._take(wiring.uses[f'environment {item.name}'], attrgetter('readings'))
-            if STOP in wiring.uses:
-                self._take(wiring.uses[STOP], partial(self._decisions.pressed, agent))
+                self._take(uses[f'environment {item.name}'], attrgetter('readings'))
+            if STOP in uses:
+                self._take(uses[STOP], partial(self._decisions.pressed, agent))
 
     def _take(self, use: Use, what: Callable[[Heard], None]) -> None:
         self._taken.setdefault(use.topic, []).append(what)
@@ -192,7 +191,7 @@ class RawAuditor:
         behind = (self.history.now - log_time) / NANOSECONDS
         expected = f'messages within {DELAY // NANOSECONDS} s of the order of their log times'
         found = Mismatch(topic, expected, f'one that is {behind:.6g} s behind others')
-        self.history.find(catalogue.RECORD_CLOSED, found, None)
+        self.history.find('record-closed', found, None)
 
     def _own_message(self, recorded: Recorded, kind: type) -> None:
         log_time, message = recorded.log_time, recorded.decode(kind)
@@ -300,34 +299,34 @@ class RawAuditor:
         """Return what the record has no topics for."""
         found: list[NotChecked] = []
         privileged = {f'field {spec.name}' for spec in self.history.contract.privileged}
-        several = len(self.history.wiring) > 1
-        for agent, wiring in self.history.wiring.items():
-            for use in wiring.missing:
+        several = len(self.history.uses) > 1
+        for agent, uses in self.history.uses.items():
+            for use in (use for use in uses.values() if not use.topic):
                 kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
-                found += [NotChecked(rule=rule.id, why=why) for rule in _RULES_OF[kind]]
+                found += [NotChecked(rule=rule, why=why) for rule in _RULES_OF[kind]]
         for kind, rule in (
-            (_REQUEST, catalogue.AS_PUBLISHED),
-            (_REQUEST, catalogue.REQUEST_ANSWERED),
-            (_OBSERVATION, catalogue.AS_PUBLISHED),
+            (_REQUEST, 'as-published'),
+            (_REQUEST, 'request-answered'),
+            (_OBSERVATION, 'as-published'),
         ):
             if kind not in self._own.values():
                 why = f'no topic of type {kind} in the record'
-                found.append(NotChecked(rule=rule.id, why=why))
+                found.append(NotChecked(rule=rule, why=why))
         for agent in sorted(self._only_carried):
             why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
-            found += [NotChecked(rule=rule.id, why=why) for rule in _OF_THE_GATE]
+            found += [NotChecked(rule=rule, why=why) for rule in _OF_THE_GATE]
         for agent in self._decisions.untold:
             why = f'no topic of type {_STATUS} in the record with a status of {agent}'
-            found.append(NotChecked(rule=catalogue.INPUTS_RECOMPUTED.id, why=why))
+            found.append(NotChecked(rule='inputs-recomputed', why=why))
         for host in self.history.foreign:
             why = (
                 f'instants of host {host!r}: not on the clock of the record, and placed by how '
                 'long its messages took to the recorder'
             )
-            found += [NotChecked(rule=rule.id, why=why) for rule in _OF_CLOCKS]
+            found += [NotChecked(rule=rule, why=why) for rule in _OF_CLOCKS]
         for item in self.history.transforms.inputs[:1]:
             why = f'fields that are looked up in {item.name}: whether a newer transform was there'
-            found.append(NotChecked(rule=catalogue.VALUES_NEWEST.id, why=why))
+            found.append(NotChecked(rule='values-newest', why=why))
         return tuple(found)

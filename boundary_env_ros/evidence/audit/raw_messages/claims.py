@@ -18,8 +18,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard, measured
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
-from boundary_env_ros.evidence.audit.rules import catalogue
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, Rule, same, unlike, vector
+from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, unlike, vector
 
 #: Messages without a stamp among which the one that a value is of is looked for.
 _NEAR = 512
@@ -127,13 +126,13 @@ class Claims:
                 '.frame_id',
                 f'the frame of the contract in the header on {use.topic}',
                 reading.problem,
-                catalogue.FRAME_AS_CONTRACT,
+                'frame-as-contract',
             )
         again = claim.made(reading)
         for name, made in again.items() if again != claim.said else ():
             why = f'of that message on {use.topic}'
             for found in unlike(f'{claim.place}.{name}', made, claim.said[name], why):
-                history.find(catalogue.VALUES_FROM_SENSORS, found, claim.id)
+                history.find('values-from-sensors', found, claim.id)
         return heard
 
     def find(
@@ -142,7 +141,7 @@ class Claims:
         place: str,
         expected: str,
         actual: str,
-        rule: Rule = catalogue.VALUES_FROM_SENSORS,
+        rule: str = 'values-from-sensors',
     ) -> None:
         """Note what is wrong with a claim."""
         self._history.find(rule, Mismatch(f'{claim.place}{place}', expected, actual), claim.id)
@@ -258,7 +257,7 @@ class Claims:
         if heard is not None:
             expected = f'{which}, {_told(newest if measured(newest, use.name) else heard, use)}'
             actual = f'another one, {_told(heard, use)}'
-            self.find(claim, '', expected, actual, catalogue.VALUES_NEWEST)
+            self.find(claim, '', expected, actual, 'values-newest')
 
 
 def _fitting(claim: Claim, candidates: Iterable[Heard]) -> Heard | None:

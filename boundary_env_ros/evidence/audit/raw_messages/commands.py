@@ -18,7 +18,6 @@ from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
 
 #: Nanoseconds at the end of a record in which one half of a pair may be missing.
@@ -91,13 +90,13 @@ class CommandChecks:
         self._history = history
         #: By agent and use.
         self.pairs: dict[tuple[str, str], _Pairs] = {}
-        for agent, wiring in history.wiring.items():
-            for group, own in wiring.groups:
-                use = wiring.uses[f'command {group.name}']
+        for agent, uses in history.uses.items():
+            for group, own in history.groups:
+                use = uses[f'command {group.name}']
                 bounds = group.low, group.high
                 self.pairs[agent, use.name] = _Pairs(agent, use, own.start, bounds)
             for each in history.contract.documents:
-                use = wiring.uses[f'document {each.name}']
+                use = uses[f'document {each.name}']
                 self.pairs[agent, use.name] = _Pairs(agent, use)
 
     def decided(self, decision: GateDecision, log_time: int) -> None:
@@ -122,7 +121,7 @@ class CommandChecks:
         except (BoundaryError, *WRONG_INPUT) as error:
             place = f'decision {decision.sequence}.request.payload'
             found = Mismatch(place, 'an object with documents', f'{error}')
-            self._history.find(catalogue.RECORD_COMPLETE, found, decision.id)
+            self._history.find('record-complete', found, decision.id)
             return {}
 
     def sent(self, pairs: _Pairs, heard: Heard) -> None:
@@ -171,7 +170,7 @@ class CommandChecks:
                 expected = 'a message that says the command and nothing else'
                 found = Mismatch(place, expected, f'{partner.besides} on {use.topic}')
         if found is not None:
-            self._history.find(catalogue.COMMAND_ON_TOPIC, found, decision.id)
+            self._history.find('command-on-topic', found, decision.id)
 
     def _decided_by(self, half: _Half, pairs: _Pairs) -> None:
         history, use = self._history, pairs.use
@@ -194,7 +193,7 @@ class CommandChecks:
         actual = f'none for {_told(half.content)} at {half.log_time} ns'
         expected = 'a decision of the gate for each message'
         found = Mismatch(f'{use.topic} of {pairs.agent}', expected, actual)
-        history.find(catalogue.COMMAND_ON_TOPIC, found, None)
+        history.find('command-on-topic', found, None)
 
 
 def _partner(half: _Half, others: deque[_Half], *, stamped: bool) -> _Half | None:

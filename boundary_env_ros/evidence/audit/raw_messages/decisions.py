@@ -19,7 +19,6 @@ from boundary_env_ros.evidence.audit.raw_messages.claims import Claim, Claims, S
 from boundary_env_ros.evidence.audit.raw_messages.message_history import BEGINNING, MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard, MOST
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, number
 from boundary_env_ros.evidence.audit.rules.gate import MOVING
 
@@ -127,7 +126,7 @@ class DecisionChecks:
             history.excuse('early', use.name)
         elif late > history.grace and not seeded:
             expected = f'what {use.topic} said'
-            self._claims.find(claim, '', expected, 'nothing received', catalogue.VALUES_NEWEST)
+            self._claims.find(claim, '', expected, 'nothing received', 'values-newest')
 
     def judge(self, claims: Sequence[Claim], decision: GateDecision, asked: int | None) -> None:
         """
@@ -251,7 +250,7 @@ class DecisionChecks:
         expected = f'True, {(now - since) / 1e9:.3g} s after it was pressed'
         place = f'decision {decision.sequence}.emergency_stop'
         found = Mismatch(place, expected, 'False')
-        history.find(catalogue.EMERGENCY_STOP_HEARD, found, decision.id)
+        history.find('emergency-stop-heard', found, decision.id)
 
     def _environment(
         self, decision: GateDecision, agent: _Agent, now: int, deaf: int, waited: int
@@ -287,7 +286,7 @@ class DecisionChecks:
             place = f'decision {decision.sequence}.since_environment'
             expected = f'a status of the environment in the {safety.environment_timeout} s before'
             found = Mismatch(place, expected, f'none for {number(since)} s')
-            history.find(catalogue.INPUTS_RECOMPUTED, found, decision.id)
+            history.find('inputs-recomputed', found, decision.id)
 
     def _passed(self, start: ClockReading, end: ClockReading) -> float | None:
         """Return the seconds between instants of, perhaps, two hosts."""

@@ -15,7 +15,6 @@ from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
 
@@ -63,9 +62,7 @@ class FeedbackChecks:
     def _sampled(self, of: StepId, place: str, at: int, source: str, before: int) -> None:
         """Hold source and quantum of what was seen in the feedback against its topics."""
         history = self._history
-        wiring = history.wiring.get(of.agent)
-        groups = () if wiring is None else wiring.groups
-        uses = [history.use(of.agent, f'feedback {group.name}') for group, _ in groups]
+        uses = [history.use(of.agent, f'feedback {g.name}') for g, _ in history.groups]
         known = [use for use in uses if use is not None]
         if not known or len(known) < len(uses):
             return  # told as topics that are missing
@@ -73,7 +70,7 @@ class FeedbackChecks:
         said = source.split()
         if len(said) != len(topics) or not all(map(same_topic, topics, said)):
             found = Mismatch(f'{place}.source', repr(' '.join(topics)), repr(source))
-            history.find(catalogue.EXECUTION_MEASURED, found, of)
+            history.find('execution-measured', found, of)
         self._quantum(of, place, before if before < at else at + 1, known)
 
     def _quantum(self, of: StepId, place: str, before: int, uses: Sequence[Use]) -> None:
@@ -84,7 +81,7 @@ class FeedbackChecks:
         if not history.missing(uses[0], before, history.now):
             expected = 'the time since a message before'
             none = Mismatch(f'{place}.quantum', expected, f'none is stamped {before} ns')
-            history.find(catalogue.EXECUTION_MEASURED, none, of)
+            history.find('execution-measured', none, of)
 
     def _acknowledged(
         self, of: StepId, stamp: int, source: str, values: Vector, sampled: tuple[int, int]
@@ -96,12 +93,9 @@ class FeedbackChecks:
         Return whether nothing more is to be asked: the evidence is no measurement.
         """
         history = self._history
-        wiring = history.wiring.get(of.agent)
-        if wiring is None:
-            return False
         asked: list[Use] = []
-        for group, own in wiring.groups:
-            use = wiring.uses.get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
+        for group, own in history.groups:
+            use = history.uses.get(of.agent, {}).get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
             if use is None or not same_topic(source, use.wanted):
                 continue
             if not use.topic:
@@ -116,26 +110,23 @@ class FeedbackChecks:
                         self._quantum(of, 'actuated', before, [use])
                     return True
             asked.append(use)
-        measured = any(same_topic(source, group.feedback.topic) for group, _ in wiring.groups)
+        measured = any(same_topic(source, group.feedback.topic) for group, _ in history.groups)
         if measured or not asked:
             return False
         if not history.missing(asked[0], stamp, history.now):
             expected = f'a message on {source} at {stamp} ns with {vector(values)}'
             found = Mismatch('actuated', expected, 'none')
-            history.find(catalogue.VALUES_FROM_SENSORS, found, of)
+            history.find('values-from-sensors', found, of)
         return True
 
     def _held(self, of: StepId, place: str, stamp: int, values: Vector | None) -> None:
         """Ask for a message of some feedback with a stamp, and with its part of the values."""
         history = self._history
-        wiring = history.wiring.get(of.agent)
-        if wiring is None:
-            return
         told: list[str] = []
         uses: list[Use] = []
         found = False
         cut_off: Use | None = None
-        for group, own in wiring.groups:
+        for group, own in history.groups:
             use = history.use(of.agent, f'feedback {group.name}')
             if use is None:
                 return
@@ -164,7 +155,7 @@ class FeedbackChecks:
         topics = ' or '.join(use.topic for use in uses)
         expected = ', '.join(told) or f'a message of that stamp on {topics}'
         actual = vector(values or ()) if told else f'none of {stamp} ns'
-        history.find(catalogue.VALUES_FROM_SENSORS, Mismatch(place, expected, actual), of)
+        history.find('values-from-sensors', Mismatch(place, expected, actual), of)
 
 
 def _is_of(heard: Heard, use: Use, values: Vector | None) -> bool:

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, Pacing, slices_of
 from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, MOST, Window
-from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired, Wiring
-from boundary_env_ros.evidence.audit.rules.base import Mismatch, Rule
+from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
+from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.storage.records import Message as Recorded
 
-Find: TypeAlias = Callable[[Rule, Mismatch, StepId | None], None]
+Find: TypeAlias = Callable[[str, Mismatch, StepId | None], None]
 
 #: Nanoseconds after the first message of a topic in which a record may still speak of one before.
 BEGINNING = 2 * NANOSECONDS
@@ -76,6 +76,10 @@ class MessageHistory:
 
     Attributes
     ----------
+    uses
+        What each agent reads of the record, by name.
+    groups
+        The groups of the action, each with its part of the command.
     checked
         How many measurements, fields, commands ... were held against a raw message.
     asked
@@ -104,7 +108,8 @@ class MessageHistory:
         self._holes = holes
         # A record is looked at when it is older than tf keeps anything.
         self.transforms = TransformFields(contract, keep=KEEP)
-        self.wiring: dict[str, Wiring] = {
+        self.groups = tuple(slices_of(contract.action))
+        self.uses: Mapping[str, Mapping[str, Use]] = {
             agent: wired(contract, agent, topics, self.transforms) for agent in contract.agents
         }
         self.checked: Counter[str] = Counter()
@@ -117,16 +122,15 @@ class MessageHistory:
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
         self._number = 0
         self._windows: dict[str, Window] = {}
-        self._uses: dict[str, list[Use]] = {}
-        for wiring in self.wiring.values():
-            for use in wiring.uses.values():
+        self._by_topic: dict[str, list[Use]] = {}
+        for uses in self.uses.values():
+            for use in uses.values():
                 if use.topic:
-                    self._uses.setdefault(use.topic, []).append(use)
+                    self._by_topic.setdefault(use.topic, []).append(use)
                     self._windows.setdefault(use.topic, Window())
         self._lost = self._forgiven = 0
         self._missed: deque[tuple[str, int | None]] = deque(maxlen=_MISSED)
         self._host = ''
-        self._announced: dict[str, dict[int, int]] = {}
         self._reports: OrderedDict[tuple[str, int], dict[str, int]] = OrderedDict()
         self._reported: deque[int] = deque()  # when, log times
         self._delays: dict[str, deque[tuple[int, int]]] = {}
@@ -141,12 +145,11 @@ class MessageHistory:
     @property
     def listened(self) -> frozenset[str]:
         """Return the topics that are used."""
-        return frozenset(self._uses)
+        return frozenset(self._by_topic)
 
     def use(self, agent: str, name: str) -> Use | None:
         """Return a use that the record has a topic for."""
-        wiring = self.wiring.get(agent)
-        use = None if wiring is None else wiring.uses.get(name)
+        use = self.uses.get(agent, {}).get(name)
         return use if use is not None and use.topic else None
 
     def window(self, use: Use) -> Window:
@@ -158,7 +161,7 @@ class MessageHistory:
     def hear(self, recorded: Recorded) -> Heard:
         """Take a message of a topic that is used."""
         self._number += 1
-        uses = self._uses[recorded.topic]
+        uses = self._by_topic[recorded.topic]
         return self._windows[recorded.topic].take(self._number, recorded, uses)
 
     def recorder(self, state: RecorderState) -> None:

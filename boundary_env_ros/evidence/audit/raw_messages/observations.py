@@ -25,7 +25,6 @@ from boundary_env_ros.evidence.audit.raw_messages.claims import Claim, Claims, S
 from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import same, vector
 
 #: Bytes of the largest message that goes over UDP in one piece.
@@ -150,7 +149,7 @@ class ObservationChecks:
         if came is not None and came.log_time > begun:
             expected = f'{vector(came.readings[use.name].values)} as on {use.topic}'
             actual = 'nothing: it never came'
-            self._claims.find(claim, '', expected, actual, catalogue.VALUES_NEWEST)
+            self._claims.find(claim, '', expected, actual, 'values-newest')
 
     def _late(self, now: Transition, log_time: int) -> int:
         """Return by how much the environment was late with a step, or the recorder, ns."""

@@ -17,7 +17,6 @@ from boundary_env_ros.evidence.audit.raw_messages.message_history import (
     LATE,
     MessageHistory,
 )
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
 T = TypeVar('T')
@@ -160,7 +159,7 @@ class PublishedChecks:
             expected = f'{vector(published)} as published'
             actual += ' with other instants or names' if published == request.action else ''
         place = f'decision {decision.sequence}.request'
-        self._history.find(catalogue.AS_PUBLISHED, Mismatch(place, expected, actual), decision.id)
+        self._history.find('as-published', Mismatch(place, expected, actual), decision.id)
 
     def _is_excused(self, request: ActionRequest, log_time: int, first: int) -> bool:
         """Return whether the recorder may honestly not have had a request."""
@@ -195,7 +194,7 @@ class PublishedChecks:
             return
         place = f'request {request.sequence} of lease {request.lease_id}'
         none = Mismatch(place, 'a decision of the gate', 'none')
-        self._history.find(catalogue.REQUEST_ANSWERED, none, request.id)
+        self._history.find('request-answered', none, request.id)
 
     def check_observation(self, transition: Transition, log_time: int) -> None:
         """Hold the observation in a step against the one that was published."""
@@ -230,7 +229,7 @@ class PublishedChecks:
                 or 'instant or number of fields'
             )
         found = Mismatch('after', expected, actual)
-        self._history.find(catalogue.AS_PUBLISHED, found, transition.id)
+        self._history.find('as-published', found, transition.id)
 
 
 def _step(record: Observation | PrivilegedObservation | Transition) -> tuple[object, ...]:

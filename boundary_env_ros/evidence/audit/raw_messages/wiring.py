@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from boundary_env_ros.core.contract.model import ActionSpec, Contract, slices_of
+from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.gate.commands import said_besides
@@ -58,37 +58,14 @@ class Use:
     reliable: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wiring:
-    """
-    The uses of one agent.
-
-    Attributes
-    ----------
-    uses
-        By name.
-    groups
-        The groups of the action, each with its part of the command.
-
-    """
-
-    uses: Mapping[str, Use] = field(default_factory=dict)
-    groups: Sequence[tuple[ActionSpec, slice]] = ()
-
-    @property
-    def missing(self) -> tuple[Use, ...]:
-        """Return the uses that the record has no topic for."""
-        return tuple(use for use in self.uses.values() if not use.topic)
-
-
 def wired(
     contract: Contract,
     agent: str,
     topics: Mapping[str, str],
     transforms: TransformFields | None = None,
-) -> Wiring:
+) -> Mapping[str, Use]:
     """
-    Find the topics of one agent in a record.
+    Return the uses of the topics of one agent in a record, by name.
 
     Parameters
     ----------
@@ -129,7 +106,7 @@ def wired(
     stop = contract.safety.emergency_stop
     if stop:
         uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
-    return Wiring(uses={use.name: use for use in uses}, groups=tuple(slices_of(contract.action)))
+    return {use.name: use for use in uses}
 
 
 def _use(kind: str, item: Input, named: _Named) -> Use:

@@ -21,22 +21,10 @@ from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RequestRejected
+from boundary_env_ros.evidence.audit.rules.catalogue import RULE
 
 #: Numbers that went through a sum or a difference in another order may differ by this.
 ROUNDING = 1e-9
-
-
-class Severity(Enum):
-    """
-    How bad a finding is.
-
-    ``FATAL``: the record contradicts itself, its contract or its sensors: no claim may rest on it.
-    ``SUSPICIOUS``: the record is true as far as can be seen, but something is missing from it or
-    looks odd: look before a claim rests on it.
-    """
-
-    FATAL = 'fatal'
-    SUSPICIOUS = 'suspicious'
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,42 +161,6 @@ Found = Iterator[Mismatch]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """
-    One rule of the audit.
-
-    Attributes
-    ----------
-    id
-        Its name in reports.
-    sentence
-        What an honest record keeps.
-    way_out
-        Where to look when one does not.
-    severity
-        See :class:`Severity`.
-    raw
-        Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
-        them.
-    near
-        Whether it compares with another record, which may have been where the record is damaged.
-
-    """
-
-    id: str
-    sentence: str
-    way_out: str
-    severity: Severity = Severity.FATAL
-    raw: bool = False
-    near: bool = False
-
-    @property
-    def page(self) -> str:
-        """Return where it is explained."""
-        return f'doc/audit.md#{self.id}'
-
-
-@dataclass(frozen=True, slots=True)
 class Check:
     """
     A function that looks whether one part of a rule is kept.
@@ -216,17 +168,17 @@ class Check:
     Attributes
     ----------
     rule
-        The rule.
+        Id of the rule.
     look
         Pure function from a step, or a decision of the gate, to what is wrong in it.
     contract
         Whether it can only be applied with the contract at hand.
     near
-        Whether it compares with the step or decision before, as :class:`Rule` has it.
+        Whether it compares with the step or decision before, as :class:`~.catalogue.Rule` has it.
 
     """
 
-    rule: Rule
+    rule: str
     look: Callable[..., Found]
     contract: bool = False
     near: bool = False
@@ -249,17 +201,17 @@ class NotChecked:
 
 
 def of_step(
-    rule: Rule, *, contract: bool = False, near: bool = False
+    rule: str, *, contract: bool = False, near: bool = False
 ) -> Callable[[Callable[[Scene], Found]], StepCheck]:
     """Make a check of steps of a function."""
-    return lambda look: StepCheck(rule, look, contract, near)
+    return lambda look: StepCheck(RULE[rule].id, look, contract, near)
 
 
 def of_decision(
-    rule: Rule, *, contract: bool = False, near: bool = False
+    rule: str, *, contract: bool = False, near: bool = False
 ) -> Callable[[Callable[[Link], Found]], DecisionCheck]:
     """Make a check of decisions of the gate of a function."""
-    return lambda look: DecisionCheck(rule, look, contract, near)
+    return lambda look: DecisionCheck(RULE[rule].id, look, contract, near)
 
 
 def limits_of(decision: GateDecision, terms: Terms) -> Limits:

@@ -11,10 +11,60 @@ the other modules, and in :mod:`boundary_env_ros.evidence.audit.raw_messages`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 import re
 
-from boundary_env_ros.evidence.audit.rules.base import Rule, Severity
+
+class Severity(Enum):
+    """
+    How bad a finding is.
+
+    ``FATAL``: the record contradicts itself, its contract or its sensors: no claim may rest on it.
+    ``SUSPICIOUS``: the record is true as far as can be seen, but something is missing from it or
+    looks odd: look before a claim rests on it.
+    """
+
+    FATAL = 'fatal'
+    SUSPICIOUS = 'suspicious'
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """
+    One rule of the audit.
+
+    Attributes
+    ----------
+    id
+        Its name in reports.
+    sentence
+        What an honest record keeps.
+    way_out
+        Where to look when one does not.
+    severity
+        See :class:`Severity`.
+    raw
+        Whether it, or a part of it, needs the raw messages of a bag, and the contract to read
+        them.
+    near
+        Whether it compares with another record, which may have been where the record is damaged.
+
+    """
+
+    id: str
+    sentence: str
+    way_out: str
+    severity: Severity = Severity.FATAL
+    raw: bool = False
+    near: bool = False
+
+    @property
+    def page(self) -> str:
+        """Return where it is explained."""
+        return f'doc/audit.md#{self.id}'
+
 
 #: All rules as text, by what they are about.
 PAGES = Path(__file__).with_name('rules.md').read_text(encoding='utf-8')
@@ -58,42 +108,5 @@ RULES = _rules(PAGES)
 
 RULE: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
 
-RECORD_COMPLETE = RULE['record-complete']
-RECORD_CLOSED = RULE['record-closed']
-RECORD_ENDED = RULE['record-ended']
-RECORD_UNCHANGED = RULE['record-unchanged']
-INDEX_AGREES = RULE['index-agrees']
-ONE_CONTRACT = RULE['one-contract']
-VERSIONS_PRESENT = RULE['versions-present']
-EPISODE_CONSTANT = RULE['episode-constant']
-NO_HIDDEN_WRAPPER = RULE['no-hidden-wrapper']
-STEPS_IN_ORDER = RULE['steps-in-order']
-RESET_AS_CONTRACT = RULE['reset-as-contract']
-EPISODE_ENDED = RULE['episode-ended']
-ENDING_DECLARED = RULE['ending-declared']
-FIELDS_AS_CONTRACT = RULE['fields-as-contract']
-TRUTH_WITHHELD = RULE['truth-withheld']
-CLOCKS_AGREE = RULE['clocks-agree']
-STEP_RECOMPUTED = RULE['step-recomputed']
-INSTANTS_IN_ORDER = RULE['instants-in-order']
-EXECUTION_MEASURED = RULE['execution-measured']
-REQUEST_VALID = RULE['request-valid']
-REQUEST_ANSWERED = RULE['request-answered']
-ALLOWED_TO_MOVE = RULE['allowed-to-move']
-RUNTIME_LIMITS_STRICTER = RULE['runtime-limits-stricter']
-FOREIGN_PUBLISHER = RULE['foreign-publisher']
-DECISION_SEQUENCE = RULE['decision-sequence']
-DECISION_RECOMPUTED = RULE['decision-recomputed']
-MEASUREMENTS_AS_CONTRACT = RULE['measurements-as-contract']
-INPUTS_RECOMPUTED = RULE['inputs-recomputed']
-COMMAND_IN_BOUNDS = RULE['command-in-bounds']
-COMMAND_MOTION = RULE['command-motion']
-AS_PUBLISHED = RULE['as-published']
-VALUES_FROM_SENSORS = RULE['values-from-sensors']
-VALUES_NEWEST = RULE['values-newest']
-FRAME_AS_CONTRACT = RULE['frame-as-contract']
-COMMAND_ON_TOPIC = RULE['command-on-topic']
-EMERGENCY_STOP_HEARD = RULE['emergency-stop-heard']
-
 #: The rules that run gate, environment and task again.
-RECOMPUTED = (STEP_RECOMPUTED, DECISION_RECOMPUTED)
+RECOMPUTED = ('step-recomputed', 'decision-recomputed')

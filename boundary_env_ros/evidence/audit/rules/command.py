@@ -12,7 +12,6 @@ from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import elapsed
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     close,
     Found,
@@ -34,7 +33,7 @@ from boundary_env_ros.evidence.audit.rules.gate import same_numbers
 BEFORE_COMMAND = 0.05
 
 
-@of_decision(catalogue.COMMAND_IN_BOUNDS, contract=True)
+@of_decision('command-in-bounds', contract=True)
 def _command_in_bounds(link: Link) -> Found:
     terms, command = known(link.terms), link.decision.command
     limits = terms.limits
@@ -64,7 +63,7 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits, names: Sequence[s
         yield from outside(f'command[{names[i]}]', value, low, high, why)
 
 
-@of_decision(catalogue.COMMAND_MOTION, contract=True)
+@of_decision('command-motion', contract=True)
 def _command_rate(link: Link) -> Found:
     declared, decision = known(link.terms), link.decision
     command, previous = decision.command, decision.previous_command
@@ -118,7 +117,7 @@ def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
     )
 
 
-@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True, near=True)
+@of_decision('inputs-recomputed', contract=True, near=True)
 def _time_step(link: Link) -> Found:
     limits, decision = known(link.terms), link.decision
     if decision.verdict is Verdict.REJECTED:
@@ -137,7 +136,7 @@ def _time_step(link: Link) -> Found:
     yield from outside('time_step', actual, least, most, 's')
 
 
-@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True, near=True)
+@of_decision('inputs-recomputed', contract=True, near=True)
 def _silence_recomputed(link: Link) -> Found:
     decision, last, limits = link.decision, link.obeyed, known(link.terms)
     if limits.contract.pacing is not Pacing.REALTIME or decision.verdict is Verdict.REJECTED:
@@ -156,7 +155,7 @@ def _silence_recomputed(link: Link) -> Found:
         yield from outside('since_request', decision.since_request, since, since, why)
 
 
-@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+@of_decision('inputs-recomputed', contract=True)
 def _decided(link: Link) -> Found:
     """All that is counted to this instant would be younger if a gate could choose it."""
     decision, contract = link.decision, known(link.terms).contract

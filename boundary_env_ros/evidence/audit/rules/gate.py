@@ -13,7 +13,6 @@ from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
 from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.timebase import elapsed
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     close,
     format_value,
@@ -38,7 +37,7 @@ def same_numbers(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
     return len(one) == len(other) and all(map(close, one, other))
 
 
-@of_decision(catalogue.DECISION_SEQUENCE, near=True)
+@of_decision('decision-sequence', near=True)
 def _decision_sequence(link: Link) -> Found:
     before, sequence = link.before, link.decision.sequence
     if before is None or (sequence == 1 and not link.direct):
@@ -48,7 +47,7 @@ def _decision_sequence(link: Link) -> Found:
         yield Mismatch('sequence', str(expected), str(sequence))
 
 
-@of_decision(catalogue.INSTANTS_IN_ORDER)
+@of_decision('instants-in-order')
 def _decision_stamped(link: Link) -> Found:
     decision = link.decision
     needed = {'commanded': decision.published, 'received': decision.request is not None}
@@ -68,7 +67,7 @@ def _decision_stamped(link: Link) -> Found:
             yield Mismatch(after, f'not before `{name}`', f'{number(passed)} s')
 
 
-@of_decision(catalogue.REQUEST_VALID)
+@of_decision('request-valid')
 def _request_carried(link: Link) -> Found:
     decision, request = link.decision, link.decision.request
     if request is None:
@@ -81,7 +80,7 @@ def _request_carried(link: Link) -> Found:
         yield Mismatch('id.step', expected, str(decision.id.step))
 
 
-@of_decision(catalogue.DECISION_RECOMPUTED, contract=True)
+@of_decision('decision-recomputed', contract=True)
 def _probe_recomputed(link: Link) -> Found:
     # A probe is not run again with the others: its ruling follows from the decision alone.
     decision, terms = link.decision, known(link.terms)
@@ -113,7 +112,7 @@ def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
         )
 
 
-@of_decision(catalogue.ALLOWED_TO_MOVE)
+@of_decision('allowed-to-move')
 def _allowed_to_move(link: Link) -> Found:
     decision, last = link.decision, link.published
     probing, moving = decision.trigger is Trigger.PROBE, decision.verdict in MOVING
@@ -143,7 +142,7 @@ def _allowed_to_move(link: Link) -> Found:
         yield from unlike('foreign_publishers', 0, decision.foreign_publishers, why)
 
 
-@of_decision(catalogue.REQUEST_ANSWERED, near=True)
+@of_decision('request-answered', near=True)
 def _request_lost(link: Link) -> Found:
     seen, request = link.seen, link.decision.request
     if request is None or seen is None or seen.lease_id != request.lease_id:

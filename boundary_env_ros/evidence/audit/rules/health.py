@@ -15,7 +15,6 @@ from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
@@ -33,7 +32,7 @@ from boundary_env_ros.evidence.audit.rules.gate import MOVING
 _READING = 0.01
 
 
-@of_decision(catalogue.RUNTIME_LIMITS_STRICTER, contract=True)
+@of_decision('runtime-limits-stricter', contract=True)
 def _tightened_stricter(link: Link) -> Found:
     declared, decision, before = known(link.terms), link.decision, link.before
     if decision.runtime_limits != RuntimeLimits():
@@ -68,7 +67,7 @@ def _looser(was: Limits, now: Limits) -> Iterator[tuple[str, float, float]]:
         yield 'command_timeout', was.safety.command_timeout, now.safety.command_timeout
 
 
-@of_decision(catalogue.FOREIGN_PUBLISHER)
+@of_decision('foreign-publisher')
 def _foreign_publisher(link: Link) -> Found:
     found = _foreign(link.decision)
     # It is told when it comes, not with every decision for as long as it stays.
@@ -88,7 +87,7 @@ def _foreign(decision: GateDecision) -> dict[str, int]:
     return found
 
 
-@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+@of_decision('inputs-recomputed', contract=True)
 def _tick_recomputed(link: Link) -> Found:
     decision, last = link.decision, link.ticked
     if known(link.terms).contract.pacing is not Pacing.REALTIME:
@@ -110,7 +109,7 @@ def _tick_recomputed(link: Link) -> Found:
         yield from outside('since_tick', decision.since_tick, 0.0, max(passed, 0.0), why)
 
 
-@of_decision(catalogue.ALLOWED_TO_MOVE, contract=True)
+@of_decision('allowed-to-move', contract=True)
 def _clock_recomputed(link: Link) -> Found:
     decision, last, contract = link.decision, link.published, known(link.terms).contract
     if (

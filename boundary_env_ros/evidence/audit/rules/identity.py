@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import re
 
 from boundary_env_ros.core.gate.decision import StepId, Verdict
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
@@ -32,7 +31,7 @@ def _ids(scene: Scene) -> Iterator[tuple[str, StepId]]:
             yield f'decisions[{i}].id', decision.id
 
 
-@of_step(catalogue.ONE_CONTRACT)
+@of_step('one-contract')
 def _one_contract(scene: Scene) -> Found:
     now, first = scene.now.id, scene.first.id
     for place, found in _ids(scene):
@@ -45,7 +44,7 @@ def _one_contract(scene: Scene) -> Found:
         yield Mismatch('id.episode_id', 'a UUID', repr(now.episode_id))
 
 
-@of_step(catalogue.ONE_CONTRACT, contract=True)
+@of_step('one-contract', contract=True)
 def _of_contract(scene: Scene) -> Found:
     terms, now = known(scene.terms), scene.now
     contract = terms.contract
@@ -57,7 +56,7 @@ def _of_contract(scene: Scene) -> Found:
         yield Mismatch('id.agent', f'one of {", ".join(contract.agents)}', repr(now.id.agent))
 
 
-@of_step(catalogue.VERSIONS_PRESENT)
+@of_step('versions-present')
 def _versions_present(scene: Scene) -> Found:
     now, answer = scene.now, scene.now.answer
     names = ('contract', 'contract_version', 'software_version', 'client_version')
@@ -71,7 +70,7 @@ def _versions_present(scene: Scene) -> Found:
             yield Mismatch(name, 'a name or version', 'nothing')
 
 
-@of_step(catalogue.EPISODE_CONSTANT)
+@of_step('episode-constant')
 def _episode_constant(scene: Scene) -> Found:
     for place, expected, actual in _constants(scene):
         yield from unlike(place, expected, actual, 'as before')
@@ -107,7 +106,7 @@ def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
                 yield f'after.{new.name}.{name}.host', one.host, other.host
 
 
-@of_decision(catalogue.EPISODE_CONSTANT)
+@of_decision('episode-constant')
 def _lease_constant(link: Link) -> Found:
     heard, request = link.heard, link.decision.request
     if request is None or heard is None or link.decision.verdict is Verdict.REJECTED:
@@ -131,7 +130,7 @@ def _wrappers(scene: Scene) -> list[str]:
     return [re.split(r'[<(]', wrapper)[0].rpartition('.')[2] for wrapper in told]
 
 
-@of_step(catalogue.NO_HIDDEN_WRAPPER)
+@of_step('no-hidden-wrapper')
 def _no_hidden_wrapper(scene: Scene) -> Found:
     for i, name in enumerate(_wrappers(scene)):
         if name in _HIDING:

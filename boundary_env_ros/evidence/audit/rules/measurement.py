@@ -10,7 +10,6 @@ from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.explain import unusable
 from boundary_env_ros.core.gate.rules.limits import ALIVE, OPERATOR
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
@@ -22,7 +21,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 
 
-@of_decision(catalogue.INPUTS_RECOMPUTED, contract=True)
+@of_decision('inputs-recomputed', contract=True)
 def _measurement_age(link: Link) -> Found:
     decision = link.decision
     for i, measurement in enumerate(decision.measurements):
@@ -48,7 +47,7 @@ def _worse_age(measurement: Measurement, now: ClockReading) -> float:
     return age
 
 
-@of_decision(catalogue.MEASUREMENTS_AS_CONTRACT, contract=True)
+@of_decision('measurements-as-contract', contract=True)
 def _measurements_as_contract(link: Link) -> Found:
     contract, decision = known(link.terms).contract, link.decision
     sizes = {name: need.size for name, need in known(link.terms).limits.needs.items()}

@@ -19,7 +19,6 @@ import math
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision, Verdict
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
@@ -105,7 +104,7 @@ def divided_difference(nodes: Sequence[Node], dimension: int) -> tuple[float, fl
     return total, noise
 
 
-@of_decision(catalogue.COMMAND_MOTION, contract=True)
+@of_decision('command-motion', contract=True)
 def _command_motion(link: Link) -> Found:
     bound, decision = known(link.terms), link.decision
     limits = bound.limits
@@ -128,7 +127,7 @@ def _command_motion(link: Link) -> Found:
                 )
 
 
-@of_decision(catalogue.COMMAND_MOTION, contract=True)
+@of_decision('command-motion', contract=True)
 def command_rotation(link: Link) -> Found:
     """Yield where a rotation is none, or is turned too far."""
     declared, decision = known(link.terms), link.decision

@@ -21,7 +21,6 @@ from boundary_env_ros.core.environment.observation import (
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
@@ -35,7 +34,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 
 
-@of_step(catalogue.FIELDS_AS_CONTRACT, contract=True)
+@of_step('fields-as-contract', contract=True)
 def _fields_as_contract(scene: Scene) -> Found:
     contract, now = known(scene.terms).contract, scene.now
     goes_on = now.kind is Kind.STEP and not (now.terminated or now.truncated)
@@ -135,7 +134,7 @@ def encoding_of(spec: FieldSpec) -> str:
     return (source.compressed or source.encoding) if isinstance(source, Picture) else ''
 
 
-@of_step(catalogue.TRUTH_WITHHELD, contract=True)
+@of_step('truth-withheld', contract=True)
 def _truth_withheld(scene: Scene) -> Found:
     contract = known(scene.terms).contract
     hidden = {spec.name for spec in contract.privileged}
@@ -151,7 +150,7 @@ def _truth_withheld(scene: Scene) -> Found:
                 yield Mismatch(f'{view}.{field.name}', expected, f'{field.name!r} from {source!r}')
 
 
-@of_step(catalogue.CLOCKS_AGREE)
+@of_step('clocks-agree')
 def _age_not_negative(scene: Scene) -> Found:
     for field in scene.now.after:
         if field.age is not None and field.age < 0:

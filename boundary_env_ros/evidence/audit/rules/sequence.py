@@ -8,7 +8,6 @@ from boundary_env_ros.core.contract.model import PublishStep
 from boundary_env_ros.core.environment.endings import RESET_FAILED
 from boundary_env_ros.core.timebase import Clock, elapsed
 from boundary_env_ros.core.transition import Kind
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     Mismatch,
@@ -18,7 +17,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 
 
-@of_step(catalogue.STEPS_IN_ORDER, near=True)
+@of_step('steps-in-order', near=True)
 def _step_continuous(scene: Scene) -> Found:
     now, earlier = scene.now, scene.earlier
     expected = 0 if earlier is None else earlier.id.step + 1
@@ -26,7 +25,7 @@ def _step_continuous(scene: Scene) -> Found:
         yield Mismatch('id.step', f'step {expected}', f'step {now.id.step}')
 
 
-@of_step(catalogue.RESET_AS_CONTRACT, near=True)
+@of_step('reset-as-contract', near=True)
 def _reset_first(scene: Scene) -> Found:
     now = scene.now
     if (now.id.step == 0) != (now.kind is Kind.RESET):
@@ -39,7 +38,7 @@ def _reset_first(scene: Scene) -> Found:
         yield Mismatch('reset', 'a reset record exactly in the reset', actual)
 
 
-@of_step(catalogue.RESET_AS_CONTRACT)
+@of_step('reset-as-contract')
 def _reset_confirmed(scene: Scene) -> Found:
     reset = scene.now.reset
     if reset is None:
@@ -54,7 +53,7 @@ def _reset_confirmed(scene: Scene) -> Found:
         yield Mismatch('reset.duration', 'at least 0 s', number(reset.duration))
 
 
-@of_step(catalogue.STEPS_IN_ORDER)
+@of_step('steps-in-order')
 def _one_after_another(scene: Scene) -> Found:
     last, earlier, now = scene.last, scene.earlier, scene.now
     if scene.reopened:
@@ -75,7 +74,7 @@ def _one_after_another(scene: Scene) -> Found:
         yield Mismatch('closed.ros', 'after that of the step before', f'{passed} ns')
 
 
-@of_step(catalogue.STEPS_IN_ORDER)
+@of_step('steps-in-order')
 def _decisions_of_step(scene: Scene) -> Found:
     now = scene.now.id
     for link in scene.links:

@@ -9,23 +9,18 @@ from itertools import pairwise
 import math
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.step_builder import answering
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.audit.rules.base import (
-    close,
     format_value,
     Found,
     known,
     Mismatch,
     number,
     of_step,
-    same,
     Scene,
     unlike,
-    vector,
 )
 
 #: The instants of a step that its own processes took, in the order in which they happen.
@@ -40,7 +35,7 @@ READING = 0.02
 _NEAR = (-0.1, 0.1)
 
 
-@of_step(catalogue.INSTANTS_IN_ORDER)
+@of_step('instants-in-order')
 def _instants_in_order(scene: Scene) -> Found:
     for (first, start), (second, end) in pairwise(_of_step(scene.now)):
         seconds = elapsed(start, end)
@@ -48,7 +43,7 @@ def _instants_in_order(scene: Scene) -> Found:
             yield Mismatch(second, f'not before {first!r}', f'{number(-seconds)} s before it')
 
 
-@of_step(catalogue.EXECUTION_MEASURED)
+@of_step('execution-measured')
 def _actuated_after_commanded(scene: Scene) -> Found:
     now = scene.now
     if now.actuated is None:
@@ -99,7 +94,7 @@ def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, 
         yield f'{place}.ros', instant.ros, clock
 
 
-@of_step(catalogue.INSTANTS_IN_ORDER)
+@of_step('instants-in-order')
 def _one_clock(scene: Scene) -> Found:
     now, expected = scene.now, scene.first.closed.ros.clock
     if scene.terms is not None:
@@ -112,7 +107,7 @@ def _one_clock(scene: Scene) -> Found:
             yield from unlike(f'{place}.clock', clock, stamp.clock)
 
 
-@of_step(catalogue.CLOCKS_AGREE)
+@of_step('clocks-agree')
 def _clocks_agree(scene: Scene) -> Found:
     for (_, start), (name, end) in pairwise(_of_step(scene.now)):
         one, other = start.ros, end.ros
@@ -127,7 +122,7 @@ def _clocks_agree(scene: Scene) -> Found:
             )
 
 
-@of_step(catalogue.STEPS_IN_ORDER, contract=True)
+@of_step('steps-in-order', contract=True)
 def _period_kept(scene: Scene) -> Found:
     now, earlier, contract = scene.now, scene.earlier, known(scene.terms).contract
     if earlier is None or earlier.kind is Kind.RESET or now.id.step != earlier.id.step + 1:
@@ -156,7 +151,7 @@ def _period_kept(scene: Scene) -> Found:
         )
 
 
-@of_step(catalogue.REQUEST_VALID)
+@of_step('request-valid')
 def _answered_observation(scene: Scene) -> Found:
     now, answer = scene.now, scene.now.answer
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
@@ -182,7 +177,7 @@ def _answered_observation(scene: Scene) -> Found:
         yield from unlike('observed', seen.closed, now.observed, why)
 
 
-@of_step(catalogue.EXECUTION_MEASURED)
+@of_step('execution-measured')
 def _measured_action(scene: Scene) -> Found:
     now = scene.now
     if bool(now.measured_action) != (now.measured_at is not None):
@@ -199,47 +194,3 @@ def _measured_action(scene: Scene) -> Found:
     if now.measured_action and len(sizes) > 1:
         actual = str(len(now.measured_action))
         yield Mismatch('measured_action', 'as many values as the command has', actual)
-
-
-#: What a step repeats of the decision that answered its action.
-_OF_ANSWER = {
-    'verdict': 'verdict',
-    'requested_action': 'requested_action',
-    'admitted_action': 'admitted_action',
-    'commanded_action': 'command',
-    'received': 'received',
-    'commanded': 'commanded',
-}
-
-
-@of_step(catalogue.STEP_RECOMPUTED)
-def _copied_from_decision(scene: Scene) -> Found:
-    # Also of one step alone, which cannot be run again.
-    now, answer = scene.now, scene.now.answer
-    yield from unlike('decision', answering(now.decisions), now.decision)
-    for name, source in _OF_ANSWER.items():
-        nothing = () if name.endswith('action') else None
-        yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
-
-
-@of_step(catalogue.STEP_RECOMPUTED)
-def _observation_chain(scene: Scene) -> Found:
-    # Stamps, frames and images, too, which the step that is closed again only takes over.
-    earlier, now = scene.earlier, scene.now
-    if earlier is None or now.id.step != earlier.id.step + 1 or same(now.before, earlier.after):
-        return
-    yield from unlike('before', len(earlier.after), len(now.before), 'fields as after the last')
-    for old, new in zip(earlier.after, now.before, strict=False):
-        if not same(old, new):
-            expected = f'{old.name} {vector(old.values)} as after step {earlier.id.step}'
-            other = ' with another status, stamp or age' if old.values == new.values else ''
-            yield Mismatch(f'before.{new.name}', expected, vector(new.values) + other)
-
-
-@of_step(catalogue.STEP_RECOMPUTED)
-def _reward_sum(scene: Scene) -> Found:
-    # Also of a step whose reset or contract is missing, so that it cannot be run again.
-    now = scene.now
-    total = math.fsum(term.value for term in now.reward_terms)
-    if not close(now.reward, total):
-        yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))

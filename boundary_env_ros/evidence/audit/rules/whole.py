@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     vector,
 )
 from boundary_env_ros.evidence.audit.rules.observation import wrong_field
-from boundary_env_ros.evidence.replay.differences import first_difference, OF_FIELD
+from boundary_env_ros.evidence.replay.differences import first_difference
 from boundary_env_ros.evidence.replay.steps import sample_of
 
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
@@ -116,7 +116,7 @@ def frozen_otherwise(
     except WRONG_INPUT:
         return  # another number of values than the contract has, which is named elsewhere
     for ours, theirs in zip(again, fields, strict=True):
-        first = first_difference(theirs, ours, OF_FIELD)
+        first = first_difference(theirs, ours)
         if first is not None:
             place = f'privileged.{theirs.name}.{first.field}'
             yield Mismatch(place, first.recomputed, first.recorded)

@@ -210,7 +210,6 @@ def test_what_a_rule_did_late_is_drawn_however_often_it_stepped_in_before(
         'RATE_LIMIT',
         'OBSTACLE_STOP',
     }
-    assert any('more of the command' in rule['text'] for rule in rules)
 
 
 def test_step_in_which_the_gate_stopped_in_the_end_is_told_as_stopped(

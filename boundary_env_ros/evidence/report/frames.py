@@ -7,9 +7,8 @@ from __future__ import annotations
 import base64
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 import io
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -27,30 +26,16 @@ from boundary_env_ros.storage.records import RecordSource
 _SIDE, _QUALITY, _SMALL = 240, 75, 128
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """
-    One camera image of the page.
+#: A picture, and the number of the episode that it is of.
+Wanted: TypeAlias = tuple[int, Picture]
 
-    Attributes
-    ----------
-    field, step
-        Which field of which step it is.
-    data
-        A ``data:`` address.
 
-    """
+class Frame(NamedTuple):
+    """One camera image of the page: of which field and step, and a ``data:`` address."""
 
     field: str
     step: int
     data: str
-
-
-class Wanted(NamedTuple):
-    """A picture of one episode."""
-
-    episode: int
-    picture: Picture
 
 
 def choose(
@@ -82,8 +67,8 @@ def choose(
             one = [picture for picture in found if picture.field == field]
             for step in moments.get(episode, ()):
                 near = min(one, key=lambda picture: abs(picture.step - step))
-                chosen[Wanted(episode, near)] = None
-    every = [Wanted(episode, picture) for episode, found in pictures.items() for picture in found]
+                chosen[episode, near] = None
+    every = [(episode, picture) for episode, found in pictures.items() for picture in found]
     rest = [wanted for wanted in every if wanted not in chosen]
     first = tuple(chosen)[:most]
     left = min(most - len(first), len(rest))
@@ -118,13 +103,9 @@ def frames_of(
     found: dict[int, list[Frame]] = {}
     lost: Counter[str] = Counter()
     images = RecordedImages(source, [spec for spec in fields.values() if spec.is_image])
-    for episode, picture in sorted(wanted, key=lambda one: one.picture.log_time):
-        spec = fields.get(picture.field)
-        if spec is None:
-            lost['the contract does not know the field'] += 1
-            continue
+    for episode, picture in sorted(wanted, key=lambda one: one[1].log_time):
         try:
-            frame = _frame(spec, picture, images)
+            frame = _frame(fields[picture.field], picture, images)
         except (RecordError, ValueError) as error:
             lost[str(error)] += 1
         else:

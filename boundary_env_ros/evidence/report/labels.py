@@ -79,11 +79,6 @@ class Labels:
             found = self._values[field, count] = self._labels(field, count)
         return found
 
-    def named(self, field: str) -> bool:
-        """Return whether the contract names the values of a field."""
-        spec = self._fields.get(field)
-        return spec is not None and bool(value_names(spec.source))
-
     def max_age(self, field: str) -> float | None:
         """Return the age that a field may have, seconds; None if that is not limited or known."""
         spec = self._fields.get(field)

@@ -291,9 +291,6 @@
           jump.addEventListener('click', () => this.point(this.columnOfStep(event.step)));
           list.append(make('li', {}, jump, make('span', {}, `${event.kind}: ${event.text}`)));
         }
-        if (facts.events_left_out) {
-          list.append(make('li', {}, `and ${facts.events_left_out} events more`));
-        }
         this.charts.append(list);
       }
     }

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import asdict
 import hashlib
 import math
 from pathlib import Path
@@ -84,7 +83,7 @@ def _blocks(report: Report) -> Iterator[tuple[str, object]]:
         yield f'd{number}', detail
         frames = report.frames.get(number)
         if frames:
-            yield f'f{number}', [asdict(frame) for frame in frames]
+            yield f'f{number}', [frame._asdict() for frame in frames]
 
 
 def _css(ending: str) -> str:

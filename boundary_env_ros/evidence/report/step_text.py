@@ -39,9 +39,7 @@ INSTANTS = (
     'closed',
 )
 #: Values that are told one a line; of more there are many on one.
-_LINES = 8
-#: The same of values that have names, as those of joints.
-_NAMED = 40
+_LINES = 16
 
 _UNKNOWN = 'unknown'
 
@@ -188,7 +186,7 @@ def _values(
     else:
         old = earlier.values if earlier is not None else ()
         named = labels.of_values(found.name, len(found.values))
-        if len(found.values) > (_NAMED if labels.named(found.name) else _LINES):
+        if len(found.values) > _LINES:
             for name, values in (('before', old), ('after', found.values)):
                 text = ' '.join(f'{value:.4g}' for value in values)
                 yield from _wrapped(f'{name} ({named[0].unit or "1"}): {text}', indent=4)

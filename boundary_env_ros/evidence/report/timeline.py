@@ -31,8 +31,8 @@ LINES = 8
 #: What was commanded in a step, if it was not because of the step's action.
 OTHERWISE = 'sent otherwise'
 
-#: Times that rules stepped in, and events, that are told one by one; more times are joined.
-SPANS, EVENTS = 400, 200
+#: Times that rules stepped in that are told one by one; more are joined.
+SPANS = 400
 
 _VERDICTS = {
     Verdict.ADMITTED: 'A',
@@ -57,14 +57,7 @@ class _Span:
     first: int
     last: int
     text: str
-    dimensions: set[int]
     count: int = 1
-
-    @property
-    def told(self) -> str:
-        """Return what the rule did; of several dimensions the first, and how many more."""
-        more = len(self.dimensions) - 1
-        return f'{self.text}, and {more} more of the command' if more else self.text
 
 
 @dataclass(slots=True)
@@ -121,7 +114,6 @@ class Timeline:
         self._spans: list[_Span] = []
         self._growing: dict[tuple[Reason, Verdict], _Span] = {}
         self._events: list[Json] = []
-        self._more_events = 0
         self._pictures: dict[tuple[str, int], Picture] = {}
 
     # Taking --------------------------------------------------------------------------------------
@@ -173,9 +165,6 @@ class Timeline:
 
     def event(self, step: int, kind: str, text: str) -> None:
         """Take something that happened in a step that was closed already, or is the next."""
-        if len(self._events) >= EVENTS:
-            self._more_events += 1
-            return
         known = [
             (last, time)
             for last, time in zip(self._last, self._time, strict=True)
@@ -282,19 +271,16 @@ class Timeline:
         if grown is not None and step - grown.last <= apart:
             grown.count += step > grown.last
             grown.last = step
-            grown.dimensions.add(result.dimension)
             return
         text = sentence(result, names)
-        span = self._growing[key] = _Span(
-            result.reason, result.outcome, step, step, text, {result.dimension}
-        )
+        span = self._growing[key] = _Span(result.reason, result.outcome, step, step, text)
         self._spans.append(span)
 
     # Telling -------------------------------------------------------------------------------------
 
     def to_json(self) -> dict[str, Json]:
         """Return what is drawn, as plain data."""
-        count = self._columns.of(self._index) + 1 if self._index >= 0 else 0
+        count = self._columns.of(self._index) + 1
         return {
             'steps_per_column': self._columns.width,
             'time': self._time[:count],
@@ -311,12 +297,11 @@ class Timeline:
                     'first': span.first,
                     'last': span.last,
                     'count': span.count,
-                    'text': span.told,
+                    'text': span.text,
                 }
                 for span in self._spans
             ],
             'events': self._events,
-            'events_left_out': self._more_events,
         }
 
     def _chart(self, chart: _Chart) -> dict[str, Json]:

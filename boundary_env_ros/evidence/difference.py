@@ -23,7 +23,6 @@ Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
 _ABSENT = object()
 #: Read by the gate alone.
 _OF_THE_GATE = (Workspace, Operator)
-_SHOWN = 100
 _MANY = 8
 
 
@@ -199,7 +198,7 @@ def _same(one: object, other: object) -> bool:
 
 
 def _change(path: str, old: object, new: object, part: Part) -> Change:
-    before, after = _cut(*_texts(old, new, part.key))
+    before, after = _texts(old, new, part.key)
     return Change(
         path=printable(path),
         before=printable(before),
@@ -219,21 +218,6 @@ def _texts(old: object, new: object, key: Key | None) -> tuple[str, str]:
         )
         return before, after
     return _text(old), _text(new)
-
-
-def _cut(before: str, after: str) -> tuple[str, str]:
-    """Return texts that are not too long, with the place where they begin to differ."""
-    if max(len(before), len(after)) <= _SHOWN:
-        return before, after
-    pairs = enumerate(zip(before, after, strict=False))
-    same = next((i for i, (a, b) in pairs if a != b), min(len(before), len(after)))
-    start = 0 if same < _SHOWN // 2 else same - _SHOWN // 4
-    shown = [text[start : start + _SHOWN] for text in (before, after)]
-    cut = [
-        ('...' if start else '') + part + ('...' if len(text) > start + _SHOWN else '')
-        for text, part in zip((before, after), shown, strict=True)
-    ]
-    return cut[0], cut[1]
 
 
 def _text(value: object) -> str:

@@ -5,17 +5,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 import math
 from statistics import NormalDist
 
-#: Greatest relative error of a quantile.
+#: Greatest relative error of a quantile: of three digits.
 ACCURACY = 0.005
-
-_GAMMA = (1.0 + ACCURACY) / (1.0 - ACCURACY)
-_LOG_GAMMA = math.log(_GAMMA)
-_LEAST = 1e-12
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,41 +75,24 @@ class Quantiles:
     """
     Quantiles of a stream, each right to within ``ACCURACY`` of its value.
 
-    Memory is bounded by the range of the values, which are counted in buckets that grow by a
-    constant factor: C. Masson, J. E. Rim and H. K. Lee (2019), DDSketch: a fast and fully-
-    mergeable quantile sketch with relative-error guarantees, PVLDB 12(12), 2195-2205.
+    Memory is bounded by the range of the values, which are counted by their first three digits.
     """
 
     count: int = 0
     greatest: float = -math.inf
-    #: Keyed so that the order of the keys is that of the values: sign first, then size.
-    buckets: Counter[tuple[int, int]] = field(default_factory=Counter)
+    counts: Counter[float] = field(default_factory=Counter)
 
     def add(self, value: float) -> None:
         """Take one finite value."""
         self.count += 1
         self.greatest = max(self.greatest, value)
-        size = abs(value)
-        if size < _LEAST:
-            self.buckets[0, 0] += 1
-            return
-        sign = 1 if value > 0 else -1
-        self.buckets[sign, sign * math.ceil(math.log(size) / _LOG_GAMMA)] += 1
+        self.counts[float(f'{value:.3g}')] += 1
 
     def at(self, fraction: float) -> float | None:
         """Return the value that this fraction of all does not exceed; None if there were none."""
-        if not self.count:
-            return None
-        rank = fraction * (self.count - 1)
-        passed = 0
-        for value, count in self.counts():
-            passed += count
+        rank, passed = fraction * (self.count - 1), 0
+        for value in sorted(self.counts):
+            passed += self.counts[value]
             if passed > rank:
                 return value
-        return self.greatest
-
-    def counts(self) -> Iterator[tuple[float, int]]:
-        """Yield the values, the least first, and how often each was there."""
-        for sign, signed in sorted(self.buckets):
-            value = sign * 2.0 * _GAMMA ** (sign * signed) / (_GAMMA + 1.0)
-            yield value, self.buckets[sign, signed]
+        return None

@@ -33,7 +33,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.storage.records import Entry, Unreadable
+from boundary_env_ros.storage.records import Entry
 
 #: Steps of an agent that are held back until what belongs to them has come.
 HELD = 256
@@ -43,9 +43,6 @@ EARLY = 16
 
 #: The stages of the latency that the evidence of the execution completes.
 LATE_STAGES = ('actuation', 'reaction')
-
-#: Records that cannot be read, of which is kept why.
-NAMED = 5
 
 Key = tuple[str, str]
 
@@ -273,8 +270,6 @@ class Episodes:
     ----------
     labels
         What people said of each episode, each label once; complete at the end.
-    not_read, unreadable
-        How many records could not be read, and the first few of them.
 
     """
 
@@ -282,9 +277,7 @@ class Episodes:
         self._records, self._contract = records, contract
         self._agents: dict[str, _Agent] = {}
         self._numbers: dict[Key, int] = {}
-        self.not_read = 0
         self.labels: dict[Key, list[EpisodeLabel]] = {}
-        self.unreadable: list[Unreadable] = []
 
     @property
     def count(self) -> int:
@@ -310,10 +303,6 @@ class Episodes:
                 known = self.labels.setdefault((record.id.agent, record.id.episode_id), [])
                 if record not in known:
                     known.append(record)
-            elif isinstance(record, Unreadable):
-                self.not_read += 1
-                if len(self.unreadable) < NAMED:
-                    self.unreadable.append(record)
         for agent in self._agents.values():
             yield from self._release(agent, 0)
 

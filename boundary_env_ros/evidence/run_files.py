@@ -48,6 +48,9 @@ from boundary_env_ros.storage.records import (
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
+#: Records that cannot be read, of which is kept why.
+NAMED = 5
+
 #: Is told how many records were read, and of how many, if that is known.
 Progress: TypeAlias = Callable[[int, int | None], None]
 
@@ -96,6 +99,9 @@ class Run:
         self.path, self._progress = path, progress
         #: Where the records stand as they were recorded.
         self.source = open_records(path)
+        #: How many records could not be read at the last reading, and the first few of them.
+        self.not_read = 0
+        self.unreadable: list[str] = []
 
     @property
     def is_alone(self) -> bool:
@@ -132,11 +138,16 @@ class Run:
                 done += 1
                 progress(done, total)
 
-    def entries(self) -> Iterator[Entry | Unreadable]:
-        """Yield every record in its order, with its place, and for each bad one, why."""
+    def entries(self) -> Iterator[Entry]:
+        """Yield every record that can be read in its order, with its place."""
+        self.not_read, self.unreadable = 0, []
         for piece in self.pieces():
-            if not isinstance(piece, Message):
+            if isinstance(piece, Entry):
                 yield piece
+            elif isinstance(piece, Unreadable):
+                self.not_read += 1
+                if len(self.unreadable) < NAMED:
+                    self.unreadable.append(f'{piece.place}: {piece.why}')
 
     def episodes(self, contract: Contract | None = None) -> Episodes:
         """

@@ -40,7 +40,7 @@ from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
-from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head, Origin, Step
+from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Origin, Step
 from boundary_env_ros.evidence.export.export import export_run, Exported, LAYOUTS
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.evidence.export.minari import dataset_id
@@ -192,11 +192,12 @@ def follow(contract: Contract, record: list[Any]) -> tuple[list[list[Step]], Gap
     stream = EpisodeStream(contract, 'cart', (), None, gaps, {})
     episodes: list[list[Step]] = []
     entries = (Entry(p, '', i) for i, p in enumerate(record))
-    for piece in stream.follow(entries):
-        if isinstance(piece, Head):
+    begins = True
+    for step in stream.follow(entries):
+        if begins:
             episodes.append([])
-        else:
-            episodes[-1].append(piece)
+        episodes[-1].append(step)
+        begins = step.last
     return episodes, gaps
 
 
@@ -291,9 +292,8 @@ def test_imported_episode_says_so_and_no_gate_admitted_its_actions(
 ) -> None:
     pieces = imported(record)
     (steps,), _ = follow(contract, pieces)
-    assert about(Head(first=pieces[0]))['imported'] == 'drive'
-    recorded = next(p for p in record if isinstance(p, Transition))
-    assert about(Head(first=recorded))['imported'] == ''
+    assert {about(step)['imported'] for step in steps} == {'drive'}
+    assert about(follow(contract, record)[0][0][0])['imported'] == ''
     assert {step.origin for step in steps} == {Origin.COMMAND}
     assert all(step.applied == step.transition.admitted_action for step in steps)
 

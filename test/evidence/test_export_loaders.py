@@ -18,7 +18,7 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('pyarrow', reason='needs pyarrow')
-from boundary_env_ros.evidence.export.episodes import Head, Origin, Sight, Step
+from boundary_env_ros.evidence.export.episodes import Origin, Sight, Step
 from boundary_env_ros.evidence.export.export import export_run
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.export.lerobot import LeRobotWriter
@@ -140,7 +140,6 @@ def write_measured_images(run: ExportRun, out: Path, make: Any) -> int:
     steps = run.episodes[0]
     out.mkdir()
     writer = make(out, 'depths', Layout(contract, specs))
-    writer.begin(Head(first=steps[0]))
     for index, step in enumerate(steps):
         before, after = (
             Sight(fields=fields, images=measured_images(number))

@@ -63,7 +63,7 @@ def compare_paths(
     runs = [Run(path, progress) for path in (first, second)]
     contracts = [_contract_of(run) for run in runs]
     who = agent_of(contracts[0], contracts[1], agent)
-    a, b = (
+    sides = [
         read_side(
             run.episodes(),
             contract,
@@ -72,8 +72,10 @@ def compare_paths(
             client=client,
         )
         for run, contract, client in zip(runs, contracts, clients, strict=True)
-    )
-    return compare(a, b, agent=who)
+    ]
+    for run, side in zip(runs, sides, strict=True):
+        side.unreadable = run.not_read
+    return compare(*sides, agent=who)
 
 
 def _contract_of(run: Run) -> Contract:

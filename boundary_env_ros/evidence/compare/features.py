@@ -31,9 +31,6 @@ _ROBUST = 1.4826 / math.sqrt(6.0)
 _ROUNDING = 1e-12
 
 
-#: What is compared, in the order in which it is told.
-SECTIONS = ('observations', 'privileged', 'latency', 'rates', 'outcome', 'response')
-
 #: By family (``<section>.<what>``) and label, a number of one episode.
 Values: TypeAlias = Mapping[str, Mapping[str, float]]
 

@@ -130,7 +130,6 @@ def read_side(
             options = first.reset.options if first.reset else ''
             values = features(record, contract)
             side.episodes.append(Compared(step.episode, options, record.imported, values))
-    side.unreadable = steps.not_read
     return side
 
 

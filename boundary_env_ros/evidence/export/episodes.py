@@ -70,25 +70,6 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
-    """
-    The begin of an episode.
-
-    Attributes
-    ----------
-    first
-        Its reset, or its first step if the reset is not in the record.
-    labelled
-        What the people say who have labelled it: ``success``, ``failure``, ``unclear``; empty if
-        it has no label.
-
-    """
-
-    first: Transition
-    labelled: str = ''
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """
     One step, with what is known of it by later records.
@@ -97,6 +78,9 @@ class Step:
     ----------
     transition
         Its record.
+    label
+        What the people say who have labelled its episode: ``success``, ``failure``, ``unclear``;
+        empty if it has no label.
     before, after
         The two observations.
     applied, origin
@@ -115,6 +99,7 @@ class Step:
     """
 
     transition: Transition
+    label: str = ''
     before: Sight
     after: Sight
     applied: Vector
@@ -182,26 +167,19 @@ class EpisodeStream:
         self._labels = labels
         self._command: Vector | None = None
 
-    def follow(self, entries: Iterable[object]) -> Iterator[Head | Step]:
-        """Yield the head of each episode with steps, and its steps, of all that was read."""
+    def follow(self, entries: Iterable[object]) -> Iterator[Step]:
+        """Yield the steps of the agent's episodes, of all that was read."""
         seen: tuple[int, Sight] | None = None
-        begun = False
         for step in Episodes(entries):
             now = step.transition
             if now.id.agent != self._agent:
                 continue
             if now is step.episode.first:
-                seen, self._command, begun = None, None, False
+                seen, self._command = None, None
             if now.kind is Kind.RESET:
                 seen = (now.id.step, self._see(now.after, step.log_time))
                 self._gaps.without_steps += step.last
                 continue
-            if not begun:
-                begun = True
-                said = agreed(self._labels.get(step.episode.key, ()))
-                yield Head(
-                    first=step.episode.first, labelled='' if said is None else said.name.lower()
-                )
             if seen is not None and seen[0] == now.id.step - 1:
                 before = seen[1]
             else:
@@ -217,11 +195,13 @@ class EpisodeStream:
     def _step(self, step: read.Step, before: Sight, after: Sight) -> Step:
         now, episode = step.transition, step.episode
         applied, origin = self._applied(now)
+        label = agreed(self._labels.get(episode.key, ()))
         # A step that is the last has the ending that was announced, or none.
         ended = episode if step.last else now
         breaks_off = step.last and not episode.ending
         return Step(
             transition=now,
+            label='' if label is None else label.name.lower(),
             before=before,
             after=after,
             applied=applied,

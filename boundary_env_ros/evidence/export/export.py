@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +19,12 @@ from boundary_env_ros.evidence.export.dataset import (
     write_dataset,
     write_manifest,
 )
-from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Head
+from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
-from boundary_env_ros.storage.records import Entry, Unreadable
 
 #: The layouts of other projects, and who writes them.
 LAYOUTS = {
@@ -34,9 +33,6 @@ LAYOUTS = {
 }
 
 ALL_FORMATS = (*FORMATS, *LAYOUTS)
-
-#: Records that could not be read are named up to this number.
-_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,27 +98,11 @@ def export_run(
         raise RecordError(f'Unknown format (expected {", ".join(ALL_FORMATS)}, got {format!r}).')
     run = Run(path, progress)
     if format in FORMATS:
-        unreadable: list[Unreadable] = []
-        entries = _readable(run.entries(), unreadable)
         counts = write_dataset(
-            out, format, entries, contract=run.contract_text(), tear=lambda: run.source.tear
+            out, format, run.entries(), contract=run.contract_text(), tear=lambda: run.source.tear
         )
-        return Exported(counts=counts, unreadable=_named(unreadable))
+        return Exported(counts=counts, unreadable=tuple(run.unreadable))
     return _export_layout(run, out, format)
-
-
-def _readable(
-    entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
-) -> Iterator[Entry]:
-    for piece in entries:
-        if isinstance(piece, Entry):
-            yield piece
-        elif len(unreadable) < _NAMED:
-            unreadable.append(piece)
-
-
-def _named(unreadable: Iterable[Unreadable]) -> tuple[str, ...]:
-    return tuple(f'{piece.place}: {piece.why}' for piece in unreadable)
 
 
 def _export_layout(run: Run, out: Path, format_: str) -> Exported:
@@ -142,13 +122,10 @@ def _export_layout(run: Run, out: Path, format_: str) -> Exported:
             for agent in contract.agents:
                 pictures = RecordedImages(run.source, images) if images else None
                 stream = EpisodeStream(contract, agent, images, pictures, gaps, first.labels)
-                for piece in stream.follow(run.entries()):
-                    if isinstance(piece, Head):
-                        writer.begin(piece)
-                        episodes += 1
-                    else:
-                        writer.step(piece)
-                        steps += 1
+                for step in stream.follow(run.entries()):
+                    writer.step(step)
+                    steps += 1
+                    episodes += step.last
             if not steps:
                 raise RecordError(
                     f'{run.path} has no step. There is nothing that {format_} could hold.'
@@ -161,7 +138,7 @@ def _export_layout(run: Run, out: Path, format_: str) -> Exported:
         write_manifest(draft, {'format': format_, **figures})
         write_atomically(draft / CONTRACT, run.contract_text().encode())
     return Exported(
-        unreadable=_named(first.unreadable),
+        unreadable=tuple(run.unreadable),
         episodes=episodes,
         steps=steps,
         left_out=tuple(left_out),

@@ -23,7 +23,7 @@ from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
-from boundary_env_ros.evidence.export.episodes import Head, Sight, Step
+from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.storage.contract_spaces import NUMBERS
 
 Array = npt.NDArray[Any]
@@ -292,15 +292,15 @@ _ABOUT: Mapping[str, tuple[str, str]] = {
 ABOUT = tuple(Column(name=name, dtype=kind, text=text) for name, (kind, text) in _ABOUT.items())
 
 
-def about(head: Head) -> dict[str, str | int | bool]:
-    """Return what is said of a whole episode: a value for each of :data:`ABOUT`."""
-    first = head.first
+def about(step: Step) -> dict[str, str | int | bool]:
+    """Return what is said of the episode of a step: a value for each of :data:`ABOUT`."""
+    now = step.transition
     return {
-        'episode_id': first.id.episode_id,
-        'agent': first.id.agent,
-        'imported': imported_from(first),
-        'seed': first.seed,
-        'contract': first.contract,
-        'contract_digest': first.id.digest,
-        'label': head.labelled,
+        'episode_id': now.id.episode_id,
+        'agent': now.id.agent,
+        'imported': imported_from(now),
+        'seed': now.seed,
+        'contract': now.contract,
+        'contract_digest': now.id.digest,
+        'label': step.label,
     }

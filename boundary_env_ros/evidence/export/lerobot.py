@@ -19,7 +19,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.errors import MissingDependency
-from boundary_env_ros.evidence.export.episodes import Head, Step
+from boundary_env_ros.evidence.export.episodes import Step
 from boundary_env_ros.evidence.export.layout import ABOUT, about, Column, Layout, TEXT
 
 STATE, ACTION = 'observation.state', 'action'
@@ -56,7 +56,6 @@ class LeRobotWriter:
         self._task = layout.contract.task.name or layout.contract.name
         rate = 1.0 / layout.contract.period
         self._features = _features(layout)
-        self._about: dict[str, Any] = {}
         # LeRobot wants to make the folder itself.
         self._draft = folder / 'draft'
         self._set = LeRobotDataset.create(
@@ -68,14 +67,11 @@ class LeRobotWriter:
             use_videos=False,
         )
 
-    def begin(self, head: Head) -> None:
-        """Begin an episode."""
-        self._about = {f'episode.{name}': value for name, value in about(head).items()}
-
     def step(self, step: Step) -> None:
         """Write a step; the last one of its episode ends it."""
         layout = self._layout
         values = layout.step_values(step) | layout.sight_values(step.before)
+        values |= {f'episode.{name}': value for name, value in about(step).items()}
         frame = {
             ACTION: step.applied,
             'next.reward': step.transition.reward,
@@ -83,7 +79,7 @@ class LeRobotWriter:
             'next.terminated': step.terminated,
             'next.truncated': step.truncated,
             'next.success': values['success'],
-            **{f'boundary.{name}': value for name, value in (values | self._about).items()},
+            **{f'boundary.{name}': value for name, value in values.items()},
         }
         parts = [value.ravel() for value in layout.observation(step.before).values()]
         if parts:

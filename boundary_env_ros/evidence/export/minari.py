@@ -14,7 +14,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind
 from boundary_env_ros.errors import MissingDependency
-from boundary_env_ros.evidence.export.episodes import Head, Sight, Step
+from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.storage.contract_spaces import action_space, field_space, NUMBERS
 
@@ -85,12 +85,7 @@ class MinariWriter:
             }
         )
         self._episodes = 0
-        self._about: dict[str, Any] = {}
         self._rows: dict[str, Any] = {}
-
-    def begin(self, head: Head) -> None:
-        """Begin an episode."""
-        self._about, self._rows = about(head), {}
 
     def step(self, step: Step) -> None:
         """Take a step; the last one of its episode writes it."""
@@ -103,10 +98,10 @@ class MinariWriter:
         _append(rows, 'terminations', step.terminated)
         _append(rows, 'truncations', step.truncated)
         if step.last:
-            self._write()
+            self._write(about(step))
 
-    def _write(self) -> None:
-        said = {**self._about, 'seed': np.uint64(self._about['seed'])}
+    def _write(self, said: dict[str, Any]) -> None:
+        said['seed'] = np.uint64(said['seed'])
         self._storage.update_episodes([self._buffer(**self._rows)])
         self._storage.update_episode_metadata([said], [self._episodes])
         self._episodes += 1

@@ -14,10 +14,6 @@ from boundary_env_ros.evidence.replay.report import VerdictReport
 from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
-from boundary_env_ros.storage.records import Unreadable
-
-#: Records that cannot be read and are named.
-_NAMED = 5
 
 
 def recompute(
@@ -58,20 +54,15 @@ def recompute(
         digest=first.id.digest if other is not None else recorded.digest,
         counterfactual=other is not None,
     )
-    unreadable: list[str] = []
     for entry in run.entries():
-        if isinstance(entry, Unreadable):
-            if len(unreadable) < _NAMED:
-                unreadable.append(f'{entry.place}: {entry.why}')
-        else:
-            rerun.add(entry.record, entry.topic)
+        rerun.add(entry.record, entry.topic)
     asked = ''
     if other is not None:
         asked = f'Under {other.contract.name} {other.contract.version} ({other.digest[:15]})'
     return VerdictReport(
         question=asked,
         episodes=rerun.finish(),
-        unreadable=unreadable,
+        unreadable=run.unreadable,
         notes=tuple(_notes(run, other is None and recorded.digest != first.id.digest)),
     )
 

@@ -55,7 +55,7 @@ def gather(path: Path, limits: Limits | None = None, progress: Progress | None =
     rows = tuple(first.rows.values())
     for row in _drawn(rows, moments, limits.episodes):
         row.drawn = True
-    notes = [*_trouble(run, steps, terms.problem), *_left_out(rows, limits)]
+    notes = [*_trouble(run, terms.problem), *_left_out(rows, limits)]
     details: dict[int, dict[str, Json]] = {}
     pictures: dict[int, list[Picture]] = {}
     for row, timeline in _timelines(run.episodes(contract), first.rows, contract, limits.columns):
@@ -156,14 +156,13 @@ def _frames(
 # What is to be known about the page --------------------------------------------------------------
 
 
-def _trouble(run: Run, steps: Episodes, problem: str) -> Iterator[str]:
+def _trouble(run: Run, problem: str) -> Iterator[str]:
     if problem:
         yield f'The contract in the record cannot be used: {problem}'
     if run.source.tear:
         yield f'The record is torn: {run.source.tear}.'
-    if steps.not_read:
-        named = '; '.join(f'{one.place}: {one.why}' for one in steps.unreadable)
-        yield f'{steps.not_read} records cannot be read: {named}'
+    if run.not_read:
+        yield f'{run.not_read} records cannot be read: {"; ".join(run.unreadable)}'
 
 
 def _left_out(rows: tuple[EpisodeRow, ...], limits: Limits) -> Iterator[str]:

@@ -33,6 +33,7 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
+from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.storage.records import Entry
 
 #: Steps of an agent that are held back until what belongs to them has come.
@@ -236,7 +237,7 @@ class _Agent:
     """What is held back of one agent."""
 
     held: deque[Step] = field(default_factory=deque)
-    early: dict[tuple[str, int], PrivilegedObservation] = field(default_factory=dict)
+    early: Bounded[tuple[str, int], PrivilegedObservation] = field(default_factory=Bounded)
     announced: EpisodeStatus | None = None
     events: Events | None = None
 
@@ -349,9 +350,7 @@ class Episodes:
             step.truth = record
             return
         # It may come before the step that it is about.
-        agent.early[_place(record.id)] = record
-        if len(agent.early) > EARLY:
-            del agent.early[next(iter(agent.early))]
+        agent.early.put(_place(record.id), record, EARLY)
 
     def _status(self, agent: _Agent, status: EpisodeStatus) -> None:
         if status.state.over:

@@ -143,12 +143,8 @@ class EnvironmentTests:
         if isinstance(record, Path):
             report = audit_path(record)
         else:
-            report = audit(
-                [r for r in record if isinstance(r, Transition)],
-                contract=contract,
-                task=make_task(contract),
-                decisions=[r for r in record if isinstance(r, GateDecision)],
-            )
+            told = [r for r in record if isinstance(r, (Transition, GateDecision))]
+            report = audit(told, contract=contract, task=make_task(contract))
         if not report.ok or not report.transitions:
             fail('a record without errors', f'\n{report}\n', where='audit')
 

@@ -92,10 +92,9 @@ def test_honest_record_is_clean(record: list[Piece], contract: Contract, task: T
 
 
 def test_honest_transitions_alone_are_clean(
-    record: list[Piece], transitions: list[Transition], contract: Contract, task: Task
+    transitions: list[Transition], contract: Contract, task: Task
 ) -> None:
-    decisions = (piece for piece in record if isinstance(piece, GateDecision))
-    report = audit(transitions, contract=contract, task=task, decisions=decisions)
+    report = audit(transitions, contract=contract, task=task)
     assert report.counts == {}, f'\n{report}'
     assert report.transitions == len(transitions)
 

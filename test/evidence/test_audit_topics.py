@@ -523,8 +523,9 @@ def test_what_four_policies_asked_for_at_a_thousand_hertz_is_still_known_when_it
 
 
 def test_what_was_announced_in_quick_lockstep_is_still_known_when_it_is_looked_at(
-    loaded: LoadedContract,
+    loaded: LoadedContract, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(message_history, 'MOST', 2 * DELAY // (20 * MS))
     history = MessageHistory(loaded.contract, {}, lambda *_: None)
     of = StepId(digest=loaded.digest, agent='cart', episode_id='one')
     last = DELAY // (20 * MS)

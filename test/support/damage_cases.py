@@ -341,12 +341,12 @@ CASES: tuple[Case, ...] = (
     Case('a head start', 'decision-recomputed', edit(is_seeded, forged.forged_feedback)),
     Case(
         'more time',
-        'inputs-recomputed',
+        'decision-recomputed',
         edit(is_rate_limited, lambda s: with_answer(s, time_step=0.5)),
     ),
     Case(
         'less time',
-        'inputs-recomputed',
+        'decision-recomputed',
         edit(is_admitted, lambda s: with_answer(s, time_step=0.09)),
     ),
     Case(

@@ -13,7 +13,6 @@ from pathlib import Path
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.chain import check_chain
@@ -22,47 +21,52 @@ from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.run_files import Progress, Run, with_task
 from boundary_env_ros.storage.record_chain import ChainCheck
-from boundary_env_ros.storage.records import Message, Unreadable
+from boundary_env_ros.storage.records import Message, Record, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
 
 
 def audit(
-    transitions: Iterable[Transition],
-    *,
-    contract: Contract | None = None,
-    task: Task | None = None,
-    decisions: Iterable[GateDecision] | None = None,
+    records: Iterable[Record], *, contract: Contract | None = None, task: Task | None = None
 ) -> AuditReport:
     """
-    Audit transitions.
+    Audit records: transitions, or whatever else was published too.
 
     Parameters
     ----------
-    transitions
+    records
         In the order in which they were recorded.
     contract
         Contract that they were made under; without it the rules that need one are not applied.
     task
         Its task, to judge the steps again.
-    decisions
-        Decisions as the gate itself published them, in order; they are read along with the
-        transitions.
 
     """
     auditor = Auditor(contract, task)
-    pending = iter(decisions) if decisions is not None else iter(())
-    reached = 0
-    for transition in transitions:
-        goal = max((decision.sequence for decision in transition.decisions), default=0)
-        while reached < goal and (decision := next(pending, None)) is not None:
-            auditor.add(decision)
-            reached = decision.sequence
-        auditor.add(transition)
-    for decision in pending:
-        auditor.add(decision)
+    for record in records:
+        auditor.add(record)
     return auditor.report()
 
 
+@contextmanager
+def _seldom_collecting() -> Iterator[None]:
+    """
+    Let Python look for reference cycles seldom.
+
+    What a record is made of has none, and looking through the last seconds of it again and again
+    takes a third of the time.
+    """
+    thresholds = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        # What is still young counts as old: else all of it is looked through at once.
+        gc.freeze()
+        gc.unfreeze()
+        gc.set_threshold(*thresholds)
+
+
+@_seldom_collecting()
 def audit_path(
     path: Path,
     contract: Contract | None = None,
@@ -97,32 +101,6 @@ def audit_path(
         If there are no records at the path at all, or they were imported.
 
     """
-    with _seldom_collecting():
-        return _audited(path, contract, key, head, progress)
-
-
-@contextmanager
-def _seldom_collecting() -> Iterator[None]:
-    """
-    Let Python look for reference cycles seldom.
-
-    What a record is made of has none, and looking through the last seconds of it again and again
-    takes a third of the time.
-    """
-    thresholds = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 100)
-    try:
-        yield
-    finally:
-        # What is still young counts as old: else all of it is looked through at once.
-        gc.freeze()
-        gc.unfreeze()
-        gc.set_threshold(*thresholds)
-
-
-def _audited(
-    path: Path, contract: Contract | None, key: bytes, head: str, progress: Progress | None
-) -> AuditReport:
     run = Run(path, progress)
     run.first_recorded()
     terms = run.terms() if contract is None else with_task(run.recorded(contract))

@@ -9,8 +9,8 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -20,19 +20,16 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
-from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding, NO_CONTRACT
 from boundary_env_ros.evidence.audit.memory import (
     Agent,
     answered,
-    EPISODES,
     key_of,
     link,
-    RECENT,
-    WINDOW,
 )
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
 from boundary_env_ros.evidence.audit.rules import whole
@@ -47,7 +44,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Rule, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
-from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
 from boundary_env_ros.evidence.replay.differences import FieldDifference
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
@@ -55,9 +51,6 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
-
-#: Descriptions of contracts that wait for the first step.
-DESCRIBED = 64
 
 #: The rules that one transition alone cannot be looked at for, or only in part.
 _NEIGHBOURS = ('step-recomputed', 'record-ended')
@@ -150,7 +143,7 @@ class Auditor:
         self._now = 0  # log time of the last record
         self._last_word = ''  # of an environment that may not have got to its first step
         self._unevidenced = False  # whether a step lacks evidence that may have come later
-        self._described: deque[ContractDescription] = deque(maxlen=2 * DESCRIBED)
+        self._described: set[tuple[str, str]] = set()  # nodes, each with a digest
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = 0
@@ -234,9 +227,7 @@ class Auditor:
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
         elif isinstance(record, ContractDescription):
-            self._described.append(record)
-            if len(self._described) > DESCRIBED:
-                self._compare_contracts()
+            self._described.add((record.node, record.digest))
 
     def _is_behind_hole(self, rule: str, of: StepId | None) -> bool:
         """Return whether what is compared with a step, or its episode, may be missing."""
@@ -326,7 +317,10 @@ class Auditor:
         if self._first is None and not (torn or unread):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
             self.find('record-closed', nothing)
-        self._compare_contracts()
+        if self._first is not None:
+            for node, digest in sorted(self._described):
+                found = unlike(node, self._first.id.digest, digest, 'as in the first step')
+                self._find_all('one-contract', found)
         if self._again is not None:
             self._again.finish()
             for why in () if self._alone else self._again.unable:
@@ -339,7 +333,8 @@ class Auditor:
             if agent.sent is not None:
                 for step, decision, log_time in agent.only_carried.values():
                     recent = torn and log_time >= self._now - DELAY
-                    if recent and _is_later(decision, agent.sent.decision):
+                    later = decision.decided.steady > agent.sent.decision.decided.steady
+                    if recent and later:
                         self._lacking_of['as-published'] += 1
                     else:
                         self._not_sent(step, decision)
@@ -423,8 +418,9 @@ class Auditor:
             # What the gate published is looked at in the chain of all that it published.
             published = self._match_carried(agent, now.id, each.decision)
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
-            agent.executed.put(each.decision, (each.decision, now))
-            evidence = agent.ahead.pop(key_of(each.decision), None)
+            key = key_of(each.decision)
+            agent.executed.put(key, (each.decision, now), memory.WINDOW)
+            evidence = agent.ahead.pop(key, None)
             if evidence is not None:
                 self._compare_evidence(evidence, each.decision, now)
         agent.last = now
@@ -444,9 +440,7 @@ class Auditor:
             expected = 'an ending before the next episode begins'
             none = Mismatch('terminated, truncated', expected, 'neither')
             self.find('episode-ended', none, last.id)
-        agent.left[last.id.episode_id] = None
-        if len(agent.left) > EPISODES:
-            agent.left.popitem(last=False)
+        agent.left.put(last.id.episode_id, None, memory.EPISODES)
 
     @staticmethod
     def _ended(agent: Agent) -> bool:
@@ -469,21 +463,9 @@ class Auditor:
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
             near = near or lost
-            if near and (self._alone or of in self._behind):
-                # What it follows from is missing; what it makes of that is not excused.
-                self._find_all(rule, self._ruled_otherwise(decision, place), of)
             place += first.field
         if not (near and self._alone):
             self.find(rule, Mismatch(place, first.recomputed, first.recorded), of, near=near)
-
-    def _ruled_otherwise(self, decision: GateDecision, place: str) -> Iterator[Mismatch]:
-        if self._terms is None or was_unheard(decision):
-            return
-        try:
-            for found in ruled_otherwise(decision, self._terms):
-                yield replace(found, field=place + found.field)
-        except (BoundaryError, *WRONG_INPUT) as error:
-            yield Mismatch(place, 'what can be decided again', f'{type(error).__name__}: {error}')
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -505,14 +487,15 @@ class Auditor:
         if carried is not None:
             self._compare_decision(carried[0], carried[1], decision)
             return
-        agent.only_sent.put(decision, decision)
+        agent.only_sent.put(key_of(decision), decision, memory.WINDOW)
 
     def _match_carried(self, agent: Agent, of: StepId, decision: GateDecision) -> bool:
         """Return whether the gate has published a decision of a step."""
-        sent = agent.only_sent.pop(key_of(decision), None)
+        key = key_of(decision)
+        sent = agent.only_sent.pop(key, None)
         if sent is not None:
             return self._compare_decision(of, decision, sent)
-        forgotten = agent.only_carried.put(decision, (of, decision, self._now))
+        forgotten = agent.only_carried.put(key, (of, decision, self._now), memory.WINDOW)
         if forgotten is not None and agent.sent is not None:
             self._not_sent(*forgotten[:2])
         return False
@@ -552,16 +535,6 @@ class Auditor:
             found = whole.wrong_ending(status, agent.last)
             self._find_all('ending-declared', found, agent.last.id)
 
-    def _compare_contracts(self) -> None:
-        """Hold the contracts of the nodes against that of the steps, as soon as there is one."""
-        if self._first is None:
-            return
-        for described in self._described:
-            expected, actual = self._first.id.digest, described.digest
-            found = unlike(described.node, expected, actual, 'as in the first step')
-            self._find_all('one-contract', found)
-        self._described.clear()
-
     def _look_for_leaks(self, agent: Agent, record: Transition | PrivilegedObservation) -> None:
         """Compare a step and its record of privileged fields, whichever came first."""
         if self._alone or (self._terms is not None and not self._terms.contract.privileged):
@@ -572,9 +545,10 @@ class Auditor:
         elif isinstance(record, PrivilegedObservation) and isinstance(other, Transition):
             step, truth = other, record
         else:
-            agent.halves[record.id] = record, self._now
-            if len(agent.halves) > (WINDOW if PrivilegedObservation in self._began else RECENT):
-                self._half(*agent.halves.popitem(last=False)[1])
+            most = memory.WINDOW if PrivilegedObservation in self._began else memory.RECENT
+            forgotten = agent.halves.put(record.id, (record, self._now), most)
+            if forgotten is not None:
+                self._half(*forgotten)
             return
         self._find_all('truth-withheld', whole.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
@@ -617,9 +591,9 @@ class Auditor:
         if found is not None:
             self._compare_evidence(evidence, *found)
             return
-        agent.ahead[key] = evidence
-        if len(agent.ahead) > WINDOW:
-            self._unexplained(agent, agent.ahead.popitem(last=False)[1])
+        forgotten = agent.ahead.put(key, evidence, memory.WINDOW)
+        if forgotten is not None:
+            self._unexplained(agent, forgotten)
 
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
@@ -639,8 +613,3 @@ class Auditor:
         )
         none = Mismatch(place, expected, 'none')
         self.find('execution-measured', none, evidence.id, near=True)
-
-
-def _is_later(decision: GateDecision, before: GateDecision) -> bool:
-    """Return whether the gate came to a decision after another one."""
-    return decision.decided.steady > before.decided.steady

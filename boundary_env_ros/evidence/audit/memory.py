@@ -4,9 +4,8 @@
 
 from __future__ import annotations
 
-from collections import deque, OrderedDict
+from collections import deque
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import (
@@ -21,22 +20,12 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Terms,
 )
 from boundary_env_ros.evidence.audit.rules.whole import Pair
+from boundary_env_ros.evidence.bounded import Bounded
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
 EPISODES, WINDOW, RECENT = 65_536, 1024, 64
 
-T = TypeVar('T')
 Key = tuple[int, int]
-
-
-class Window(OrderedDict[Key, T]):
-    """The last few of something by the key of its decision."""
-
-    def put(self, decision: GateDecision, value: T) -> T | None:
-        """Remember a value; return the one that has to be forgotten for it."""
-        self[key_of(decision)] = value
-        return self.popitem(last=False)[1] if len(self) > WINDOW else None
-
 
 #: Published decisions that are remembered: a third derivative is of four.
 EMITTED = 3
@@ -85,23 +74,21 @@ class Agent:
     last: Transition | None = None
     start: Transition | None = None
     status: EpisodeStatus | None = None
-    halves: OrderedDict[StepId, tuple[Transition | PrivilegedObservation, int]] = field(
-        default_factory=OrderedDict
+    halves: Bounded[StepId, tuple[Transition | PrivilegedObservation, int]] = field(
+        default_factory=Bounded
     )
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
-    left: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    left: Bounded[str, None] = field(default_factory=Bounded)
     bereft: str = ''
     carried: Link | None = None
     sent: Link | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
-    executed: Window[tuple[GateDecision, Transition]] = field(default_factory=lambda: Window())
+    executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)
     early: set[str] = field(default_factory=set)
-    ahead: OrderedDict[Key, ActuationEvidence] = field(default_factory=OrderedDict)
-    only_carried: Window[tuple[StepId, GateDecision, int]] = field(
-        default_factory=lambda: Window()
-    )
-    only_sent: Window[GateDecision] = field(default_factory=lambda: Window())
+    ahead: Bounded[Key, ActuationEvidence] = field(default_factory=Bounded)
+    only_carried: Bounded[Key, tuple[StepId, GateDecision, int]] = field(default_factory=Bounded)
+    only_sent: Bounded[Key, GateDecision] = field(default_factory=Bounded)
 
 
 def key_of(decision: GateDecision) -> tuple[int, int]:

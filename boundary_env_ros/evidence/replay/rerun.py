@@ -8,7 +8,6 @@ It streams: of each agent the decisions of a few steps are kept, and a line for 
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +25,7 @@ from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
+from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.replay.differences import (
     FieldDifference,
     first_difference,
@@ -66,8 +66,8 @@ class _Agent:
     name: str
     steps: StepsAgain
     gate: Replay | None = None
-    waiting: OrderedDict[Key, GateDecision] = field(default_factory=OrderedDict)
-    done: OrderedDict[Key, tuple[GateDecision | None, bool]] = field(default_factory=OrderedDict)
+    waiting: Bounded[Key, GateDecision] = field(default_factory=Bounded)
+    done: Bounded[Key, tuple[GateDecision | None, bool]] = field(default_factory=Bounded)
     last: GateDecision | None = None
     late: Replay | None = None
     now: EpisodeVerdict | None = None
@@ -175,9 +175,9 @@ class Rerun:
         if key in agent.done:
             self._compare_again(agent, then, key)
             return
-        agent.waiting[key] = then
-        if len(agent.waiting) > WAITING:
-            self._decide(agent, agent.waiting.popitem(last=False)[1])
+        first = agent.waiting.put(key, then, WAITING)
+        if first is not None:
+            self._decide(agent, first)
 
     def _flush(self, agent: _Agent) -> None:
         while agent.waiting:
@@ -238,9 +238,7 @@ class Rerun:
                 differs = self._compare(agent, then, again)
                 if differs and not self._other:
                     gate.adopt(then)
-        agent.done[key_of(then)] = again, differs
-        if len(agent.done) > WAITING:
-            agent.done.popitem(last=False)
+        agent.done.put(key_of(then), (again, differs), WAITING)
 
     def _skip(self, episode: EpisodeVerdict | None, why: str, count: int = 1) -> None:
         """Take note of what ought to have been run again, and was not."""

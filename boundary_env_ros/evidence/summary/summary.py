@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -24,6 +24,7 @@ from boundary_env_ros.core.imported import is_import
 from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.transition import Kind
+from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.episodes import Episode, Episodes, is_unjudged, Key, Origin, Step
 from boundary_env_ros.evidence.response import Fit, Motion
 from boundary_env_ros.evidence.run_files import labels_in_index, Run
@@ -110,7 +111,7 @@ class Summariser:
         self._motions: dict[Key, Motion] = {}
         self._fits: dict[Origin, dict[int, Fit]] = {}
         self._unseen: dict[Origin, Counter[tuple[int, ...]]] = {}
-        self._ended: OrderedDict[Key, tuple[Group, str, bool | None]] = OrderedDict()
+        self._ended: Bounded[Key, tuple[Group, str, bool | None]] = Bounded()
 
     def summary(self, labels: Mapping[Key, Sequence[EpisodeLabel]]) -> Summary:
         """Return the figures, with what people said of the episodes."""
@@ -208,9 +209,7 @@ class Summariser:
             client.success.add(success)
             if not episode.truncated:
                 client.success_of_terminated.add(success)
-        self._ended[episode.key] = (client, episode.ending, success)
-        if len(self._ended) > ENDED:
-            self._ended.popitem(last=False)
+        self._ended.put(episode.key, (client, episode.ending, success), ENDED)
         client.total_return += episode.total
         client.total_length += episode.steps
 

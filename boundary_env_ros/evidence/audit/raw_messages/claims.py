@@ -177,7 +177,7 @@ class Claims:
             if sent is not None:
                 # A bag that has log times only repeats them.
                 candidates = (h for h in candidates if h.publish_time == h.log_time)
-        return _fitting(claim, (heard for heard in candidates if measured(heard, name)))
+        return _fitting(claim, (heard for heard in candidates if measured(heard, claim.use)))
 
     def sent_after(self, claim: Claim, heard: Heard) -> int:
         """Return how long after that of a claim was received a message was sent, ns; else 0."""
@@ -203,11 +203,11 @@ class Claims:
         history, heard, now = self._history, claim.heard, claim.now
         if heard is None or now is None:
             return None
-        window, name = history.window(claim.use), claim.use.name
+        window = history.window(claim.use)
         last = history.announced(claim.use.topic, claim.id.episode_id, step)
         if last is None:
             # In one process advances are not reported: the order of the record is exact.
-            return None if history.reports else window.last_before(now + 1, name)
+            return None if history.reports else window.last_before(now + 1, claim.use)
         found = window.stamped(last)
         if not found:
             return None
@@ -215,7 +215,7 @@ class Claims:
             # Simulated time stands still while the world is reset: another may have its stamp.
             return heard
         for heard in window.newest_first():
-            if heard.number <= found[-1].number and measured(heard, name):
+            if heard.number <= found[-1].number and measured(heard, claim.use):
                 return heard
         return None
 
@@ -239,14 +239,14 @@ class Claims:
             return None
         history.delayed(claim.who, now, late)
         window = history.window(use)
-        if window.newer(heard, now, use.name) is None:
+        if window.newer(heard, now, use) is None:
             return None
         slack = history.slack(claim.who, now, claim.delay, late)
-        newest = window.newer(heard, now - slack, use.name)
+        newest = window.newer(heard, now - slack, use)
         if newest is None:
-            if window.newer(heard, now - history.floor, use.name) is not None:
+            if window.newer(heard, now - history.floor, use) is not None:
                 history.excuse('late', use.name)
-        elif window.newer(heard, now - slack - deaf, use.name) is None:
+        elif window.newer(heard, now - slack - deaf, use) is None:
             history.excuse('starved', use.name)
             return None
         return newest
@@ -255,7 +255,7 @@ class Claims:
         """Note that another message ought to have been gone by."""
         heard, use = claim.heard, claim.use
         if heard is not None:
-            expected = f'{which}, {_told(newest if measured(newest, use.name) else heard, use)}'
+            expected = f'{which}, {_told(newest if measured(newest, use) else heard, use)}'
             actual = f'another one, {_told(heard, use)}'
             self.find(claim, '', expected, actual, 'values-newest')
 

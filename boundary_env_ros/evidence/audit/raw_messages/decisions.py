@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 import math
 
@@ -86,9 +86,7 @@ class DecisionChecks:
 
     def tie(self, decision: GateDecision, log_time: int) -> list[Claim]:
         """Tie the measurements of a decision, which the recorder had at a time, to messages."""
-        return list(self._tie(decision, log_time))
-
-    def _tie(self, decision: GateDecision, log_time: int) -> Iterator[Claim]:
+        tied = []
         instant = decision.decided
         now = self._history.on_tape(instant)
         for measurement in decision.measurements:
@@ -114,7 +112,8 @@ class DecisionChecks:
             if not measurement.received_steady:
                 self._never_came(claim, use, seeded=decision.seeded)
             elif self._claims.tie(claim) is not None:
-                yield claim
+                tied.append(claim)
+        return tied
 
     def _never_came(self, claim: Claim, use: Use, *, seeded: bool) -> None:
         """Look for a message of what a gate says that it never had."""

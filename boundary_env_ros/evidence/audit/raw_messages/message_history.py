@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque, OrderedDict
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -17,6 +17,7 @@ from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Sta
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, MOST, Window
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
+from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.storage.records import Message as Recorded
 
 Find: TypeAlias = Callable[[str, Mismatch, StepId | None], None]
@@ -27,8 +28,7 @@ BEGINNING = 2 * NANOSECONDS
 #: The same for a record of the boundary itself.
 LATE = NANOSECONDS // 10
 
-#: Reports of advances (lockstep) that are remembered at least; those that a record may still speak
-#: of are, as far as they are not more than are remembered of a topic.
+#: Steps back in which the last message of a topic that was silent since is looked for (lockstep).
 _REPORTS = 128
 
 #: Nanoseconds that a message may have taken to the recorder which has no log time any more.
@@ -131,8 +131,7 @@ class MessageHistory:
         self._lost = self._forgiven = 0
         self._missed: deque[tuple[str, int | None]] = deque(maxlen=_MISSED)
         self._host = ''
-        self._reports: OrderedDict[tuple[str, int], dict[str, int]] = OrderedDict()
-        self._reported: deque[int] = deque()  # when, log times
+        self._reports: Bounded[tuple[str, int], dict[str, int]] = Bounded()
         self._delays: dict[str, deque[tuple[int, int]]] = {}
         self._moments: dict[str, deque[int]] = {}
         self._behind: dict[str, deque[int]] = {}
@@ -178,15 +177,7 @@ class MessageHistory:
             if count
         }
         step = (report.id.episode_id, report.id.step)
-        if step not in self._reports:
-            self._reports[step] = {}
-            self._reported.append(self.now)
-        self._reports[step].update(last)
-        while len(self._reports) > _REPORTS and (
-            self._reported[0] < self.now - KEEP or len(self._reports) > MOST
-        ):
-            self._reports.popitem(last=False)
-            self._reported.popleft()
+        self._reports.put(step, self._reports.get(step, {}) | last, MOST)
 
     def announced(self, topic: str, episode_id: str, step: int) -> int | None:
         """

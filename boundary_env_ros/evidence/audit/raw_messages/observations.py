@@ -145,7 +145,7 @@ class ObservationChecks:
         slack = 0
         if not history.lockstep:
             slack = history.slack(claim.who, at, self._late(now, claim.log_time))
-        came = history.window(use).last_before(at - slack, use.name)
+        came = history.window(use).last_before(at - slack, use)
         if came is not None and came.log_time > begun:
             expected = f'{vector(came.readings[use.name].values)} as on {use.topic}'
             actual = 'nothing: it never came'

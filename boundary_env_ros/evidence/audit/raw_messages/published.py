@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -18,8 +16,7 @@ from boundary_env_ros.evidence.audit.raw_messages.message_history import (
     MessageHistory,
 )
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
-
-T = TypeVar('T')
+from boundary_env_ros.evidence.bounded import Bounded
 
 #: Requests, observations and records that wait to be spoken of, as many as four agents at 1,000 Hz
 #: make until then; and nanoseconds for which more requests than some do: a decision executes a
@@ -27,14 +24,7 @@ T = TypeVar('T')
 _WAITING, _SOME, _LONG = 65_536, 1024, 60 * NANOSECONDS
 
 
-class _Waiting(OrderedDict[tuple[object, ...], T]):
-    """The last few of something, by what tells it apart."""
-
-    def put(self, key: tuple[object, ...], value: T) -> T:
-        self[key] = value
-        if len(self) > _WAITING:
-            self.popitem(last=False)
-        return value
+_Place = tuple[str, str, int]
 
 
 @dataclass(slots=True)
@@ -75,11 +65,11 @@ class PublishedChecks:
 
     def __init__(self, history: MessageHistory) -> None:
         self._history = history
-        self._asked: _Waiting[_Asked] = _Waiting()
-        self._leases: _Waiting[_Lease] = _Waiting()
-        self._observations: _Waiting[Observation] = _Waiting()
+        self._asked: Bounded[tuple[str, int], _Asked] = Bounded()
+        self._leases: Bounded[str, _Lease] = Bounded()
+        self._observations: Bounded[_Place, Observation] = Bounded()
         self._shown: dict[str, int] = {}  # when the last one of each agent was made
-        self._privileged: _Waiting[tuple[PrivilegedObservation, int]] = _Waiting()
+        self._privileged: Bounded[_Place, tuple[PrivilegedObservation, int]] = Bounded()
         self._first: dict[str, int] = {}
 
     # Taking --------------------------------------------------------------------------------------
@@ -102,22 +92,29 @@ class PublishedChecks:
             del self._asked[oldest]
 
     def _lease(self, request: ActionRequest) -> _Lease:
-        key = (request.lease_id,)
-        return self._leases.get(key) or self._leases.put(key, _Lease())
+        found = self._leases.get(request.lease_id)
+        if found is None:
+            found = _Lease()
+            self._leases.put(request.lease_id, found, _WAITING)
+        return found
 
     def _of(self, request: ActionRequest, log_time: int) -> _Asked:
         key = (request.lease_id, request.sequence)
-        return self._asked.get(key) or self._asked.put(key, _Asked(log_time))
+        found = self._asked.get(key)
+        if found is None:
+            found = _Asked(log_time)
+            self._asked.put(key, found, _WAITING)
+        return found
 
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""
         self._first.setdefault('observation', log_time)
-        self._observations.put(_step(observation), observation)
+        self._observations.put(_step(observation), observation, _WAITING)
         self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
 
     def privileged(self, record: PrivilegedObservation, log_time: int) -> None:
         """Take a record of privileged fields, which waits for its step."""
-        self._privileged.put(_step(record), (record, log_time))
+        self._privileged.put(_step(record), (record, log_time), _WAITING)
 
     def privileged_of(self, transition: Transition) -> tuple[PrivilegedObservation, int] | None:
         """Return the record of privileged fields of a step, and when it came."""
@@ -232,5 +229,5 @@ class PublishedChecks:
         self._history.find('as-published', found, transition.id)
 
 
-def _step(record: Observation | PrivilegedObservation | Transition) -> tuple[object, ...]:
+def _step(record: Observation | PrivilegedObservation | Transition) -> _Place:
     return record.id.agent, record.id.episode_id, record.id.step

@@ -26,8 +26,8 @@ MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
 
 _LOG_TIME = attrgetter('log_time')
 
-#: Messages of a topic of which both the bytes and the decoded message are asked for the stamp.
-_TRIED = 3
+#: Seconds and nanoseconds of the header that a message begins with.
+_STAMP = struct.Struct('<iI')
 
 
 class Heard:
@@ -83,10 +83,6 @@ class Heard:
         self._uses = uses
         self._readings: dict[str, Reading] = {}
 
-    def infinite(self, use: str) -> int:
-        """Return how many of the values of a use may be infinite."""
-        return next((one.infinite for one in self._uses if one.name == use), 0)
-
     @property
     def size(self) -> int:
         """Return the bytes that it holds until it is decoded."""
@@ -128,11 +124,12 @@ class Window:
         # By their stamps; those without one by when they were sent.
         self._found: dict[tuple[bool, int], list[Heard]] = {}
         self._bytes = 0
-        self._stamps = _Stamps()
+        # Whether its messages begin with a header; None if that is not known, or it is elsewhere.
+        self._has_header: bool | None = None
 
     def take(self, number: int, recorded: Recorded, uses: Sequence[Use]) -> Heard:
         """Remember the next message of the topic, and forget those that are too old."""
-        heard = Heard(number, recorded, self._stamps.of(recorded), uses)
+        heard = Heard(number, recorded, self._stamp(recorded), uses)
         all_heard = self._heard
         self.first = self.first or heard
         all_heard.append(heard)
@@ -147,6 +144,24 @@ class Window:
         while len(all_heard) > MOST or (all_heard[0].log_time < horizon and len(all_heard) > KEPT):
             self._forget(all_heard.popleft())
         return heard
+
+    def _stamp(self, recorded: Recorded) -> int | None:
+        """Return the stamp of a message, from the bytes where these begin with a header."""
+        data = recorded.data
+        if self._has_header and len(data) >= 12 and data[:2] == b'\0\1':
+            seconds, nanoseconds = _STAMP.unpack_from(data, 4)
+            return int(seconds) * NANOSECONDS + int(nanoseconds) or None
+        if self._has_header is False:
+            return None
+        try:
+            message = recorded.decode()
+        except BoundaryError:
+            return None
+        if 'header' not in message.__slots__:
+            self._has_header = False
+        elif message.__slots__[0] == 'header' and message.header.__slots__[0] == 'stamp':
+            self._has_header = True
+        return stamp_of(message)
 
     def _forget(self, heard: Heard) -> None:
         self._bytes = max(0, self._bytes - heard.size)
@@ -180,12 +195,12 @@ class Window:
             next_one = other
         return next_one
 
-    def newer(self, heard: Heard, log_time: int, use: str) -> Heard | None:
+    def newer(self, heard: Heard, log_time: int, use: Use) -> Heard | None:
         """Return the last message behind another, and before a time, that measured something."""
         last = self.last_before(log_time, use)
         return last if last is not None and last.number > heard.number else None
 
-    def last_before(self, log_time: int, use: str) -> Heard | None:
+    def last_before(self, log_time: int, use: Use) -> Heard | None:
         """Return the last message that was there before a time and measured something."""
         for i in range(bisect_left(self._heard, log_time, key=_LOG_TIME) - 1, -1, -1):
             if measured(self._heard[i], use):
@@ -193,52 +208,13 @@ class Window:
         return None
 
 
-class _Stamps:
-    """
-    The stamps of the messages of one topic, from the bytes where these begin with a header.
-
-    Whether they do is found out with the first few messages that have a stamp.
-    """
-
-    _HEAD = struct.Struct('<iI')
-
-    def __init__(self) -> None:
-        self._tried = 0
-        self._first: bool | None = None
-
-    def of(self, recorded: Recorded) -> int | None:
-        data = recorded.data
-        plain = len(data) >= 12 and data[:2] == b'\0\1'
-        if self._tried >= _TRIED:
-            if self._first is None:
-                return None  # They have no header at all.
-            if self._first and plain:
-                return self._from(data) or None
-        try:
-            message = recorded.decode()
-        except BoundaryError:
-            return None
-        stamp = stamp_of(message)
-        if not hasattr(message, 'header'):
-            self._tried += 1
-        elif stamp is not None:
-            agree = plain and self._from(data) == stamp
-            self._first = agree if self._first is None else self._first and agree
-            self._tried += 1
-        return stamp
-
-    def _from(self, data: bytes) -> int:
-        seconds, nanoseconds = self._HEAD.unpack_from(data, 4)
-        return int(seconds) * NANOSECONDS + int(nanoseconds)
-
-
-def measured(heard: Heard, use: str) -> bool:
+def measured(heard: Heard, use: Use) -> bool:
     """
     Return whether a message tells a use anything.
 
     The environment passes over what measured nothing; the gate goes by the newest message.
     """
-    reading = heard.readings.get(use)
+    reading = heard.readings.get(use.name)
     return reading is not None and (
-        use.startswith('gate ') or is_measured(reading.values, infinite=heard.infinite(use))
+        use.name.startswith('gate ') or is_measured(reading.values, infinite=use.infinite)
     )

@@ -118,25 +118,6 @@ def begins_anew(last: GateDecision, decision: GateDecision) -> bool:
 
 
 @of_decision('inputs-recomputed', contract=True, near=True)
-def _time_step(link: Link) -> Found:
-    limits, decision = known(link.terms), link.decision
-    if decision.verdict is Verdict.REJECTED:
-        return
-    period, actual = limits.contract.period, decision.time_step
-    least, most = 0.0, period
-    last = link.published
-    if limits.contract.pacing is Pacing.LOCKSTEP:
-        least = period
-    elif last is not None and last.sequence < decision.sequence:  # else it is of another gate
-        passed = elapsed(last.commanded, decision.decided)
-        if passed is not None:
-            most = min(max(passed, 0.0), period)
-            # Between two episodes it may have braked, which is in no step.
-            least = 0.0 if begins_anew(last, decision) else most
-    yield from outside('time_step', actual, least, most, 's')
-
-
-@of_decision('inputs-recomputed', contract=True, near=True)
 def _silence_recomputed(link: Link) -> Found:
     decision, last, limits = link.decision, link.obeyed, known(link.terms)
     if limits.contract.pacing is not Pacing.REALTIME or decision.verdict is Verdict.REJECTED:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 import re
 
-from boundary_env_ros.core.gate.decision import StepId, Verdict
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.evidence.audit.rules.base import (
     Found,
     known,
@@ -23,18 +23,15 @@ _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
 UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 
 
-def _ids(scene: Scene) -> Iterator[tuple[str, StepId]]:
-    """Yield every identity in the transition, but for those of requests that were refused."""
-    yield 'id', scene.now.id
-    for i, decision in enumerate(scene.now.decisions):
-        if decision.verdict is not Verdict.REJECTED:
-            yield f'decisions[{i}].id', decision.id
-
-
 @of_step('one-contract')
 def _one_contract(scene: Scene) -> Found:
     now, first = scene.now.id, scene.first.id
-    for place, found in _ids(scene):
+    decided = {
+        f'decisions[{i}].id': decision.id
+        for i, decision in enumerate(scene.now.decisions)
+        if decision.verdict is not Verdict.REJECTED  # which goes by the name of its request
+    }
+    for place, found in {'id': now, **decided}.items():
         if not _DIGEST.fullmatch(found.digest):
             expected = 'sha256: and 64 hexadecimal digits'
             yield Mismatch(f'{place}.digest', expected, repr(found.digest))
@@ -124,14 +121,10 @@ _HIDING = {
 }
 
 
-def _wrappers(scene: Scene) -> list[str]:
-    """Return their classes at the begin of an episode: that they stay is looked at elsewhere."""
-    told = scene.now.wrappers if scene.now is scene.start else ()
-    return [re.split(r'[<(]', wrapper)[0].rpartition('.')[2] for wrapper in told]
-
-
 @of_step('no-hidden-wrapper')
 def _no_hidden_wrapper(scene: Scene) -> Found:
-    for i, name in enumerate(_wrappers(scene)):
+    # That they stay through an episode is looked at elsewhere.
+    for i, wrapper in enumerate(scene.now.wrappers if scene.now is scene.start else ()):
+        name = re.split(r'[<(]', wrapper)[0].rpartition('.')[2]
         if name in _HIDING:
             yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[name]}', repr(name))

@@ -9,10 +9,12 @@ from itertools import pairwise
 import math
 
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.step_builder import answering
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules.base import (
+    close,
     format_value,
     Found,
     known,
@@ -194,3 +196,33 @@ def _measured_action(scene: Scene) -> Found:
     if now.measured_action and len(sizes) > 1:
         actual = str(len(now.measured_action))
         yield Mismatch('measured_action', 'as many values as the command has', actual)
+
+
+#: What a step repeats of the decision that answered its action.
+_OF_ANSWER = {
+    'verdict': 'verdict',
+    'requested_action': 'requested_action',
+    'admitted_action': 'admitted_action',
+    'commanded_action': 'command',
+    'received': 'received',
+    'commanded': 'commanded',
+}
+
+
+@of_step('step-recomputed')
+def _copied_from_decision(scene: Scene) -> Found:
+    # Also of one step alone, which cannot be run again.
+    now, answer = scene.now, scene.now.answer
+    yield from unlike('decision', answering(now.decisions), now.decision)
+    for name, source in _OF_ANSWER.items():
+        nothing = () if name.endswith('action') else None
+        yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
+
+
+@of_step('step-recomputed')
+def _reward_sum(scene: Scene) -> Found:
+    # Also of a step whose reset or contract is missing, so that it cannot be run again.
+    now = scene.now
+    total = math.fsum(term.value for term in now.reward_terms)
+    if not close(now.reward, total):
+        yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))

@@ -34,10 +34,9 @@ from boundary_env_ros.evidence.episodes import Episodes
 from boundary_env_ros.evidence.report.gather import gather
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.page import render
-from boundary_env_ros.evidence.report.reading import Reading
 from boundary_env_ros.evidence.report.report import Limits, Report
 from boundary_env_ros.evidence.report.timeline import OTHERWISE, Timeline
-from boundary_env_ros.evidence.summary.summary import summarise_path
+from boundary_env_ros.evidence.summary.summary import summarise_path, Summariser
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import make_tape, Tape, write_bag, write_records
 from support.record_maker import Bench, Piece
@@ -126,21 +125,19 @@ def test_facts_are_those_of_the_summary(whole: Path, report: Report) -> None:
 def test_interventions_are_those_of_the_summary_and_waiting_for_a_turn_is_none(
     transitions: list[Transition], contract: Contract, *, waiting: bool
 ) -> None:
-    reading, tapes = Reading(contract), []
+    summariser, tapes = Summariser(contract), []
 
     def now(step: Transition) -> Transition:
         held = tuple(replace(d, verdict=Verdict.HELD, rules=(HELD,)) for d in step.decisions)
         return replace(step, decisions=held) if waiting else step
 
     for step in Episodes(map(now, transitions)):
-        reading.add(step)
+        summariser.add(step)
         if step.transition is step.episode.first:
             tapes.append(ComparedEpisode(step.episode))
         tapes[-1].add(step)
-    reading.finish({})
-    told = sum(client.intervened.count for client in reading.summary.groups)
+    told = sum(client.intervened.count for client in summariser.summary({}).groups)
     assert (told == 0) == waiting
-    assert sum(row.episode.counts['intervened'] for row in reading.rows.values()) == told
     assert sum(tape.episode.counts['intervened'] for tape in tapes) == told
 
 

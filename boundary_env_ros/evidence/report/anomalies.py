@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
@@ -278,11 +280,8 @@ def _greatest_share(
     """Return the dimension that differs most, and by which share of its range."""
     if not len(one) == len(other) == len(low) == len(high) or not one:
         return None
-    shares = [
-        abs(a - b) / (top - bottom)
-        if top > bottom and math.isfinite(a) and math.isfinite(b)
-        else 0.0
-        for a, b, bottom, top in zip(one, other, low, high, strict=True)
-    ]
-    index = max(range(len(shares)), key=shares.__getitem__)
-    return index, shares[index]
+    with np.errstate(all='ignore'):
+        shares = np.abs(np.subtract(one, other)) / np.subtract(high, low)
+    shares = np.nan_to_num(shares, posinf=0.0)  # of what is not finite, or has no range
+    index = int(shares.argmax())
+    return index, float(shares[index])

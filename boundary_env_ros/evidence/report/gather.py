@@ -10,18 +10,21 @@ camera topics of its bag a third time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
 from boundary_env_ros.evidence.episodes import Episodes, Key
+from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of, pillow_is_there
 from boundary_env_ros.evidence.report.labels import Labels
-from boundary_env_ros.evidence.report.reading import Reading
-from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, Report
-from boundary_env_ros.evidence.report.suspicion import Moment
+from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, MOMENTS, Report
+from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
 from boundary_env_ros.evidence.report.timeline import Picture, Timeline
 from boundary_env_ros.evidence.run_files import Progress, Run
+from boundary_env_ros.evidence.summary.summary import Summariser
 
 
 def gather(path: Path, limits: Limits | None = None, progress: Progress | None = None) -> Report:
@@ -47,34 +50,61 @@ def gather(path: Path, limits: Limits | None = None, progress: Progress | None =
     run = Run(path, progress)
     terms = run.terms()
     contract = terms.contract
-    first = Reading(contract)
+    summariser, suspects = Summariser(contract), Suspects(contract)
+    known: dict[Key, EpisodeRow] = {}
+    begun = ''
     steps = run.episodes()
     for step in steps:
-        first.add(step)
-    moments = first.finish(steps.labels)
-    rows = tuple(first.rows.values())
+        summariser.add(step)
+        row = known.setdefault(step.episode.key, EpisodeRow(episode=step.episode))
+        row.episode = step.episode
+        row.suspicion = max(row.suspicion, suspects.add(step.transition))
+        if step.episode.number == 1 and not begun:
+            begun = _begun(step.transition.closed.ros)
+    summary = summariser.summary(steps.labels)
+    for key, row in known.items():
+        status, ending = row.episode.status, row.episode.ending
+        row.message = over_time(ending, contract) or ('' if status is None else status.message)
+        for label in steps.labels.get(key, ()):
+            note = f': {label.note}' if label.note else ''
+            row.labels.append(f'{label.label.name.lower()} by {label.user}{note}')
+    for group in summary.groups:
+        for one in group.disagreements:
+            row = next(row for key, row in known.items() if key[1] == one.episode_id)
+            why = f'ended: {one.ending}; people say: {"; ".join(one.labels)}'
+            suspects.disagreement(*row.episode.key, row.episode.last_step, why)
+    moments = suspects.foremost(MOMENTS)
+    rows = tuple(sorted(known.values(), key=lambda row: row.episode.number))
     for row in _drawn(rows, moments, limits.episodes):
         row.drawn = True
     notes = [*_trouble(run, terms.problem), *_left_out(rows, limits)]
     details: dict[int, dict[str, Json]] = {}
     pictures: dict[int, list[Picture]] = {}
-    for row, timeline in _timelines(run.episodes(contract), first.rows, contract, limits.columns):
+    for row, timeline in _timelines(run.episodes(contract), known, contract, limits.columns):
         for label in steps.labels.get(row.episode.key, ()):
             timeline.event(label.id.step, 'label', f'{label.label.name.lower()} by {label.user}')
         details[row.episode.number] = timeline.to_json()
         pictures[row.episode.number] = sorted(timeline.pictures, key=lambda picture: picture.step)
-    frames = _frames(run, contract, pictures, _steps(moments, first.rows), limits, notes)
+    frames = _frames(run, contract, pictures, _steps(moments, known), limits, notes)
     return Report(
         name=path.resolve().name,
         path=str(path),
-        begun=first.begun,
-        summary=first.summary,
+        begun=begun,
+        summary=summary,
         moments=moments,
         rows=rows,
         details=details,
         frames=frames,
         notes=tuple(notes),
     )
+
+
+def _begun(stamp: Stamp) -> str:
+    """Return when the first step was closed; empty under simulated time."""
+    if stamp.clock is not Clock.SYSTEM:
+        return ''
+    moment = datetime.fromtimestamp(stamp.nanoseconds / NANOSECONDS, timezone.utc)
+    return moment.isoformat(sep=' ', timespec='seconds')
 
 
 def _timelines(

@@ -190,28 +190,29 @@ class _Writing:
         first = value[0] if isinstance(value, tuple) and value else None
         if isinstance(first, tuple) and isinstance(first[0], str):
             value = dict(value)
-        if not value or not (is_dataclass(value) or is_dataclass(first) or _is_map(value)):
+        is_map = isinstance(value, Mapping)
+        if not value or not (is_dataclass(value) or is_dataclass(first) or is_map):
             self._page.key(key, _plain(item, names), depth, comment)
             return
         self._page.section(key, depth, comment)
         if is_dataclass(value):
             self.keys(value, item.path, depth + 1)
-        elif _is_map(value):
+        elif is_map:
             self._entries(value, depth + 1)
         else:
             for index, one in enumerate(value):
                 name = getattr(one, 'name', '')
-                self._page.section(name or str(index + 1), depth + 1, _shape(one))
+                self._page.section(name or str(index + 1), depth + 1, shape_of(one))
                 self.keys(one, (*item.path, name or index), depth + 2)
 
     def _entries(self, value: Mapping[Any, Any], depth: int) -> None:
         for name, one in value.items():
             key = str(name).lower() if str(name).isupper() else str(name)
-            if _is_map(one):
+            if isinstance(one, Mapping):
                 self._page.section(key, depth)
                 self._entries(one, depth + 1)
             else:
-                self._page.key(key, _shown(one), depth)
+                self._page.key(key, shown(one), depth)
 
     def _comment(self, item: _Item) -> str:
         """Return unit, whether it is the default, and what its word means, if not told before."""
@@ -236,21 +237,19 @@ def _plain(item: _Item, dimensions: Sequence[str] = ()) -> Any:
         return 'none' if value is None else dimensions[value]
     if isinstance(value, tuple) and len(value) > 1 and isinstance(value[0], (str, float)):
         same = all(one == value[0] for one in value)
-        return _shown(value[0] if same else value)
-    return _shown(value)
+        return shown(value[0] if same else value)
+    return shown(value)
 
 
-def _is_map(value: Any) -> bool:
-    return isinstance(value, Mapping)
-
-
-def _shape(value: Any) -> str:
+def shape_of(value: object) -> str:
+    """Return the shape of a field, or of the action of a group; empty for anything else."""
     shape = value.shape if isinstance(value, FieldSpec) else ()
     size = (value.action_size,) if isinstance(value, ActionSpec) else shape
     return f'shape {list(size)}' if size else ''
 
 
-def _shown(value: Any) -> Any:
+def shown(value: Any) -> Any:
+    """Return a value of a contract as its file may spell it."""
     if isinstance(value, bool):
         return value
     if isinstance(value, float):
@@ -260,7 +259,7 @@ def _shown(value: Any) -> Any:
     if isinstance(value, Enum):
         return spelt(value)
     if isinstance(value, (tuple, list)):
-        return [_shown(one) for one in value] or 'none'
+        return [shown(one) for one in value] or 'none'
     if value == {}:
         return 'none'
     return 'none' if value is None else value

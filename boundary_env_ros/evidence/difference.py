@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import Enum
 import math
 from typing import TypeAlias
 
@@ -15,6 +14,7 @@ from boundary_env_ros.core.contract.key import BREAKING, Key, Meaning, Part, par
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract.problem_text import printable
 from boundary_env_ros.core.contract.safety import Obstacle, Operator, Workspace
+from boundary_env_ros.evidence.describe import shape_of, shown
 
 #: What has a name, by which it is known again.
 Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
@@ -223,17 +223,8 @@ def _texts(old: object, new: object, key: Key | None) -> tuple[str, str]:
 def _text(value: object) -> str:
     if value is _ABSENT:
         return 'nothing'
-    if value is None:
-        return 'none'
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, Enum):
-        return value.name.lower()
-    if isinstance(value, float):
-        word = 'none' if math.isinf(value) else repr(value).removesuffix('.0')
-        return 'hold_position' if math.isnan(value) else word
     if isinstance(value, (FieldSpec, ActionSpec)):
-        return f'{value.name}, of shape [{", ".join(map(str, _shape(value)))}]'
+        return f'{value.name}, of {shape_of(value)}'
     if is_dataclass(value):
         # As a contract says it, without what it need not say; the name stands in the path.
         parts = [
@@ -248,8 +239,7 @@ def _text(value: object) -> str:
         if len(value) > _MANY and all(_same(item, value[0]) for item in value):
             return f'{len(value)} times {_text(value[0])}'
         return f'[{", ".join(map(_text, value))}]'
-    return str(value) or 'nothing'
-
-
-def _shape(value: FieldSpec | ActionSpec) -> tuple[int, ...]:
-    return value.shape if isinstance(value, FieldSpec) else (value.action_size,)
+    word = shown(value)
+    if isinstance(word, float):
+        return repr(word).removesuffix('.0')
+    return (str(word).lower() if isinstance(word, bool) else str(word)) or 'nothing'

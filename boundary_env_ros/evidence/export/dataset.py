@@ -24,7 +24,6 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.parquet_records import ParquetWriter
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.new_folder import new_folder
@@ -80,8 +79,6 @@ def write_dataset(
         If what the format needs is not installed.
 
     """
-    if format not in FORMATS:
-        raise RecordError(f'Unknown format (expected {", ".join(FORMATS)}, got {format!r}).')
     with new_folder(path, 'a new data set') as draft:
         counts = _write_records(draft, format, entries)
         if contract:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
+from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.observation import ObservationField
@@ -24,7 +24,6 @@ from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.evidence.export.episodes import Sight, Step
-from boundary_env_ros.storage.contract_spaces import NUMBERS
 
 Array = npt.NDArray[Any]
 
@@ -140,8 +139,8 @@ class Layout:
     ----------
     numbers, images
         Fields of the observation: those of numbers, and those of pixels.
-    of_step, of_sight
-        Columns of each step, and of each observation.
+    of_step, columns
+        Columns of each step, and those with what is said of its observation.
 
     """
 
@@ -150,12 +149,7 @@ class Layout:
         self.numbers = tuple(spec for spec in contract.observation if not spec.is_image)
         self.images = images
         self.of_step = tuple(self._step_columns())
-        self.of_sight = tuple(self._sight_columns())
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        """Return all columns."""
-        return (*self.of_step, *self.of_sight)
+        self.columns = (*self.of_step, *self._sight_columns())
 
     def _step_columns(self) -> Iterator[Column]:
         contract = self.contract
@@ -250,19 +244,11 @@ class Layout:
     @property
     def action_names(self) -> tuple[str, ...]:
         """Return a name for each dimension of the action."""
-        return tuple(name for group in self.contract.action for name in names_of(group))
-
-    @property
-    def action_is_numbers(self) -> bool:
-        """Return whether the whole action is numbers within bounds, no choices."""
-        return all(group.kind in NUMBERS for group in self.contract.action)
-
-
-def names_of(group: ActionSpec) -> tuple[str, ...]:
-    """Return a name for each dimension of the action of a group."""
-    if group.kind is ActionKind.DISCRETE:
-        return (group.name,)
-    return tuple(group.dimensions[: group.action_size])
+        names: list[str] = []
+        for group in self.contract.action:
+            one = group.kind is ActionKind.DISCRETE
+            names += [group.name] if one else group.dimensions[: group.action_size]
+        return tuple(names)
 
 
 def choices(action: Vector) -> Array:

@@ -114,7 +114,7 @@ class MinariWriter:
 
     def _action(self, step: Step) -> Any:
         groups = self._layout.contract.action
-        if self._layout.action_is_numbers:
+        if all(group.kind in NUMBERS for group in groups):
             return np.asarray(step.applied)
         if not any(group.kind in NUMBERS for group in groups):
             one = len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE

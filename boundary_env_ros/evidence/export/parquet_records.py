@@ -34,14 +34,14 @@ _GROUP = 2 * 2**20
 _UNSIGNED = frozenset({'seed', 'sequence', 'decision_sequence', 'step'})
 
 
-def arrow_library(what: str = 'Parquet') -> Any:
+def arrow_library() -> Any:
     """
     Return pyarrow, with its part for Parquet.
 
     Raises
     ------
     MissingDependency
-        If it is not installed; it names what it is needed for.
+        If it is not installed.
 
     """
     try:
@@ -49,7 +49,7 @@ def arrow_library(what: str = 'Parquet') -> Any:
         import pyarrow.parquet
     except ImportError as error:
         raise MissingDependency(
-            f'pyarrow is needed for {what}: {error}. Install it with `pip install pyarrow`.'
+            f'pyarrow is needed for Parquet: {error}. Install it with `pip install pyarrow`.'
         ) from error
     return pa
 

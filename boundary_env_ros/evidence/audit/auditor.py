@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -20,9 +20,10 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
 from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.findings import AuditReport, Finding, NO_CONTRACT
 from boundary_env_ros.evidence.audit.memory import (
@@ -44,6 +45,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Rule, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
+from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
 from boundary_env_ros.evidence.replay.differences import FieldDifference
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
@@ -463,9 +465,21 @@ class Auditor:
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
             near = near or lost
+            if near and (self._alone or of in self._behind):
+                # What it follows from is missing; what it makes of that is not excused.
+                self._find_all(rule, self._ruled_otherwise(decision, place), of)
             place += first.field
         if not (near and self._alone):
             self.find(rule, Mismatch(place, first.recomputed, first.recorded), of, near=near)
+
+    def _ruled_otherwise(self, decision: GateDecision, place: str) -> Iterator[Mismatch]:
+        if self._terms is None or was_unheard(decision):
+            return
+        try:
+            for found in ruled_otherwise(decision, self._terms):
+                yield replace(found, field=place + found.field)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            yield Mismatch(place, 'what can be decided again', f'{type(error).__name__}: {error}')
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -550,6 +564,8 @@ class Auditor:
             if forgotten is not None:
                 self._half(*forgotten)
             return
+        if self._raw is not None:
+            self._raw.privileged(truth, step, self._now)
         self._find_all('truth-withheld', whole.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
             specs = self._terms.contract.privileged

@@ -219,13 +219,15 @@ class RawAuditor:
             self._published.answered(record, log_time)
             self._commands.decided(record, log_time)
             self._later(log_time, self._decision(record, log_time))
-        elif isinstance(record, PrivilegedObservation):
-            self._published.privileged(record, log_time)
         elif isinstance(record, EpisodeStatus):
             self._decisions.told(record)
         elif isinstance(record, ActuationEvidence):
             self._later(log_time, self._evidence(record))
         self._passed(log_time)
+
+    def privileged(self, record: PrivilegedObservation, now: Transition, log_time: int) -> None:
+        """Take the record of the privileged fields of a step, once both have come."""
+        self._later(log_time, self._privileged(record, now, log_time))
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
@@ -258,9 +260,6 @@ class RawAuditor:
     def _transition(self, now: Transition, start: Transition, log_time: int) -> Iterator[None]:
         agent = now.id.agent
         seen = self._observations.tie(now, start, log_time)
-        privileged, hidden = self._published.privileged_of(now), []
-        if privileged is not None:
-            hidden = self._observations.tie_privileged(privileged[0].fields, now, privileged[1])
         carried = []
         if now.decisions and agent not in self._gate_speaks:
             self._only_carried.add(agent)
@@ -269,12 +268,17 @@ class RawAuditor:
             next(decision)
         yield
         self._observations.judge(seen, now, log_time)
-        if privileged is not None:
-            self._observations.judge(hidden, now, privileged[1])
         self._feedback.check(now)
         self._published.check_observation(now, log_time)
         for decision in carried:
             next(decision, None)
+
+    def _privileged(
+        self, record: PrivilegedObservation, now: Transition, log_time: int
+    ) -> Iterator[None]:
+        hidden = self._observations.tie_privileged(record.fields, now, log_time)
+        yield
+        self._observations.judge(hidden, now, log_time)
 
     def _request(self, request: ActionRequest, log_time: int) -> Iterator[None]:
         yield

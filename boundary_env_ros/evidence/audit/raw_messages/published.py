@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import PrivilegedObservation, Transition
+from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.raw_messages.message_history import (
     BEGINNING,
     LATE,
@@ -69,7 +69,6 @@ class PublishedChecks:
         self._leases: Bounded[str, _Lease] = Bounded()
         self._observations: Bounded[_Place, Observation] = Bounded()
         self._shown: dict[str, int] = {}  # when the last one of each agent was made
-        self._privileged: Bounded[_Place, tuple[PrivilegedObservation, int]] = Bounded()
         self._first: dict[str, int] = {}
 
     # Taking --------------------------------------------------------------------------------------
@@ -111,14 +110,6 @@ class PublishedChecks:
         self._first.setdefault('observation', log_time)
         self._observations.put(_step(observation), observation, _WAITING)
         self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
-
-    def privileged(self, record: PrivilegedObservation, log_time: int) -> None:
-        """Take a record of privileged fields, which waits for its step."""
-        self._privileged.put(_step(record), (record, log_time), _WAITING)
-
-    def privileged_of(self, transition: Transition) -> tuple[PrivilegedObservation, int] | None:
-        """Return the record of privileged fields of a step, and when it came."""
-        return self._privileged.pop(_step(transition), None)
 
     def answered(self, decision: GateDecision, log_time: int) -> None:
         """Take note of a decision, whose request is answered with it."""
@@ -229,5 +220,5 @@ class PublishedChecks:
         self._history.find('as-published', found, transition.id)
 
 
-def _step(record: Observation | PrivilegedObservation | Transition) -> _Place:
+def _step(record: Observation | Transition) -> _Place:
     return record.id.agent, record.id.episode_id, record.id.step

@@ -7,17 +7,23 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
-from boundary_env_ros.core.gate.decision import Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
+from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.audit.rules.base import (
     close,
     format_value,
     Found,
+    known,
+    limits_of,
     Link,
     Mismatch,
     number,
     of_decision,
+    Terms,
     unlike,
     vector,
 )
@@ -72,6 +78,38 @@ def _request_carried(link: Link) -> Found:
     if not (later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon):
         expected = f'a step that request {request.sequence} from {request.id.step} on is for'
         yield Mismatch('id.step', expected, str(decision.id.step))
+
+
+@of_decision('decision-recomputed', contract=True)
+def _probe_recomputed(link: Link) -> Found:
+    # A probe is not run again with the others: its ruling follows from the decision alone.
+    decision, terms = link.decision, known(link.terms)
+    if decision.trigger is not Trigger.PROBE:
+        return
+    if not any(group.driver_timeout_probe for group in terms.contract.action):
+        yield Mismatch('trigger', 'another one: the contract has no probe', 'PROBE')
+    wanted = decision.requested_command
+    for group, part in slices_of(terms.contract.action):
+        probe = group.driver_timeout_probe
+        if wanted and probe and not same_numbers(probe, wanted[part]):
+            yield Mismatch('requested_command', f'{vector(probe)}, the probe', vector(wanted))
+    yield from ruled_otherwise(decision, terms)
+
+
+def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
+    """Yield what does not follow from what a decision itself says that it was based on."""
+    ruling = rule_on(limits_of(decision, terms), situation_of(decision), wanted_of(decision))
+    yield from unlike('verdict', ruling.verdict, decision.verdict)
+    if not same_numbers(ruling.command, decision.command):
+        yield Mismatch('command', vector(ruling.command), vector(decision.command))
+    ours, theirs = (
+        [(each.rule, each.outcome, each.reason, each.dimension) for each in results]
+        for results in (ruling.results, decision.rules)
+    )
+    if ours != theirs:
+        yield Mismatch(
+            'rules', *(', '.join(r[0] for r in each) or 'none' for each in (ours, theirs))
+        )
 
 
 @of_decision('allowed-to-move')

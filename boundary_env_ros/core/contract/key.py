@@ -3,10 +3,10 @@
 """
 How the values of a contract say, once, which keys of the contract language they are read from.
 
-An attribute of such a value is annotated with a :class:`Key` and with the :class:`Meaning` of a
-change; its type and its default are those of the language, and what it is for stands in the
-docstring of its class. The parser, the JSON Schema, the tables of the reference and ``diff`` are
-made from these. A key that leaves no value of its own is a ``ClassVar``.
+An attribute of such a value is annotated with a :class:`Key` and, where it is not ``BEHAVIOURAL``,
+with the :class:`Meaning` of a change; its type and its default are those of the language, and what
+it is for stands in the docstring of its class. The parser, the JSON Schema, the tables of the
+reference and ``diff`` are made from these. A key that leaves no value is a ``ClassVar``.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _parts_of(model: type) -> Mapping[str, Part]:
             attribute=name,
             type=_without_none(get_args(hint)[0] if notes else hint),
             key=key,
-            meaning=next((note for note in notes if isinstance(note, Meaning)), COSMETIC),
+            meaning=next((note for note in notes if isinstance(note, Meaning)), BEHAVIOURAL),
             is_stored=name in stored,
             default=default,
         )

@@ -28,7 +28,6 @@ from boundary_env_ros.core.contract.grammar import (
     WORD,
 )
 from boundary_env_ros.core.contract.key import (
-    BEHAVIOURAL,
     BREAKING,
     COSMETIC,
     DIMENSIONS,
@@ -106,9 +105,9 @@ class Confidence:
 
     """
 
-    field: Annotated[str, Key(spelt=PATH, required=True, one_of=True), BEHAVIOURAL] = ''
-    variance: Annotated[str, Key(spelt=PATH, required=True, one_of=True), BEHAVIOURAL] = ''
-    tolerance: Annotated[float, Key(unit=OF_VALUE, above=0.0, required=True), BEHAVIOURAL] = 0.0
+    field: Annotated[str, Key(spelt=PATH, required=True, one_of=True)] = ''
+    variance: Annotated[str, Key(spelt=PATH, required=True, one_of=True)] = ''
+    tolerance: Annotated[float, Key(unit=OF_VALUE, above=0.0, required=True)] = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,13 +126,11 @@ class Qos:
 
     """
 
-    reliable: Annotated[
-        bool, Key('reliability', words=('best_effort', 'reliable')), BEHAVIOURAL
-    ] = False
-    transient_local: Annotated[
-        bool, Key('durability', words=('volatile', 'transient_local')), BEHAVIOURAL
-    ] = False
-    depth: Annotated[int, Key(least=1, most=100_000), BEHAVIOURAL] = 10
+    reliable: Annotated[bool, Key('reliability', words=('best_effort', 'reliable'))] = False
+    transient_local: Annotated[bool, Key('durability', words=('volatile', 'transient_local'))] = (
+        False
+    )
+    depth: Annotated[int, Key(least=1, most=100_000)] = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,8 +201,8 @@ class FieldSpec:
     """
 
     name: Annotated[str, Key(''), BREAKING]
-    topic: Annotated[str, Key(spelt=TOPIC, required=True), BEHAVIOURAL] = ''
-    type: Annotated[str, Key(spelt=TYPE, required=True), BEHAVIOURAL] = ''
+    topic: Annotated[str, Key(spelt=TOPIC, required=True)] = ''
+    type: Annotated[str, Key(spelt=TYPE, required=True)] = ''
     source: Annotated[Source | None, Key(''), BREAKING] = None
     shape: Annotated[tuple[int, ...], Key(shown='whole numbers'), BREAKING]
     unit: Units
@@ -213,14 +210,12 @@ class FieldSpec:
     low: Annotated[Vector, Key(unit=OF_VALUE, required=True), BREAKING] = ()
     high: Annotated[Vector, Key(unit=OF_VALUE, required=True), BREAKING] = ()
     dtype: Annotated[str, Key(choices=FLOATS), BREAKING] = 'float32'
-    out_of_bounds: Annotated[OutOfBounds, Key(choices=('clip', 'truncate')), BEHAVIOURAL] = (
-        OutOfBounds.CLIP
-    )
-    max_age: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
-    on_stale: Annotated[OnStale, Key(), BEHAVIOURAL] = OnStale.MARK
-    skew: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
-    qos: Annotated[Qos, Key(), BEHAVIOURAL] = Qos()
-    confidence: Annotated[Confidence | None, Key(), BEHAVIOURAL] = None
+    out_of_bounds: Annotated[OutOfBounds, Key(choices=('clip', 'truncate'))] = OutOfBounds.CLIP
+    max_age: Annotated[float | None, Key(unit='s', above=0.0)] = None
+    on_stale: Annotated[OnStale, Key()] = OnStale.MARK
+    skew: Annotated[float | None, Key(unit='s', above=0.0)] = None
+    qos: Annotated[Qos, Key()] = Qos()
+    confidence: Annotated[Confidence | None, Key()] = None
     schema: Annotated[Mapping[str, object], Key(one_of=True), BREAKING] = field(
         default_factory=dict
     )
@@ -270,8 +265,8 @@ class Feedback:
 
     """
 
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
-    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC)]
+    type: Annotated[str, Key(spelt=TYPE)]
     source: Annotated[Source, Key(''), BREAKING]
     threshold: Annotated[
         Vector,
@@ -280,7 +275,6 @@ class Feedback:
             above=0.0,
             same_as='a twentieth of `high - low`, at most a quarter of what a period can change',
         ),
-        BEHAVIOURAL,
     ]
 
 
@@ -301,9 +295,9 @@ class Acknowledgement:
 
     """
 
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
-    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
-    source: Annotated[Source, Key(''), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC)]
+    type: Annotated[str, Key(spelt=TYPE)]
+    source: Annotated[Source, Key('')]
 
 
 class ActionKind(Enum):
@@ -479,8 +473,8 @@ class ActionSpec:
     """
 
     name: Annotated[str, Key(''), BREAKING]
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
-    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC)]
+    type: Annotated[str, Key(spelt=TYPE)]
     source: Annotated[Source, Key(''), BREAKING]
     kind: Annotated[ActionKind, Key(), BREAKING] = ActionKind.CONTINUOUS
     max_delta: Annotated[
@@ -506,9 +500,7 @@ class ActionSpec:
     frame: Annotated[str, Key(), BREAKING] = ''
     low: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]
     high: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]
-    out_of_bounds: Annotated[OutOfBounds, Key(choices=('clip', 'reject')), BEHAVIOURAL] = (
-        OutOfBounds.CLIP
-    )
+    out_of_bounds: Annotated[OutOfBounds, Key(choices=('clip', 'reject'))] = OutOfBounds.CLIP
     safe: Annotated[
         Vector,
         Key(
@@ -516,34 +508,26 @@ class ActionSpec:
             words=('hold_position',),
             same_as='0 of a velocity, `hold_position` of a position',
         ),
-        BEHAVIOURAL,
     ]
-    max_velocity: Annotated[
-        Vector, Key(unit='m/s or rad/s', above=0.0, words=('none',)), BEHAVIOURAL
-    ] = ()
+    max_velocity: Annotated[Vector, Key(unit='m/s or rad/s', above=0.0, words=('none',))] = ()
     max_acceleration: Annotated[
-        Vector, Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',)), BEHAVIOURAL
+        Vector, Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',))
     ] = ()
-    max_jerk: Annotated[
-        Vector, Key(unit='m/s^3 or rad/s^3', above=0.0, words=('none',)), BEHAVIOURAL
-    ] = ()
+    max_jerk: Annotated[Vector, Key(unit='m/s^3 or rad/s^3', above=0.0, words=('none',))] = ()
     max_deceleration: Annotated[
         Vector,
         Key(unit='m/s^2 or rad/s^2', above=0.0, words=('none',), same_as='max_acceleration'),
-        BEHAVIOURAL,
     ] = ()
-    max_effort_rate: Annotated[
-        Vector, Key(unit='N/s or N m/s', above=0.0, words=('none',)), BEHAVIOURAL
-    ] = ()
-    max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0), BEHAVIOURAL] = ()
-    rotation: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL] = ()
-    scale_together: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL] = ()
-    wrap: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL] = ()
-    driver_timeout_probe: Annotated[Vector, Key(unit=OF_VALUE), BEHAVIOURAL] = ()
-    driver_timeout: Annotated[float | None, Key(unit='s', above=0.0, words=('none',)), BEHAVIOURAL]
+    max_effort_rate: Annotated[Vector, Key(unit='N/s or N m/s', above=0.0, words=('none',))] = ()
+    max_tracking_error: Annotated[Vector, Key(unit=OF_VALUE, above=0.0)] = ()
+    rotation: Annotated[tuple[int, ...], Key(shown=DIMENSIONS)] = ()
+    scale_together: Annotated[tuple[int, ...], Key(shown=DIMENSIONS)] = ()
+    wrap: Annotated[tuple[int, ...], Key(shown=DIMENSIONS)] = ()
+    driver_timeout_probe: Annotated[Vector, Key(unit=OF_VALUE)] = ()
+    driver_timeout: Annotated[float | None, Key(unit='s', above=0.0, words=('none',))]
     driver_timeout_acknowledged: ClassVar[Annotated[bool, Key()]] = False
-    feedback: Annotated[Feedback, Key(), BEHAVIOURAL]
-    acknowledgement: Annotated[Acknowledgement | None, Key(), BEHAVIOURAL] = None
+    feedback: Annotated[Feedback, Key()]
+    acknowledgement: Annotated[Acknowledgement | None, Key()] = None
 
     @property
     def size(self) -> int:
@@ -653,12 +637,12 @@ class DocumentGroup:
     """
 
     name: Annotated[str, Key(''), BREAKING]
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC)]
     schema: Annotated[Mapping[str, object], Key(), BREAKING]
     types: Annotated[
         tuple[str, ...], Key(spelt=WORD, once=True, shown='list of words'), BREAKING
     ] = ()
-    max_rate: Annotated[float | None, Key(unit='1/s', above=0.0), BEHAVIOURAL] = None
+    max_rate: Annotated[float | None, Key(unit='1/s', above=0.0)] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -675,8 +659,8 @@ class WorldStep:
 
     """
 
-    service: Annotated[str, Key('world', spelt=SERVICE, one_of=True), BEHAVIOURAL]
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
+    service: Annotated[str, Key('world', spelt=SERVICE, one_of=True)]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -697,10 +681,10 @@ class CallStep:
 
     """
 
-    service: Annotated[str, Key('call', spelt=SERVICE, one_of=True), BEHAVIOURAL]
-    request: Annotated[Mapping[str, object], Key(), BEHAVIOURAL] = field(default_factory=dict)
-    type: Annotated[str, Key(spelt=SERVICE_TYPE, shown='service or message type'), BEHAVIOURAL]
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
+    service: Annotated[str, Key('call', spelt=SERVICE, one_of=True)]
+    request: Annotated[Mapping[str, object], Key()] = field(default_factory=dict)
+    type: Annotated[str, Key(spelt=SERVICE_TYPE, shown='service or message type')]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -719,9 +703,9 @@ class PublishStep:
 
     """
 
-    topic: Annotated[str, Key('publish', spelt=TOPIC, one_of=True), BEHAVIOURAL]
-    message: Annotated[Mapping[str, object], Key(), BEHAVIOURAL] = field(default_factory=dict)
-    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
+    topic: Annotated[str, Key('publish', spelt=TOPIC, one_of=True)]
+    message: Annotated[Mapping[str, object], Key()] = field(default_factory=dict)
+    type: Annotated[str, Key(spelt=TYPE)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -748,16 +732,12 @@ class WaitStep:
 
     """
 
-    field: Annotated[
-        str, Key('wait', spelt=NAME, shown='name of a field', one_of=True), BEHAVIOURAL
-    ]
-    target: Annotated[Vector, Key(unit=OF_VALUE, one_of=True), BEHAVIOURAL]
-    sampled: Annotated[
-        str, Key(expected='the name of a sampled value', shown='name', one_of=True), BEHAVIOURAL
-    ]
-    tolerance: Annotated[Vector, Key(unit=OF_VALUE, least=0.0), BEHAVIOURAL]
-    wrap: Annotated[tuple[int, ...], Key(), BEHAVIOURAL] = ()
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
+    field: Annotated[str, Key('wait', spelt=NAME, shown='name of a field', one_of=True)]
+    target: Annotated[Vector, Key(unit=OF_VALUE, one_of=True)]
+    sampled: Annotated[str, Key(expected='the name of a sampled value', shown='name', one_of=True)]
+    tolerance: Annotated[Vector, Key(unit=OF_VALUE, least=0.0)]
+    wrap: Annotated[tuple[int, ...], Key()] = ()
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -785,9 +765,8 @@ class ConfirmStep:
             one_of=True,
             shown='text',
         ),
-        BEHAVIOURAL,
     ]
-    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset'), BEHAVIOURAL]
+    deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
 ResetStep: TypeAlias = WorldStep | CallStep | PublishStep | WaitStep | ConfirmStep
@@ -826,18 +805,14 @@ class ResetProcedure:
         Annotated[str, Key('service', spelt=SERVICE, required=True, one_of=True)]
     ] = ''
     steps: Annotated[
-        tuple[ResetStep, ...],
-        Key('procedure', item='step', one_of=True, shown='list of steps'),
-        BEHAVIOURAL,
+        tuple[ResetStep, ...], Key('procedure', item='step', one_of=True, shown='list of steps')
     ]
-    settle: Annotated[float, Key(unit='s', least=0.0), BEHAVIOURAL] = 0.0
-    deadline: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL] = 60.0
-    tolerance: Annotated[
-        Mapping[str, Vector], Key(unit=OF_VALUE, least=0.0, item='value'), BEHAVIOURAL
-    ] = field(default_factory=dict)
-    wrap: Annotated[Mapping[str, tuple[int, ...]], Key(item='value'), BEHAVIOURAL] = field(
-        default_factory=dict
+    settle: Annotated[float, Key(unit='s', least=0.0)] = 0.0
+    deadline: Annotated[float, Key(unit='s', above=0.0)] = 60.0
+    tolerance: Annotated[Mapping[str, Vector], Key(unit=OF_VALUE, least=0.0, item='value')] = (
+        field(default_factory=dict)
     )
+    wrap: Annotated[Mapping[str, tuple[int, ...]], Key(item='value')] = field(default_factory=dict)
 
     @property
     def service(self) -> str:
@@ -870,14 +845,14 @@ class EpisodeRules:
 
     """
 
-    time_limit: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL]
+    time_limit: Annotated[float, Key(unit='s', above=0.0)]
     endings: Annotated[
         Mapping[str, EndingKind], Key(item='ending', choices=('terminated', 'truncated')), BREAKING
     ] = field(default_factory=dict)
-    on_stop: Annotated[Mapping[str, str], Key(item='reason', shown='ending'), BEHAVIOURAL] = field(
+    on_stop: Annotated[Mapping[str, str], Key(item='reason', shown='ending')] = field(
         default_factory=dict
     )
-    reset: Annotated[ResetProcedure, Key(), BEHAVIOURAL]
+    reset: Annotated[ResetProcedure, Key()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -902,9 +877,9 @@ class TaskSpec:
     """
 
     name: Annotated[str, Key(expected='the name of an installed task', shown='name'), BREAKING]
-    parameters: Annotated[Mapping[str, object], Key(), BEHAVIOURAL] = field(default_factory=dict)
-    distribution: Annotated[str, BEHAVIOURAL] = ''
-    version: Annotated[str, BEHAVIOURAL] = ''
+    parameters: Annotated[Mapping[str, object], Key()] = field(default_factory=dict)
+    distribution: str = ''
+    version: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -984,30 +959,30 @@ class Contract:
 
     """
 
-    name: Annotated[str, Key('contract', spelt=NAME), BEHAVIOURAL]
+    name: Annotated[str, Key('contract', spelt=NAME)]
     version: Annotated[str, Key(spelt=VERSION), COSMETIC] = '0.1.0'
-    period: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL]
-    sim_time: Annotated[bool, Key('clock', words=('ros', 'sim')), BEHAVIOURAL] = False
-    pacing: Annotated[Pacing, Key(), BEHAVIOURAL] = Pacing.REALTIME
+    period: Annotated[float, Key(unit='s', above=0.0)]
+    sim_time: Annotated[bool, Key('clock', words=('ros', 'sim'))] = False
+    pacing: Annotated[Pacing, Key()] = Pacing.REALTIME
     agents: Annotated[tuple[str, ...], Key(spelt=NAME, listed='agent', once=True), BREAKING] = (
         'robot',
     )
     agent_order: Annotated[tuple[str, ...], Key(spelt=NAME), BREAKING] = ()
     observation: Annotated[tuple[FieldSpec, ...], Key(item='field'), BREAKING]
-    state: Annotated[tuple[FieldSpec, ...], Key(item='field'), BEHAVIOURAL] = ()
-    privileged: Annotated[tuple[FieldSpec, ...], Key(item='field'), BEHAVIOURAL] = ()
+    state: Annotated[tuple[FieldSpec, ...], Key(item='field')] = ()
+    privileged: Annotated[tuple[FieldSpec, ...], Key(item='field')] = ()
     action: Annotated[tuple[ActionSpec, ...], Key(item='group', one_of=True), BREAKING]
     documents: Annotated[tuple[DocumentGroup, ...], Key(item='group'), BREAKING] = ()
-    safety: Annotated[Safety, Key(same_as='from `period`'), BEHAVIOURAL]
-    latency_budget: Annotated[
-        Mapping[str, float], Key(choices=STAGES, unit='s', above=0.0), BEHAVIOURAL
-    ] = field(default_factory=dict)
+    safety: Annotated[Safety, Key(same_as='from `period`')]
+    latency_budget: Annotated[Mapping[str, float], Key(choices=STAGES, unit='s', above=0.0)] = (
+        field(default_factory=dict)
+    )
     chunk: ClassVar[Annotated[Section, Key()]] = Section()
     lockstep: ClassVar[Annotated[Section, Key()]] = Section()
     recorder: ClassVar[Annotated[Section, Key()]] = Section()
     robot: ClassVar[Annotated[Section, Key()]] = Section()
-    task: Annotated[TaskSpec, Key(same_as='no task'), BEHAVIOURAL]
-    episode: Annotated[EpisodeRules, Key(), BEHAVIOURAL]
+    task: Annotated[TaskSpec, Key(same_as='no task')]
+    episode: Annotated[EpisodeRules, Key()]
     reaction_of: Annotated[
         str,
         Key(
@@ -1018,12 +993,10 @@ class Contract:
         ),
         BREAKING,
     ]
-    horizon: Annotated[int, Key('chunk.horizon', least=1), BEHAVIOURAL] = 1
-    lockstep_deadline: Annotated[
-        float, Key('lockstep.deadline', unit='s', above=0.0), BEHAVIOURAL
-    ] = 10.0
-    recorder_required: Annotated[bool, Key('recorder.required'), BEHAVIOURAL] = True
-    robot_host: Annotated[str, Key('robot.host'), BEHAVIOURAL] = ''
+    horizon: Annotated[int, Key('chunk.horizon', least=1)] = 1
+    lockstep_deadline: Annotated[float, Key('lockstep.deadline', unit='s', above=0.0)] = 10.0
+    recorder_required: Annotated[bool, Key('recorder.required')] = True
+    robot_host: Annotated[str, Key('robot.host')] = ''
 
     @property
     def max_steps(self) -> int:

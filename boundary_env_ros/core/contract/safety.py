@@ -10,7 +10,7 @@ import math
 from typing import Annotated, ClassVar, TypeAlias
 
 from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE, UNIT
-from boundary_env_ros.core.contract.key import BEHAVIOURAL, DIMENSION, DIMENSIONS, Key, Section
+from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
 
 #: In place of a unit.
@@ -41,7 +41,7 @@ class Sector:
     """
 
     half_angle: Annotated[
-        float, Key(unit='rad', above=0.0, most=math.pi / 2, when=('type', SCAN, '')), BEHAVIOURAL
+        float, Key(unit='rad', above=0.0, most=math.pi / 2, when=('type', SCAN, ''))
     ]
 
 
@@ -66,9 +66,9 @@ class Corridor:
 
     """
 
-    half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD)), BEHAVIOURAL]
-    bottom: Annotated[float, Key(unit='m', when=('type', CLOUD)), BEHAVIOURAL]
-    top: Annotated[float, Key(unit='m', when=('type', CLOUD)), BEHAVIOURAL]
+    half_width: Annotated[float, Key(unit='m', above=0.0, when=('type', CLOUD))]
+    bottom: Annotated[float, Key(unit='m', when=('type', CLOUD))]
+    top: Annotated[float, Key(unit='m', when=('type', CLOUD))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,18 +107,18 @@ class Obstacle:
 
     """
 
-    name: Annotated[str, Key(''), BEHAVIOURAL]
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
-    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD)), BEHAVIOURAL] = SCAN
-    frame: Annotated[str, Key(), BEHAVIOURAL] = ''
-    zone: Annotated[Sector | Side | Corridor, Key(''), BEHAVIOURAL]
+    name: Annotated[str, Key('')]
+    topic: Annotated[str, Key(spelt=TOPIC)]
+    type: Annotated[str, Key(choices=(SCAN, RANGE, CLOUD))] = SCAN
+    frame: Annotated[str, Key()] = ''
+    zone: Annotated[Sector | Side | Corridor, Key('')]
     direction: ClassVar[Annotated[Side, Key(required=True, when=('type', RANGE))]]
-    dimension: Annotated[int, Key(least=0, shown=DIMENSION), BEHAVIOURAL]
-    slow_distance: Annotated[float, Key(unit='m', above=0.0), BEHAVIOURAL]
-    slow_speed: Annotated[float, Key(unit='m/s', least=0.0), BEHAVIOURAL]
-    stop_distance: Annotated[float, Key(unit='m', least=0.0), BEHAVIOURAL]
-    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
-    min_valid: Annotated[float, Key(above=0.0, most=1.0), BEHAVIOURAL] = 0.5
+    dimension: Annotated[int, Key(least=0, shown=DIMENSION)]
+    slow_distance: Annotated[float, Key(unit='m', above=0.0)]
+    slow_speed: Annotated[float, Key(unit='m/s', least=0.0)]
+    stop_distance: Annotated[float, Key(unit='m', least=0.0)]
+    time_to_collision: Annotated[float | None, Key(unit='s', above=0.0)] = None
+    min_valid: Annotated[float, Key(above=0.0, most=1.0)] = 0.5
 
     @property
     def input(self) -> str:
@@ -192,39 +192,32 @@ class Workspace:
 
     """
 
-    name: Annotated[str, Key(''), BEHAVIOURAL]
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
-    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
-    source: Annotated[Source, Key(''), BEHAVIOURAL]
-    unit: Annotated[
-        tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), BEHAVIOURAL
-    ]
-    frame: Annotated[str, Key(), BEHAVIOURAL]
-    moves: Annotated[Moves, Key(), BEHAVIOURAL]
-    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS), BEHAVIOURAL]
-    turn: Annotated[int | None, Key(least=0, shown=DIMENSION), BEHAVIOURAL] = None
+    name: Annotated[str, Key('')]
+    topic: Annotated[str, Key(spelt=TOPIC)]
+    type: Annotated[str, Key(spelt=TYPE)]
+    source: Annotated[Source, Key('')]
+    unit: Annotated[tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER)]
+    frame: Annotated[str, Key()]
+    moves: Annotated[Moves, Key()]
+    dimensions: Annotated[tuple[int, ...], Key(shown=DIMENSIONS)]
+    turn: Annotated[int | None, Key(least=0, shown=DIMENSION)] = None
     inside: ClassVar[Annotated[Section, Key()]] = Section()
     low: Annotated[
-        tuple[float | None, ...],
-        Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True),
-        BEHAVIOURAL,
+        tuple[float | None, ...], Key('inside.low', unit=OF_PLACE, words=('none',), one_of=True)
     ]
     high: Annotated[
-        tuple[float | None, ...],
-        Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True),
-        BEHAVIOURAL,
+        tuple[float | None, ...], Key('inside.high', unit=OF_PLACE, words=('none',), one_of=True)
     ]
     polygon: Annotated[
-        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]'), BEHAVIOURAL
+        Polygon, Key('inside.polygon', unit=OF_PLACE, shown='list of corners [x, y]')
     ] = ()
     keep_out: Annotated[
         tuple[tuple[str, Polygon], ...],
         Key(unit=OF_PLACE, item='area', shown='list of corners [x, y]'),
-        BEHAVIOURAL,
     ] = ()
-    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0), BEHAVIOURAL]
-    delay: Annotated[float, Key(unit='s', least=0.0), BEHAVIOURAL]
-    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0), BEHAVIOURAL]
+    margin: Annotated[float, Key(unit=OF_PLACE, least=0.0)]
+    delay: Annotated[float, Key(unit='s', least=0.0)]
+    braking: Annotated[Vector, Key(unit='unit/s^2', above=0.0)]
 
     @property
     def input(self) -> str:
@@ -274,8 +267,8 @@ class Overruns:
 
     """
 
-    exceeded: Annotated[int, Key(least=1), BEHAVIOURAL]
-    of: Annotated[int, Key(least=1), BEHAVIOURAL]
+    exceeded: Annotated[int, Key(least=1)]
+    of: Annotated[int, Key(least=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,12 +293,12 @@ class Operator:
 
     """
 
-    topic: Annotated[str, Key(spelt=TOPIC), BEHAVIOURAL]
-    type: Annotated[str, Key(spelt=TYPE), BEHAVIOURAL]
-    source: Annotated[Source, Key(''), BEHAVIOURAL]
-    scale: Annotated[Vector, Key(unit='command units for one unit of the value'), BEHAVIOURAL]
-    enable: Annotated[str, Key(spelt=PATH), BEHAVIOURAL]
-    timeout: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL]
+    topic: Annotated[str, Key(spelt=TOPIC)]
+    type: Annotated[str, Key(spelt=TYPE)]
+    source: Annotated[Source, Key('')]
+    scale: Annotated[Vector, Key(unit='command units for one unit of the value')]
+    enable: Annotated[str, Key(spelt=PATH)]
+    timeout: Annotated[float, Key(unit='s', above=0.0)]
 
 
 #: What the reference says of the defaults of timeouts that stop the robot, or end the episode.
@@ -381,9 +374,7 @@ class Safety:
 
     """
 
-    gate_period: Annotated[
-        float, Key(unit='s', least=0.001, same_as='0.02, at most `period`'), BEHAVIOURAL
-    ]
+    gate_period: Annotated[float, Key(unit='s', least=0.001, same_as='0.02, at most `period`')]
     hold_timeout: Annotated[
         float,
         Key(
@@ -391,31 +382,26 @@ class Safety:
             above=0.0,
             same_as='1.5 periods, at most half way from `period` to `command_timeout`',
         ),
-        BEHAVIOURAL,
     ]
-    command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
-    policy_timeout: Annotated[
-        float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)'), BEHAVIOURAL
-    ]
-    environment_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
-    gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), BEHAVIOURAL]
-    robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING), BEHAVIOURAL]
-    recorder_timeout: Annotated[float, Key(unit='s', above=0.0), BEHAVIOURAL] = 2.0
-    sensor_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
-    max_action_age: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN), BEHAVIOURAL]
-    emergency_stop: Annotated[str, Key(spelt=TOPIC, words=('none',)), BEHAVIOURAL] = ''
-    emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
-    gate_lateness: Annotated[
-        float, Key(unit='s', above=0.0, same_as='command_timeout'), BEHAVIOURAL
-    ]
-    clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout'), BEHAVIOURAL]
-    republish_period: Annotated[float | None, Key(unit='s', above=0.0), BEHAVIOURAL] = None
-    on_timeout: Annotated[OnTimeout, Key(), BEHAVIOURAL] = OnTimeout.HOLD
-    overruns: Annotated[Overruns | None, Key(), BEHAVIOURAL] = None
-    foreign_publisher: Annotated[OnForeignPublisher, Key(), BEHAVIOURAL] = OnForeignPublisher.STOP
-    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name'), BEHAVIOURAL] = ()
-    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place'), BEHAVIOURAL] = ()
-    operator: Annotated[Operator | None, Key(), BEHAVIOURAL] = None
+    command_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN)]
+    policy_timeout: Annotated[float, Key(unit='s', above=0.0, same_as='max(1, 10 x `period`)')]
+    environment_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN)]
+    gate_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING)]
+    robot_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_ENDING)]
+    recorder_timeout: Annotated[float, Key(unit='s', above=0.0)] = 2.0
+    sensor_timeout: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN)]
+    max_action_age: Annotated[float, Key(unit='s', above=0.0, same_as=_DEADMAN)]
+    emergency_stop: Annotated[str, Key(spelt=TOPIC, words=('none',))] = ''
+    emergency_stop_heartbeat: Annotated[float | None, Key(unit='s', above=0.0)] = None
+    gate_lateness: Annotated[float, Key(unit='s', above=0.0, same_as='command_timeout')]
+    clock_jump: Annotated[float, Key(unit='s', above=0.0, same_as='sensor_timeout')]
+    republish_period: Annotated[float | None, Key(unit='s', above=0.0)] = None
+    on_timeout: Annotated[OnTimeout, Key()] = OnTimeout.HOLD
+    overruns: Annotated[Overruns | None, Key()] = None
+    foreign_publisher: Annotated[OnForeignPublisher, Key()] = OnForeignPublisher.STOP
+    obstacles: Annotated[tuple[Obstacle, ...], Key(item='name')] = ()
+    workspaces: Annotated[tuple[Workspace, ...], Key('workspace', item='place')] = ()
+    operator: Annotated[Operator | None, Key()] = None
 
     @property
     def inputs(self) -> tuple[str, ...]:

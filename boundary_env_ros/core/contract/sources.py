@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, TypeAlias
 
 from boundary_env_ros.core.contract.grammar import NAME, PATH, WORD
-from boundary_env_ros.core.contract.key import BEHAVIOURAL, BREAKING, Key, Section
+from boundary_env_ros.core.contract.key import BREAKING, Key, Section
 from boundary_env_ros.core.sources.paths import short
 
 Vector: TypeAlias = tuple[float, ...]
@@ -131,7 +131,7 @@ class Joints:
         Key('quantity', choices=QUANTITIES, listed='quantity', once=True),
         BREAKING,
     ] = ('position',)
-    publishers: Annotated[int, Key(least=1), BEHAVIOURAL] = 1
+    publishers: Annotated[int, Key(least=1)] = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class Trajectory:
     """
 
     names: JointNames
-    duration: Annotated[float, Key(unit='s', above=0.0, when=('type', TRAJECTORY)), BEHAVIOURAL]
+    duration: Annotated[float, Key(unit='s', above=0.0, when=('type', TRAJECTORY))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +239,7 @@ class Picture:
         str, Key(choices=tuple(ENCODINGS), shown='an [encoding](#images)'), BREAKING
     ]
     compressed: Annotated[
-        str, Key(choices=('jpeg', 'png'), required=True, when=('type', COMPRESSED)), BEHAVIOURAL
+        str, Key(choices=('jpeg', 'png'), required=True, when=('type', COMPRESSED))
     ] = ''
     invalid: Annotated[float, Key(unit=OF_VALUE, when=('encoding', '32FC1')), BREAKING] = 0.0
 

@@ -130,9 +130,9 @@ def not_armed() -> tuple[RuleResult, ...]:
     return (rejected('authority', Reason.NOT_ARMED),)
 
 
-def precedence(*, teleoperated: bool) -> tuple[RuleResult, ...]:
+def precedence() -> tuple[RuleResult, ...]:
     """Refuse the policy while an operator goes before it."""
-    return (rejected('operator', Reason.OPERATOR),) if teleoperated else ()
+    return (rejected('operator', Reason.OPERATOR),)
 
 
 def rejected(rule: str, reason: Reason, **numbers: Any) -> RuleResult:

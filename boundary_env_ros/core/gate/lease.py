@@ -7,8 +7,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, RuleResult, StepId
-from boundary_env_ros.core.gate.rules.admission import authority, Lease
+from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, StepId
+from boundary_env_ros.core.gate.rules.admission import (
+    Lease,
+    MOST_SKIPPED,
+    not_armed,
+    out_of_order,
+    rejected,
+)
 from boundary_env_ros.errors import RequestRejected, ResultCode
 
 
@@ -166,10 +172,26 @@ class LeaseState:
     # Requests ------------------------------------------------------------------------------------
 
     def refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
-        """Return why a request is not heard."""
-        return authority(
-            request, lease=self.lease, running=running, digest=self.digest, agent=self.agent
-        )
+        """
+        Refuse a request without the lease of this episode, under this contract, for this agent.
+
+        The sequence must grow: a request that was sent twice, or overtaken, must not move the
+        robot. Nor may it leap: after one request with an absurd number no other would be heard.
+        """
+        lease = self.lease
+        if request.id.digest != self.digest:
+            return (rejected('authority', Reason.WRONG_DIGEST),)
+        if request.id.agent != self.agent:
+            return (rejected('authority', Reason.WRONG_AGENT),)
+        if lease is None or not running:
+            return not_armed()
+        if request.id.episode_id != lease.episode_id:
+            return (rejected('authority', Reason.WRONG_EPISODE),)
+        if request.lease_id != lease.lease_id:
+            return (rejected('authority', Reason.WRONG_LEASE),)
+        if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:
+            return out_of_order(request, lease.last_sequence + 1)
+        return ()
 
     def heard(self, request: ActionRequest) -> LeaseState:
         """Return it after a request that is heard: sent again, or overtaken, it is not."""

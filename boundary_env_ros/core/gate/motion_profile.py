@@ -70,7 +70,7 @@ class MotionLimits:
     Raises
     ------
     BoundaryError
-        If the vectors differ in length, a bound or rate is not finite, or a limit is below 0.
+        If a bound or rate is not finite, or a limit is below 0.
     MissingDependency
         If a second or third derivative is limited and Ruckig is not installed: now, not when the
         robot moves.
@@ -86,11 +86,6 @@ class MotionLimits:
 
     def __post_init__(self) -> None:
         vectors = (self.low, self.high, self.rate, self.acceleration, self.jerk)
-        if len({len(vector) for vector in vectors}) != 1:
-            raise BoundaryError(
-                'Expected low, high, rate, acceleration and jerk of one length, got '
-                f'{", ".join(str(len(vector)) for vector in vectors)}. Write inf for no limit.'
-            )
         object.__setattr__(
             self,
             'dimensions',

@@ -14,7 +14,8 @@ import pytest
 from boundary_env_ros.core.contract.model import Interface, Pacing
 from boundary_env_ros.core.contract.sources import Paths, Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.admission import age, authority, Lease, well_formed
+from boundary_env_ros.core.gate.lease import LeaseState
+from boundary_env_ros.core.gate.rules.admission import age, Lease, well_formed
 from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -154,10 +155,8 @@ def test_authority_wants_the_lease_of_this_very_episode() -> None:
     )
 
     def asked(lease: Lease | None, running: bool = True) -> list[Reason]:
-        found = authority(
-            request, lease=lease, running=running, digest=request.id.digest, agent='cart'
-        )
-        return reasons(found)
+        state = LeaseState(digest=request.id.digest, agent='cart', lease=lease)
+        return reasons(state.refusals(request, running=running))
 
     assert asked(lease) == []
     assert asked(None) == [Reason.NOT_ARMED]

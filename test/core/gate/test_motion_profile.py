@@ -637,11 +637,6 @@ def test_limits_that_make_no_sense_are_refused(wrong: dict[str, float], said: st
     assert said in str(caught.value)
 
 
-def test_limits_of_different_length_are_refused() -> None:
-    with pytest.raises(BoundaryError, match='of one length, got 1, 1, 1, 0, 1. Write inf'):
-        MotionLimits(low=(0.0,), high=(1.0,), rate=(1.0,), acceleration=(), jerk=(INF,))
-
-
 def test_without_ruckig_the_error_comes_with_the_limits_and_names_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

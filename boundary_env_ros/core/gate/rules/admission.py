@@ -78,31 +78,6 @@ def numbered(request: ActionRequest) -> tuple[RuleResult, ...]:
     return (rejected('well_formed', Reason.WRONG_SHAPE, unit='steps', **numbers),)
 
 
-def authority(
-    request: ActionRequest, *, lease: Lease | None, running: bool, digest: str, agent: str
-) -> tuple[RuleResult, ...]:
-    """
-    Refuse a request without the lease of this episode, under this contract, for this agent.
-
-    The sequence must grow: a request that was sent twice, or overtaken, must not move the robot.
-    Nor may it leap: after one request with an absurd number no other would be heard.
-    """
-    name = 'authority'
-    if request.id.digest != digest:
-        return (rejected(name, Reason.WRONG_DIGEST),)
-    if request.id.agent != agent:
-        return (rejected(name, Reason.WRONG_AGENT),)
-    if lease is None or not running:
-        return not_armed()
-    if request.id.episode_id != lease.episode_id:
-        return (rejected(name, Reason.WRONG_EPISODE),)
-    if request.lease_id != lease.lease_id:
-        return (rejected(name, Reason.WRONG_LEASE),)
-    if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:
-        return out_of_order(request, lease.last_sequence + 1)
-    return ()
-
-
 def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
     """Refuse a request whose sequence number is below the one that is due, or far ahead."""
     numbers = {'value': float(request.sequence), 'limit': float(due)}

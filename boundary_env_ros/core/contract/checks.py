@@ -71,11 +71,9 @@ def _sections(contract: Contract) -> Iterator[tuple[str, FieldSpec]]:
 
 def _presence(contract: Contract, told: Collection[Path]) -> Iterator[Fault]:
     names, reaction = [field.name for field in contract.observation], contract.reaction_of
-    # A field that could not be read has neither topic nor anything else; by default it is the
-    # first with a topic, and one whose topic could not be read may be meant.
-    bad = [path[2:] for path in told if path[:1] == ('observation',)]
-    unread = any(not (f.topic or f.task or f.derived or f.source) for f in contract.observation)
-    if names and not unread and (reaction or ('topic',) not in bad) and reaction not in names:
+    # A field that could not be read may be the one that is meant.
+    unread = any(path[:1] == ('observation',) for path in told)
+    if names and not unread and reaction not in names:
         expected = f'a field of the observation: {", ".join(names)}'
         actual = reaction or said('nothing')
         yield ('latency_budget', 'of'), expected, actual, nearest(reaction, names)

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from operator import le
 
-import numpy as np
-
 from boundary_env_ros.core.contract.model import FieldSpec, OnStale, OutOfBounds
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import StepId
@@ -311,17 +309,9 @@ def age_in_words(captured: Stamp | None, age: float) -> str:
 
 def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     """Return the values within the bounds of the field, and whether that changed any of them."""
-    if (
-        len(values) == len(spec.low)
-        and all(map(le, spec.low, values))
-        and all(map(le, values, spec.high))
-    ):
+    if all(map(le, spec.low, values)) and all(map(le, values, spec.high)):
         return values, False
-    array = np.asarray(values, dtype=np.float64)
-    inside = np.clip(array, spec.low, spec.high)
-    if np.array_equal(inside, array):
-        return values, False
-    return tuple(inside.tolist()), True
+    return tuple(map(min, map(max, values, spec.low), spec.high)), True
 
 
 def missing(observation: Observation) -> tuple[str, ...]:

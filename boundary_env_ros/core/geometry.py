@@ -11,7 +11,6 @@ too small rather than too large.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 import math
 from operator import itemgetter
 from typing import TypeAlias
@@ -153,8 +152,8 @@ def distances(shape: Shape, polygon: Polygon) -> tuple[float, ...]:
 
     0.0 for an edge that it touches, crosses or holds. The edge of index i begins at corner i.
     """
-    here, there = np.array(shape), np.roll(np.array(shape), -1, axis=0)
-    begin, end = _arrays(polygon)
+    here, there = np.array(shape), np.array((*shape[1:], shape[0]))
+    begin, end = np.array(polygon), np.array((*polygon[1:], polygon[0]))
     apart = np.minimum(
         _to_segments(here, begin, end).min(axis=0),
         np.minimum(_to_segments(begin, here, there), _to_segments(end, here, there)).min(axis=1),
@@ -187,16 +186,6 @@ def nearest(polygon: Polygon, point: Point) -> tuple[tuple[float, ...], Point, P
     _, foot, (dx, dy) = min(found, key=itemgetter(0))
     length = math.copysign(math.hypot(dx, dy), area(polygon))
     return tuple(apart for apart, _, _ in found), foot, (-dy / length, dx / length)
-
-
-@lru_cache(maxsize=256)
-def _arrays(polygon: Polygon) -> tuple[_Points, _Points]:
-    """Return where the edges begin and end, shape ``(m, 2)`` each."""
-    begin = np.array(polygon)
-    end = np.roll(begin, -1, axis=0)
-    begin.setflags(write=False)
-    end.setflags(write=False)
-    return begin, end
 
 
 def _to_segments(points: _Points, begin: _Points, end: _Points) -> _Points:

@@ -288,11 +288,8 @@ def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
     """
     if captured is None or captured.clock is Clock.STEADY:
         return None
-    now = observed.ros
-    if captured.clock is now.clock and captured.host == now.host:
-        return (now.nanoseconds - captured.nanoseconds) / NANOSECONDS
     try:
-        duration = between(captured, now)
+        duration = between(captured, observed.ros)
     except ClockMismatch:
         return None
     return None if duration is None else duration.seconds

@@ -33,7 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 import math
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import BoundaryError, MissingDependency
@@ -91,9 +91,8 @@ class MotionLimits:
             'dimensions',
             tuple(_Dimension.of(*numbers) for numbers in zip(*vectors, strict=True)),
         )
-        # One is made to see that Ruckig is there, and kept; limits come and go.
-        if not _POOL and any(dimension.order > 1 for dimension in self.dimensions):
-            _POOL.append(_Proposer())
+        if any(dimension.order > 1 for dimension in self.dimensions):
+            _library()
 
 
 class MotionStep(NamedTuple):
@@ -392,25 +391,15 @@ def _viable(limits: _Dimension, x: float, v: float, a: float) -> bool:
 # What Ruckig proposes ----------------------------------------------------------------------------
 
 
-class _Proposer:
-    """Ruckig for one dimension, to be used by one caller at a time."""
-
-    def __init__(self) -> None:
-        try:
-            import ruckig
-        except ImportError as error:
-            raise MissingDependency(
-                'Limits on acceleration and jerk need Ruckig, which is not installed. '
-                'Install it: pip install ruckig.'
-            ) from error
-        self.error = ruckig.RuckigError
-        self.planner = ruckig.Ruckig(1)
-        self.input = ruckig.InputParameter(1)
-        self.trajectory = ruckig.Trajectory(1)
-
-
-#: Taken from and given back to by one operation each, which Python does not interleave.
-_POOL: list[_Proposer] = []
+def _library() -> Any:
+    try:
+        import ruckig
+    except ImportError as error:
+        raise MissingDependency(
+            'Limits on acceleration and jerk need Ruckig, which is not installed. '
+            'Install it: pip install ruckig.'
+        ) from error
+    return ruckig
 
 
 def _propose(
@@ -447,27 +436,25 @@ def _propose(
     peak = abs(v + 0.5 * a * abs(a) / jerk) * speed
     if abs(peak - most) <= 1e-12 * most:
         most = peak * (1.0 + 1e-15)
-    proposer = _POOL.pop() if _POOL else _Proposer()
+    ruckig = _library()
+    question, trajectory = ruckig.InputParameter(1), ruckig.Trajectory(1)
     try:
-        question = proposer.input
         question.current_velocity = [v * speed]
         question.current_acceleration = [a * force]
         question.target_position = [distance / length]
         question.max_velocity = [most]
         question.max_acceleration = [min(acceleration * force, UNREACHED)]
         question.max_jerk = [jerk * force * time if third else math.inf]
-        proposer.planner.calculate(question, proposer.trajectory)
-        profile = proposer.trajectory.profiles[0][0]
+        ruckig.Ruckig(1).calculate(question, trajectory)
+        profile = trajectory.profiles[0][0]
         durations, changes = profile.t, profile.j if third else profile.a
         before = profile.brake
         if before.duration > 0.0:
             # A state beyond its limits is first brought back within them.
             durations = [*before.t, *durations]
             changes = [*(before.j if third else before.a), *changes]
-    except proposer.error:
+    except ruckig.RuckigError:
         return []
-    finally:
-        _POOL.append(proposer)
     unit = length / time / time / time if third else length / time / time
     return [
         (duration * time, change * unit)

@@ -12,7 +12,6 @@ an obstacle at distance 0. A driver that reports 0.0 where nothing was in reach 
 
 from __future__ import annotations
 
-from functools import lru_cache
 import math
 from typing import Any
 
@@ -43,7 +42,8 @@ def nearest_of_sectors(scan: Scan, count: int) -> tuple[Vector, float]:
         )
     # An unusable beam is as near as can be: it must never look like free space.
     near = np.where(usable, np.minimum(ranges, scan.range_max), 0.0)
-    values = np.minimum.reduceat(near, _edges(len(near), count))
+    edges = np.linspace(0, len(near), count, endpoint=False).astype(np.intp)
+    values = np.minimum.reduceat(near, edges)
     return tuple(values.tolist()), float(np.count_nonzero(usable)) / len(ranges)
 
 
@@ -73,35 +73,13 @@ def obstacle_distances(scan: Scan, half_angle: float) -> Vector:
     ranges = np.where(too_near, 0.0, np.minimum(ranges, scan.range_max))
     result = []
     valid = []
-    for sector in _sectors(len(ranges), scan.angle_min, scan.angle_increment, half_angle):
-        count = len(sector)
-        near = ranges[sector][known[sector]]
-        number = len(near)
-        result.append(float(np.min(near)) if number else math.inf)
-        valid.append(number / count if count else 0.0)
-    return (*result, *valid)
-
-
-@lru_cache(maxsize=64)
-def _edges(beams: int, count: int) -> npt.NDArray[np.intp]:
-    """Return the first beam of each of some equal sectors."""
-    edges = np.linspace(0, beams, count, endpoint=False).astype(np.intp)
-    edges.setflags(write=False)
-    return edges
-
-
-# Of a few scanners: one that changes its angles with each scan must not fill the memory.
-@lru_cache(maxsize=4)
-def _sectors(
-    beams: int, angle_min: float, angle_increment: float, half_angle: float
-) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Return the beams that look ahead and behind; a scanner does not change them."""
-    angles = angle_min + angle_increment * np.arange(beams)
+    angles = scan.angle_min + scan.angle_increment * np.arange(len(ranges))
     ahead = np.abs(np.arctan2(np.sin(angles), np.cos(angles)))
-    found = np.flatnonzero(ahead <= half_angle), np.flatnonzero(ahead >= math.pi - half_angle)
-    for beams_of_sector in found:
-        beams_of_sector.setflags(write=False)
-    return found
+    for sector in (ahead <= half_angle, ahead >= math.pi - half_angle):
+        count, near = np.count_nonzero(sector), ranges[sector & known]
+        result.append(float(np.min(near, initial=math.inf)))
+        valid.append(len(near) / count if count else 0.0)
+    return (*result, *valid)
 
 
 def _ranges(scan: Scan) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:

@@ -641,16 +641,7 @@ def test_without_ruckig_the_error_comes_with_the_limits_and_names_what_to_instal
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, 'ruckig', None)
-    monkeypatch.setattr(motion_profile, '_POOL', [])
     with pytest.raises(MissingDependency, match='pip install ruckig'):
         limits(JERK)
     # A limit on the rate needs none.
     assert emit(RATE, 0.0, [(1.0, 0.25)])[-1] == at_rest((0.25,))
-
-
-def test_limits_that_come_and_go_leave_no_planner_behind() -> None:
-    limits(JERK)
-    before = len(motion_profile._POOL)
-    for _ in range(20):
-        limits(JERK, ACCELERATION)
-    assert len(motion_profile._POOL) == before

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.core.gate.decision import freeze, StepId
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.inputs import (
     acknowledgement_inputs,
     feedback_inputs,
@@ -57,9 +57,6 @@ class SimStepResponse:
     last_stamp: tuple[RosTime, ...]
     dropped: tuple[int, ...]
     info: str = ''
-
-    def __post_init__(self) -> None:
-        freeze(self, 'topics', 'published', 'last_stamp', 'dropped')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 import math
+from traceback import extract_tb
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -239,14 +240,9 @@ def _call(where: str, call: Callable[[], T]) -> T:
     except BoundaryError:
         raise
     except Exception as error:
-        trace = error.__traceback__
-        while trace is not None and trace.tb_next is not None:
-            trace = trace.tb_next
-        at = ''
-        if trace is not None:
-            file = trace.tb_frame.f_code.co_filename.rpartition('/')[2]
-            at = f' ({file}, line {trace.tb_lineno})'
-        raise TaskFailed(f'{where}: {type(error).__name__}: {error}{at}') from error
+        last = extract_tb(error.__traceback__)[-1]
+        at = f'{last.filename.rpartition("/")[2]}, line {last.lineno}'
+        raise TaskFailed(f'{where}: {type(error).__name__}: {error} ({at})') from error
 
 
 def _wrong(where: str, expected: str, got: object) -> TaskFailed:

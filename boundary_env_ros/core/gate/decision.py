@@ -16,12 +16,6 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 
 
-def freeze(value: object, *names: str) -> None:
-    """Make tuples of what a frozen value was given: its maker may still change the list."""
-    for name in names:
-        object.__setattr__(value, name, tuple(getattr(value, name)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepId:
     """Which step of which episode of which agent, under which contract."""
@@ -183,9 +177,6 @@ class ActionRequest:
     payload: str = ''
     authentication: bytes = b''
 
-    def __post_init__(self) -> None:
-        freeze(self, 'action', 'unresolved', 'metadata')
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleResult:
@@ -264,9 +255,6 @@ class RuntimeLimits:
     high: Vector = ()
     rate: Vector = ()
     command_timeout: float | None = None
-
-    def __post_init__(self) -> None:
-        freeze(self, 'low', 'high', 'rate')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,6 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
-    freeze,
     RuntimeLimits,
 )
 from boundary_env_ros.core.timebase import ClockReading, Stamp
@@ -101,9 +100,6 @@ class Measured(Event):
     values: Vector
     captured: Stamp | None
 
-    def __post_init__(self) -> None:
-        freeze(self, 'values')
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldMoved(Event):
@@ -132,9 +128,6 @@ class PublishersSeen(Event):
     foreign_commands: int = 0
     crowded: Mapping[str, int] = field(default_factory=dict)
     unpublished: str = ''
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, 'crowded', dict(self.crowded))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

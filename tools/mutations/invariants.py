@@ -1483,7 +1483,7 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'What is planned is not published, nor remembered',
         REDUCER,
-        'decision = self._decision(state, ruling, situation, state.sequence, at)\n',
+        'decision = self._decision(state, ruling, situation, at)\n',
         'state, (decision,) = self._emit(state, ruling, situation, at)\n',
         (_PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',),
     ),

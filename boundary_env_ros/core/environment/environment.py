@@ -266,7 +266,7 @@ class Environment:
         self._episode = self._episode.begin(episode_id=episode_id, seed=seed, client=begin.client)
         self._begin = begin
         self._reset = Resetting(
-            self._contract.episode.reset,
+            procedure=self._contract.episode.reset,
             seed=seed,
             sampled=sampled,
             asked=now,

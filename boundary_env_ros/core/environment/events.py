@@ -253,8 +253,9 @@ class Events:
 
     def _over(self, status: EpisodeStatus | None) -> EnvironmentEvent:
         """Return the ending that only a state of the episode tells."""
+        self._active = False
         terminated = status is not None and status.state is EpisodeState.TERMINATED
-        event = self._event(
+        return self._event(
             EventKind.TERMINATION,
             self._step if status is None else status.id,
             terminated=terminated,
@@ -263,8 +264,6 @@ class Events:
             if status is None
             else _ending(status.ending, status.declared_by, status.message),
         )
-        self._active = False
-        return event
 
     # What happened -------------------------------------------------------------------------------
 
@@ -310,7 +309,8 @@ class Events:
         )
 
     def _termination(self, transition: Transition) -> EnvironmentEvent:
-        event = self._event(
+        self._active = False
+        return self._event(
             EventKind.TERMINATION,
             transition.id,
             terminated=transition.terminated,
@@ -318,8 +318,6 @@ class Events:
             reason=_ending(transition.ending, transition.declared_by, ''),
             action_sequence=_action(transition),
         )
-        self._active = False
-        return event
 
     def _of_decision(self, decision: GateDecision) -> Iterator[EnvironmentEvent]:
         yield from self._hand(decision)

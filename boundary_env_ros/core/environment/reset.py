@@ -10,7 +10,7 @@ Every step has a deadline; a caller of :meth:`Resetting.overdue` hears of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from boundary_env_ros.core.angles import all_near
@@ -158,11 +158,12 @@ ResetEffect: TypeAlias = ResetWorld | CallStep | PublishStep | ConfirmStep
 ResetEffects: TypeAlias = tuple[ResetEffect, ...]
 
 
+@dataclass(slots=True, kw_only=True)
 class Resetting:
     """
     One run of a reset procedure.
 
-    Parameters
+    Attributes
     ----------
     procedure
         The procedure.
@@ -176,9 +177,6 @@ class Resetting:
         Reset options of the client, a JSON object or empty.
     missing
         Says of a field that has no value yet which it is, and why.
-
-    Attributes
-    ----------
     answer
         The world's answer; None until it has come, or if the procedure asks no world.
     started
@@ -188,36 +186,25 @@ class Resetting:
 
     """
 
-    def __init__(
-        self,
-        procedure: ResetProcedure,
-        *,
-        seed: int,
-        sampled: tuple[NamedValues, ...],
-        asked: ClockReading,
-        angles: Mapping[str, Collection[int]] | None = None,
-        options: str = '',
-        missing: Callable[[str], str] = repr,
-    ) -> None:
-        self._procedure = procedure
-        self._angles = angles or {}
-        self._options = options
-        self._missing = missing
-        self.seed = seed
-        self.sampled = sampled
-        self.asked = asked
-        self.answer: WorldReset | None = None
-        self.started = False
-        self.finished: ClockReading | None = None
-        self._confirmed: list[str] = []
-        self._index = 0
-        self._since = asked.steady
-        self._seen: Sample | None = None
+    procedure: ResetProcedure
+    seed: int
+    sampled: tuple[NamedValues, ...]
+    asked: ClockReading
+    angles: Mapping[str, Collection[int]]
+    options: str
+    missing: Callable[[str], str]
+    answer: WorldReset | None = None
+    started: bool = False
+    finished: ClockReading | None = None
+    _confirmed: list[str] = field(default_factory=list, init=False)
+    _index: int = field(default=0, init=False)
+    _since: int = field(default=0, init=False)
+    _seen: Sample | None = field(default=None, init=False)
 
     @property
     def step(self) -> ResetStep | None:
         """The step that goes on; None before the first, and when all are done."""
-        steps = self._procedure.steps
+        steps = self.procedure.steps
         return steps[self._index] if self.started and self._index < len(steps) else None
 
     @property
@@ -250,7 +237,7 @@ class Resetting:
             self._since, self._seen = now.steady, None
             if isinstance(step, WorldStep):
                 effects.append(
-                    ResetWorld(seed=self.seed, target=self.sampled, options=self._options)
+                    ResetWorld(seed=self.seed, target=self.sampled, options=self.options)
                 )
             elif not isinstance(step, WaitStep):
                 effects.append(step)
@@ -276,11 +263,11 @@ class Resetting:
         """Return in words how the field differs from what it is to be; empty if it does not."""
         target = by_name(self.sampled).get(step.sampled, ()) if step.sampled else step.target
         if self._seen is None:
-            return f'a value of {self._missing(step.field)}'
+            return f'a value of {self.missing(step.field)}'
         values = self._seen.values
         if len(values) != len(target):
             return f'{len(target)} values of the field {step.field!r}, which has {len(values)}'
-        wrap = {*step.wrap, *self._angles.get(step.field, ())}
+        wrap = {*step.wrap, *self.angles.get(step.field, ())}
         off = outside(values, target, step.tolerance, wrap)
         if not off:
             return ''

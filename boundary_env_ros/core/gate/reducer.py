@@ -649,11 +649,10 @@ class Reducer:
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         reasons, commands = _why(ruling), state.commands
-        sequence = state.sequence + 1
-        decision = self._decision(state, ruling, situation, sequence, at, asked)
+        state = replace(state, sequence=state.sequence + 1)
+        decision = self._decision(state, ruling, situation, at, asked)
         decided = replace(
             state,
-            sequence=sequence,
             commands=commands.after(ruling, situation.trigger, at.now)
             if ruling.command
             else commands,
@@ -668,13 +667,12 @@ class Reducer:
         state: State,
         ruling: RuleOutput,
         situation: RuleInput,
-        sequence: int,
         at: Event,
         asked: Chunk | None = None,
     ) -> GateDecision:
         return GateDecision(
             id=replace(asked.request.id, step=asked.step) if asked else state.lease_state.id,
-            sequence=sequence,
+            sequence=state.sequence,
             verdict=ruling.verdict,
             request=asked.request if asked else None,
             received=asked.received if asked else None,
@@ -727,7 +725,7 @@ class Reducer:
                 ruling = RuleOutput(verdict=Verdict.REJECTED, results=refusals)
             else:
                 ruling, situation = self._rule(state, situation, at, action)
-            decision = self._decision(state, ruling, situation, state.sequence, at)
+            decision = self._decision(state, ruling, situation, at)
             decisions.append(replace(decision, requested_action=action))
         return tuple(decisions)
 

@@ -84,7 +84,7 @@ def failure(world: EpisodeWorld) -> str:
 def test_the_steps_are_done_one_after_the_other() -> None:
     world = begun(PUBLISH, WORLD, CALL, WAIT, CONFIRM)
     reset = world.environment._reset
-    start = ResetWorld(seed=7, target=reset.sampled, options=reset._options)
+    start = ResetWorld(seed=7, target=reset.sampled, options=reset.options)
     assert '"goal"' in start.options
     assert world.asked == [PUBLISHED, start, CALLED]
     world.run(1.0)

@@ -9,12 +9,10 @@ from dataclasses import replace
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, RuntimeLimits, Verdict
+from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import (
-    Measured,
     PublishersSeen,
     Request,
-    Tighten,
     TimerStarted,
 )
 from boundary_env_ros.core.gate.health import Health
@@ -294,26 +292,3 @@ def test_another_lease_begins_without_the_latencies_of_the_one_before() -> None:
 
 
 # What an event was made of -----------------------------------------------------------------------
-
-
-def test_what_the_maker_of_an_event_does_with_its_lists_afterwards_does_not_reach_the_gate(
-    bench: Bench,
-) -> None:
-    action, low, crowded, seen = [0.2, 0.0], [-0.1, -0.1], {'/odom': 1}, [0.1, 0.0]
-    now = bench.time.now
-    request = request_for(action, 1, now, now)  # type: ignore[arg-type]
-    tightened = RuntimeLimits(low=low)  # type: ignore[arg-type]
-    found = PublishersSeen(crowded=crowded, now=now)
-    measured = Measured(name='feedback.base', values=seen, captured=None, now=now)  # type: ignore[arg-type]
-    gate = bench.gate
-    for event in (Tighten(runtime_limits=tightened, now=now), found, measured):
-        gate.apply(event)
-    before = gate.state
-    for values in (action, low, seen):
-        values[:] = [9.0, 9.0]
-    crowded['/odom'] = 9
-    assert request.action == (0.2, 0.0)
-    assert gate.state.runtime_limits.low == (-0.1, -0.1) == gate.state.limits.low
-    assert gate.state.health.crowded == {'/odom': 1}
-    assert gate.state.readings.latest['feedback.base'].values == (0.1, 0.0)
-    assert gate.state == before

@@ -87,18 +87,13 @@ def _stopped(
 ) -> RuleOutput:
     command = brake(limits, situation)
     previous = situation.previous or command
-    rate, acceleration = start_anew(limits, situation, command)
+    ruling = RuleOutput(verdict=Verdict.STOPPED, wanted=wanted, command=command, results=results)
+    ruling = start_anew(limits, situation, ruling)
     idle = situation.deactivated and not situation.armed and situation.previous is not None
     if idle and at_rest(limits, previous, situation.previous_rate):
-        command = ()  # nothing to brake, and the robot may have been moved since
-    return RuleOutput(
-        verdict=Verdict.STOPPED,
-        wanted=wanted,
-        command=command,
-        rate=rate,
-        acceleration=acceleration,
-        results=results,
-    )
+        # Nothing to brake, and the robot may have been moved since.
+        ruling = replace(ruling, command=())
+    return ruling
 
 
 def hold(limits: Limits, situation: RuleInput, in_force: Vector) -> RuleOutput:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -87,28 +88,25 @@ def brake_to(
             )
         else:
             limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
-    command = tuple(shaped.values)
-    rate, acceleration = start_anew(limits, situation, command)
-    return RuleOutput(
+    ruling = RuleOutput(
         verdict=Verdict.HELD,
         wanted=safe,
-        command=command,
-        rate=rate,
-        acceleration=acceleration,
+        command=tuple(shaped.values),
         results=(because, *shaped.results),
     )
+    return start_anew(limits, situation, ruling)
 
 
-def start_anew(limits: Limits, situation: RuleInput, command: Vector) -> tuple[Vector, Vector]:
+def start_anew(limits: Limits, situation: RuleInput, ruling: RuleOutput) -> RuleOutput:
     """
-    Return where the commands are going after one that was on no profile: a stop, or a jump.
+    Return a ruling with where the commands go after one that is on no profile: a stop, or a jump.
 
     A profile begins again there from rest, or from the velocity with which a position still runs
     on, since the commands before are none of its path: what follows keeps the limits on its own.
     """
-    previous = situation.previous
+    previous, command = situation.previous, ruling.command
     if previous is None or not command:
-        return (0.0,) * len(command), ()
+        return replace(ruling, rate=(0.0,) * len(command))
     rate = list(rate_between(previous, command, situation.time_step))
     slowing = [0.0] * len(rate)
     for i in limits.profiled:
@@ -117,7 +115,8 @@ def start_anew(limits: Limits, situation: RuleInput, command: Vector) -> tuple[V
             # No more than can be taken back, by the limit on jerk, until it rests.
             eased = min(math.sqrt(2.0 * limits.jerk[i] * abs(rate[i])), limits.acceleration[i])
             slowing[i] = -math.copysign(eased, rate[i])
-    return tuple(rate), tuple(slowing) if any(slowing) else ()
+    acceleration = tuple(slowing) if any(slowing) else ()
+    return replace(ruling, rate=tuple(rate), acceleration=acceleration)
 
 
 def rate_between(previous: Vector, command: Vector, time_step: float) -> Vector:

@@ -56,6 +56,17 @@ def refuse_another(
     refuse_another_agent(agent, own_agent)
 
 
+def refuse_another_digest(digest: str, own_digest: str) -> None:
+    """Refuse to begin or to arm for a client that does not name this very contract."""
+    if digest != own_digest:
+        raise RequestRejected(
+            f'The contract of the client is another one (expected the digest {own_digest}, got '
+            f'{digest or "none"}). '
+            'Start client and nodes with the same contract, pacing and task version.',
+            ResultCode.DIGEST_MISMATCH,
+        )
+
+
 def refuse_another_agent(agent: str, own_agent: str) -> None:
     """Refuse a client that means another agent; empty means this one."""
     if agent not in ('', own_agent):

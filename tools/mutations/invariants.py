@@ -303,8 +303,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Silence of the environment stops',
         STOPPING,
-        '    if since is not None and since <= limit:',
-        '    if True:',
+        '    if since is None or not since <= limit:',
+        '    if False:',
         (
             _SILENCE + 'silence_stops_within_its_bound_though_the_policy_goes_on',
             _LOCKSTEP + 'the_silence_of_the_environment_stops_in_lockstep_too',
@@ -403,8 +403,8 @@ _MUST_IT_STOP = (
     Mutation(
         'Silence of the policy stops',
         STOPPING,
-        "    if since is not None and since > limit:\n        return [stop('silence'",
-        "    if False:\n        return [stop('silence'",
+        "    if since is not None and since > limit:\n        yield stop('silence'",
+        "    if False:\n        yield stop('silence'",
         (
             _SILENCE + 'a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound',
             _SILENCE + 'a_silent_policy_comes_to_rest_along_the_stop_profile',
@@ -807,8 +807,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'Nobody arms a gate under another contract',
         AUTHORITY,
-        '        if digest != self.digest:\n',
-        '        if False:\n',
+        '        refuse_another_digest(digest, self.digest)\n',
+        '',
         (_LEASES + 'an_arming_is_refused_with_its_reason',),
     ),
     Mutation(
@@ -1029,8 +1029,8 @@ _REST = (
     Mutation(
         'A gate whose timer is late stops',
         STOPPING,
-        "    if since is not None and since > limit:\n        results.append(stop('gate'",
-        "    if False:\n        results.append(stop('gate'",
+        "    if since is not None and since > limit:\n        yield stop('gate'",
+        "    if False:\n        yield stop('gate'",
         (_HEALTH + 'a_timer_that_comes_too_late_stops_the_robot_to_the_end',),
     ),
     Mutation(
@@ -1091,8 +1091,8 @@ _REST = (
     Mutation(
         'A policy over its latency budget too often stops',
         STOPPING,
-        '    if rule is None or situation.overruns <= rule.exceeded:',
-        '    if True:',
+        '    if rule is not None and count > rule.exceeded:',
+        '    if False:',
         (_HEALTH + 'a_policy_that_is_too_slow_too_often_stops_until_it_is_quick_again',),
     ),
     Mutation(

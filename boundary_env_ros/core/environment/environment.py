@@ -66,7 +66,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
-from boundary_env_ros.core.service_requests import options_of, seed_of
+from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, TF, TF_STATIC
 from boundary_env_ros.core.timebase import (
     Clock,
@@ -242,13 +242,7 @@ class Environment:
             nothing changes then.
 
         """
-        if begin.digest != self._digest:
-            raise RequestRejected(
-                f'The contract of the client is another one (expected the digest {self._digest}, '
-                f'got {begin.digest or "none"}). '
-                'Start client and environment with the same contract, pacing and task version.',
-                ResultCode.DIGEST_MISMATCH,
-            )
+        refuse_another_digest(begin.digest, self._digest)
         effects: list[Effect] = []
         active = self.state in (EpisodeState.RESETTING, EpisodeState.RUNNING)
         if active and self._episode.client != begin.client:

@@ -192,12 +192,9 @@ class ObservationBuffer:
         """Return the shortest age at which a field that is too old ends an episode; None: none."""
         ending = self.lost(view)
         fields = (*view.observation.fields, *view.state)
-        ages = (
-            spec.max_age
-            for spec, field in zip(self._judged_by, fields, strict=True)
-            if spec.name in ending and field.status is FieldStatus.STALE
-        )
-        return min((age for age in ages if age is not None), default=None)
+        stale = {f.name for f in fields if f.status is FieldStatus.STALE}
+        found = (spec.max_age for spec in self._judged_by if spec.name in stale & ending.keys())
+        return min((age for age in found if age is not None), default=None)
 
     def privileged(self, id_: StepId, now: ClockReading) -> PrivilegedObservation:
         """Freeze the privileged fields."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -237,17 +237,14 @@ def _stops(step: Transition, contract: Contract) -> Mapping[str, tuple[str, str]
 
 def _diagnostics(
     step: Transition, contract: Contract, gaps: int, endings: Mapping[str, tuple[str, str]]
-) -> tuple[KeyValue, ...]:
-    found = []
+) -> Iterator[KeyValue]:
     turn = contract.turn_of(step.id.step)
     if turn:
-        found.append(KeyValue(key=TURN, value=turn))
+        yield KeyValue(key=TURN, value=turn)
     if gaps:
-        found.append(KeyValue(key='gate_decisions_lost', value=str(gaps)))
+        yield KeyValue(key='gate_decisions_lost', value=str(gaps))
     for ending, (_, message) in endings.items():
-        found.append(KeyValue(key=f'ending:{ending}', value=message))
+        yield KeyValue(key=f'ending:{ending}', value=message)
     for decision in step.decisions:
         if decision.request is not None and decision.request.unresolved:
-            names = ','.join(decision.request.unresolved)
-            found.append(KeyValue(key='images_unresolved', value=names))
-    return tuple(found)
+            yield KeyValue(key='images_unresolved', value=','.join(decision.request.unresolved))

@@ -15,6 +15,7 @@ from boundary_env_ros.core.gate.rules.admission import (
     out_of_order,
     rejected,
 )
+from boundary_env_ros.core.service_requests import refuse_another_digest
 from boundary_env_ros.errors import RequestRejected, ResultCode
 
 
@@ -58,13 +59,7 @@ class LeaseState:
             If it does not.
 
         """
-        if digest != self.digest:
-            raise RequestRejected(
-                f'The contract of the client is another one (expected the digest {self.digest}, '
-                f'got {digest or "none"}). '
-                'Start client and gate with the same contract, pacing and task version.',
-                ResultCode.DIGEST_MISMATCH,
-            )
+        refuse_another_digest(digest, self.digest)
         if agent != self.agent:
             raise RequestRejected(
                 f'The gate has another agent (expected {self.agent!r}, got {agent!r}).',

@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from boundary_env_ros.core.contract.model import Contract, FieldSpec, OnStale, Qos
+from boundary_env_ros.core.contract.model import (
+    Acknowledgement,
+    Contract,
+    Feedback,
+    FieldSpec,
+    OnStale,
+    Qos,
+)
 from boundary_env_ros.core.contract.safety import Obstacle, Operator, STOP_TYPE, Workspace
 from boundary_env_ros.core.contract.sources import (
     JOINTS,
@@ -107,29 +114,21 @@ def field_inputs(contract: Contract, topics: Mapping[str, str]) -> tuple[Input, 
 
 def feedback_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell what the robot did, one for each group of the action."""
-    return tuple(
-        _input(
-            group.name,
-            group.feedback,
-            _plain(group.feedback.source),
-            publishers=publishers_of(group.feedback.source),
-        )
-        for group in contract.action
-    )
+    return tuple(_measured(group.name, group.feedback) for group in contract.action)
 
 
 def acknowledgement_inputs(contract: Contract) -> tuple[Input, ...]:
     """Return the inputs that tell which command a driver applied, of the groups that have one."""
     return tuple(
-        _input(
-            f'{ACKNOWLEDGEMENT}.{group.name}',
-            group.acknowledgement,
-            _plain(group.acknowledgement.source),
-            publishers=publishers_of(group.acknowledgement.source),
-        )
+        _measured(f'{ACKNOWLEDGEMENT}.{group.name}', group.acknowledgement)
         for group in contract.action
         if group.acknowledgement is not None
     )
+
+
+def _measured(name: str, what: Feedback | Acknowledgement) -> Input:
+    publishers = publishers_of(what.source)
+    return _input(name, what, _plain(what.source), publishers=publishers)
 
 
 def gate_inputs(contract: Contract) -> tuple[Input, ...]:

@@ -20,7 +20,7 @@ from support.gate_numbers import cruise, PERIOD, RATE, SAFETY, STOP, TICK
     ('changes', 'message'),
     [
         ({'digest': 'sha256:' + '0' * 64}, 'expected the digest sha256:5a5a'),
-        ({'digest': ''}, 'got none). Start client and gate with the same contract'),
+        ({'digest': ''}, 'got none). Start client and nodes with the same contract'),
         ({'agent': 'other'}, "expected 'cart', got 'other'"),
         ({'episode_id': 'another'}, 'Begin an episode first, and arm while it lasts'),
         ({'client': 'intruder'}, "'policy' holds the lease"),

@@ -24,26 +24,17 @@ AT_REST = 1e-6
 
 def obstacle_stops(
     limits: Limits, situation: RuleInput, wanted: Vector | None
-) -> list[RuleResult]:
-    """Stop before what is near, on the side that the robot moves to or is asked to move to."""
-    return [
-        result
-        for rule in limits.safety.obstacles
-        for result in _stops(limits, rule, situation, wanted)
-    ]
-
-
-def _stops(
-    limits: Limits, rule: Obstacle, situation: RuleInput, wanted: Vector | None
 ) -> Iterator[RuleResult]:
-    name = f'obstacle_stop.{rule.name}'
-    for distance, valid, sign in _sides(limits, situation, rule):
-        if not _heads(rule.dimension, sign, situation.previous, wanted):
-            continue
-        if valid < rule.min_valid:
-            yield stop(name, Reason.SENSOR_INVALID, valid, rule.min_valid, _of_what(rule))
-        elif distance < rule.stop_distance:
-            yield stop(name, Reason.OBSTACLE_STOP, distance, rule.stop_distance, 'm')
+    """Stop before what is near, on the side that the robot moves to or is asked to move to."""
+    for rule in limits.safety.obstacles:
+        name = f'obstacle_stop.{rule.name}'
+        for distance, valid, sign in _sides(limits, situation, rule):
+            if not _heads(rule.dimension, sign, situation.previous, wanted):
+                continue
+            if valid < rule.min_valid:
+                yield stop(name, Reason.SENSOR_INVALID, valid, rule.min_valid, _of_what(rule))
+            elif distance < rule.stop_distance:
+                yield stop(name, Reason.OBSTACLE_STOP, distance, rule.stop_distance, 'm')
 
 
 def slow_down(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:

@@ -135,8 +135,6 @@ def under_way(
         What the robot slows down with at least, unit/s^2.
 
     """
-    if all(speed <= 0.0 for _, speed in sent):
-        return PendingMotion(way=0.0, speed=0.0, last=0.0, delay=delay, braking=braking)
     # In force from, in force until at the latest, and speed; the last holds until the next acts.
     spans = []
     for index, (since, speed) in enumerate(sent):

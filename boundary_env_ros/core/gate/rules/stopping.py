@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
 from boundary_env_ros.core.contract.sources import Vector
@@ -54,19 +56,17 @@ def stops(limits: Limits, situation: RuleInput, wanted: Vector | None) -> tuple[
     return tuple(results)
 
 
-def _gate_and_clock(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def _gate_and_clock(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """Stop when the gate itself ran too late, or ROS time and steady time disagree."""
-    results = []
     since, limit = situation.since_tick, limits.safety.gate_lateness
     if since is not None and since > limit:
-        results.append(stop('gate', Reason.GATE_LATE, since, limit, 's'))
+        yield stop('gate', Reason.GATE_LATE, since, limit, 's')
     error, limit = situation.clock_error, limits.safety.clock_jump
     if error is not None and abs(error) > limit:
-        results.append(stop('clock', Reason.CLOCK, error, limit, 's'))
-    return results
+        yield stop('clock', Reason.CLOCK, error, limit, 's')
 
 
-def _competing(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def _competing(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """
     Stop when another node publishes commands, or what the gate goes by.
 
@@ -74,43 +74,31 @@ def _competing(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     sees.
     """
     if limits.safety.foreign_publisher is not OnForeignPublisher.STOP:
-        return []
+        return
     found = {f'{FOREIGN_PUBLISHER}.{topic}': others for topic, others in situation.crowded.items()}
     if situation.foreign_commands:
         found = {FOREIGN_PUBLISHER: situation.foreign_commands, **found}
-    return [
-        stop(name, Reason.FOREIGN_PUBLISHER, float(others), 0.0, 'publishers')
-        for name, others in found.items()
-    ]
+    for name, others in found.items():
+        yield stop(name, Reason.FOREIGN_PUBLISHER, float(others), 0.0, 'publishers')
 
 
-def _overruns(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def _overruns(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """Stop when too many of the last requests were over the latency budget."""
-    rule = limits.safety.overruns
-    if rule is None or situation.overruns <= rule.exceeded:
-        return []
-    return [
-        stop(
-            'latency_budget',
-            Reason.LATENCY_BUDGET,
-            float(situation.overruns),
-            float(rule.exceeded),
-            f'of {rule.of} requests',
-        )
-    ]
+    rule, count = limits.safety.overruns, situation.overruns
+    if rule is not None and count > rule.exceeded:
+        most, unit = float(rule.exceeded), f'of {rule.of} requests'
+        yield stop('latency_budget', Reason.LATENCY_BUDGET, float(count), most, unit)
 
 
-def _environment(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def _environment(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """Stop when the environment, which would end the episode, gives no heartbeat."""
     since, limit = situation.since_environment, limits.safety.environment_timeout
-    if since is not None and since <= limit:
-        return []
-    return [stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')]
+    if since is None or not since <= limit:
+        yield stop('environment', Reason.ENVIRONMENT_TIMEOUT, since, limit, 's')
 
 
-def _sensors(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def _sensors(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """Stop when a sensor that a rule needs is silent, frozen, ahead of time or not usable."""
-    results = []
     for name, need in limits.needs.items():
         if name.startswith(FEEDBACK) and name not in limits.followed:
             # Only needed to seed the limits: its absence shows as an unknown previous command.
@@ -119,16 +107,13 @@ def _sensors(limits: Limits, situation: RuleInput) -> list[RuleResult]:
         rule_name = name if name == EMERGENCY_STOP else f'{SENSORS}.{name}'
         if not need.fresh(measurement):
             age = None if measurement is None else measurement.age
-            results.append(stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's'))
+            yield stop(rule_name, Reason.OBSERVATION_TIMEOUT, age, need.most, 's')
         elif not need.usable(measurement):
-            results.append(stop(rule_name, Reason.SENSOR_INVALID))
+            yield stop(rule_name, Reason.SENSOR_INVALID)
     if situation.previous is None:
         limit = limits.safety.sensor_timeout
-        results += [
-            stop(name, Reason.OBSERVATION_TIMEOUT, None, limit, 's')
-            for name in _not_seeding(limits, situation) or [SENSORS]
-        ]
-    return results
+        for name in _not_seeding(limits, situation) or [SENSORS]:
+            yield stop(name, Reason.OBSERVATION_TIMEOUT, None, limit, 's')
 
 
 def _not_seeding(limits: Limits, situation: RuleInput) -> list[str]:
@@ -142,13 +127,9 @@ def _not_seeding(limits: Limits, situation: RuleInput) -> list[str]:
     ]
 
 
-def _silence(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def _silence(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """Stop when the policy has been silent for too long. In lockstep it may think for longer."""
-    if limits.pacing is Pacing.LOCKSTEP:
-        limit = limits.lockstep_deadline
-    else:
-        limit = limits.safety.command_timeout
-    since = situation.since_request
+    lockstep, since = limits.pacing is Pacing.LOCKSTEP, situation.since_request
+    limit = limits.lockstep_deadline if lockstep else limits.safety.command_timeout
     if since is not None and since > limit:
-        return [stop('silence', Reason.COMMAND_TIMEOUT, since, limit, 's')]
-    return []
+        yield stop('silence', Reason.COMMAND_TIMEOUT, since, limit, 's')

@@ -49,7 +49,7 @@ _PARTS = 2**16
 _AROUND = 1.01
 
 
-def workspace_stops(limits: Limits, situation: RuleInput) -> list[RuleResult]:
+def workspace_stops(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
     """
     Stop when what was commanded last leads out of a workspace faster than it can slow down.
 
@@ -57,8 +57,7 @@ def workspace_stops(limits: Limits, situation: RuleInput) -> list[RuleResult]:
     timer the last command itself, since it may send no other.
     """
     if situation.previous is None:
-        return []
-    results = []
+        return
     for place in limits.safety.workspaces:
         course = _Course.of(limits, situation, place, hold=_until_next_look(limits))
         if course is None:
@@ -73,8 +72,7 @@ def workspace_stops(limits: Limits, situation: RuleInput) -> list[RuleResult]:
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
             numbers = gap.distance, gap.kept, place.unit[0]
-            results.append(stop('workspace_stop', Reason.WORKSPACE, *numbers))
-    return results
+            yield stop('workspace_stop', Reason.WORKSPACE, *numbers)
 
 
 def keep_inside(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:

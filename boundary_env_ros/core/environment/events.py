@@ -19,6 +19,7 @@ from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.step_builder import STRANGERS
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
@@ -115,9 +116,6 @@ class Push:
 
 
 Happenings = tuple[EnvironmentEvent, ...]
-
-#: Requests that are not of the holder of the lease: their numbers are not those of its actions.
-_STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
 
 _ACTIVE = (EpisodeState.RESETTING, EpisodeState.RUNNING)
 
@@ -394,6 +392,7 @@ def _action(transition: Transition) -> int:
 
 
 def _request(decision: GateDecision) -> int:
-    if decision.request is None or any(r.reason in _STRANGERS for r in decision.rules):
+    if decision.request is None or any(r.reason in STRANGERS for r in decision.rules):
+        # The numbers of others are not those of its actions.
         return 0
     return decision.request.sequence

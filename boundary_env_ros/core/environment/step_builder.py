@@ -33,17 +33,11 @@ TURN = 'turn'
 #: Who declares the endings that stops of the gate stand for.
 SAFETY_GATE = 'safety_gate'
 
-#: Why a request is refused that is not a new action of the holder of the lease, but of
-#: another client or an old one.
-_UNHEARD = frozenset(
-    {
-        Reason.WRONG_DIGEST,
-        Reason.WRONG_AGENT,
-        Reason.WRONG_EPISODE,
-        Reason.WRONG_LEASE,
-        Reason.OUT_OF_ORDER,
-    }
-)
+#: Why a request is refused that is not of the holder of the lease.
+STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
+
+#: The same, or of an old one, which is no new action.
+_UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
 
 
 def opened(contract: Contract, view: View, kind: Kind, **known: Any) -> Transition:

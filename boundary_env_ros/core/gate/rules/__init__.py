@@ -5,9 +5,9 @@ The rules of the safety gate, as pure functions.
 
 They run in one fixed order, and the strictest outcome wins:
 
-1. :mod:`.admission`: ``well_formed``, ``authority``, ``turn``, ``operator``, ``age``, and
-   :mod:`.documents`: ``document``, ``document_rate``. Is it heard? If not it is REJECTED, and
-   nothing is published because of it.
+1. :mod:`.admission` and :mod:`boundary_env_ros.core.gate.lease`: ``well_formed``, ``authority``,
+   ``turn``, ``operator``, ``age``, and :mod:`.documents`: ``document``, ``document_rate``. Is it
+   heard? If not it is REJECTED, and nothing is published because of it.
 2. :mod:`.stopping`: ``emergency_stop``, ``authority``, ``gate``, ``clock``,
    ``foreign_publisher``, ``environment``, ``sensors``, ``obstacle_stop``, ``workspace_stop``,
    ``latency_budget``, ``silence``. Must the robot stop? Then the stop profile is followed,

@@ -24,7 +24,8 @@ NODES = (
 GATE = text_of('doc/nodes/safety_gate.md')
 RULES = ''.join(
     path.read_text(encoding='utf-8')
-    for path in sorted((REPOSITORY / 'boundary_env_ros/core/gate/rules').glob('*.py'))
+    for path in sorted((REPOSITORY / 'boundary_env_ros/core/gate').rglob('*.py'))
+    if path.parent.name == 'rules' or path.name == 'lease.py'
 )
 
 

@@ -268,10 +268,7 @@ def message_fields(group: ActionSpec, values: Vector) -> Mapping[str, Any]:
             return {'joint_names': list(names), 'points': [point]}
         case Array(path=path):
             return _nested((path,), (list(values),))
-    raise TypeError(
-        'A source cannot be written to (expected a source that can be written to, '
-        f'got {group.source}).'
-    )
+    raise TypeError(f'No command is written to such a source (got {group.source}).')
 
 
 def said_besides(group: ActionSpec, message: Any) -> str:

@@ -8,7 +8,6 @@ A point with a coordinate that is not finite was not measured.
 
 from __future__ import annotations
 
-import array
 import math
 from typing import Any
 
@@ -126,7 +125,7 @@ def points_of(cloud: Cloud, channels: tuple[str, ...]) -> npt.NDArray[np.void]:
             'itemsize': cloud.point_step,
         }
     )
-    data = _bytes(cloud)
+    data = np.frombuffer(cloud.data, np.uint8)
     row = cloud.width * cloud.point_step
     if cloud.row_step < row or len(data) < cloud.row_step * cloud.height:
         raise RecordError(
@@ -135,11 +134,3 @@ def points_of(cloud: Cloud, channels: tuple[str, ...]) -> npt.NDArray[np.void]:
         )
     rows = data[: cloud.row_step * cloud.height].reshape(cloud.height, cloud.row_step)
     return np.ascontiguousarray(rows[:, :row]).view(layout).ravel()
-
-
-def _bytes(cloud: Cloud) -> npt.NDArray[np.uint8]:
-    """Return the data without copying it, where the message holds it as bytes or as an array."""
-    data = cloud.data
-    if isinstance(data, np.ndarray):
-        return data.view(np.uint8)
-    return np.frombuffer(data if isinstance(data, (bytes, array.array)) else bytes(data), np.uint8)

@@ -26,7 +26,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.environment.observation import ImageReference, Sample
 from boundary_env_ros.core.sources import images
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
-from boundary_env_ros.core.sources.paths import getter, getters, Message
+from boundary_env_ros.core.sources.paths import getter, getters, Message, split_call
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
 from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
 from boundary_env_ros.errors import OfAnother, RecordError
@@ -164,22 +164,14 @@ def reader(source: Source) -> Callable[[Message], Vector]:
         case Array(path=path, length=length):
             get = getter(path)
             return lambda message: _array(get(message), path, length)
-        case Beams(count=count):
-            return lambda message: nearest_of_sectors(message, count)[0]
-        case Points() as points:
-            return lambda message: evenly_taken(message, points)[0]
-        case Picture():
-            raise TypeError(
-                'An image is no source of numbers (expected a source of numbers, got an image).'
-            )
+        case Beams() | Points() | Picture():
+            raise TypeError(f'Only the adapter of a field reads it (got {source}).')
 
 
 def _within(field: str, path: str) -> str:
     """Return the path of something inside a field; a function stays outside."""
-    if path.endswith(')'):
-        function, inner = path[:-1].split('(', 1)
-        return f'{function}({field}.{inner})'
-    return f'{field}.{path}'
+    function, inner = split_call(path)
+    return f'{function}({field}.{inner})' if function else f'{field}.{path}'
 
 
 def stamp_of(message: Message) -> int | None:

@@ -145,10 +145,6 @@ class SimulationFailed(BoundaryError):
     """Raised when the simulation of the robot cannot go on."""
 
 
-class ClockMismatch(BoundaryError):
-    """Raised when stamps of different clocks are subtracted."""
-
-
 class RecordError(BoundaryError):
     """Raised when a record is not what it claims to be, or a place to write is taken."""
 

@@ -28,7 +28,6 @@ from boundary_env_ros.core.timebase import (
     offset_from_exchange,
     Stamp,
 )
-from boundary_env_ros.errors import ClockMismatch
 
 if TYPE_CHECKING:
     from boundary_env_ros.core.transition import Transition
@@ -138,10 +137,7 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
         seconds, added, doubt = 0.0, 0.0, 0.0
         doubtful = False
         for start, end in pairs:
-            try:
-                part = between(start, end, step.clock_offsets)
-            except ClockMismatch:
-                part = None
+            part = between(start, end, step.clock_offsets)
             if part is None:
                 return LatencyStage(budget=budget.get(name))
             seconds += part.seconds

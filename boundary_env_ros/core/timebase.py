@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NewType
 
-from boundary_env_ros.errors import ClockMismatch
-
 NANOSECONDS = 1_000_000_000
 
 #: The ends of what seconds of 32 bit, as messages have them, can say, ns.
@@ -139,31 +137,19 @@ def between(
     Returns
     -------
     Duration or None
-        None if either is unknown. Between hosts with no measured offset the uncertainty is None.
-
-    Raises
-    ------
-    ClockMismatch
-        If the stamps are of different clocks, or steady stamps of different hosts.
+        None if either is unknown, or if they cannot be subtracted: of different clocks, or steady
+        ones of different hosts, where the clock starts again. Between hosts with no measured
+        offset the uncertainty is None.
 
     """
-    if start is None or end is None:
+    if start is None or end is None or start.clock is not end.clock:
         return None
-    if start.clock is not end.clock:
-        raise ClockMismatch(
-            f'Stamps of different clocks (expected two stamps of one clock, got {end.clock.name} '
-            f'minus {start.clock.name}). Use stamps of the same clock, or record the duration as '
-            'unknown.'
-        )
     seconds = (end.nanoseconds - start.nanoseconds) / NANOSECONDS
     if start.host == end.host or start.clock is Clock.ROS:
         # Simulated time is one clock for every host.
         return Duration(seconds=seconds)
     if start.clock is Clock.STEADY:
-        raise ClockMismatch(
-            f'Stamps of different hosts (expected steady stamps of one host, got {end.host!r} '
-            f'minus {start.host!r}). A steady clock starts again on every host.'
-        )
+        return None
     for known in offsets:
         if (known.host, known.reference) == (end.host, start.host):
             sign = -1.0

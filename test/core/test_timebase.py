@@ -22,7 +22,6 @@ from boundary_env_ros.core.timebase import (
     Stamp,
     to_nanoseconds,
 )
-from boundary_env_ros.errors import BoundaryError, ClockMismatch
 
 SECOND = NANOSECONDS
 nanoseconds = st.integers(min_value=-(2**62), max_value=2**62)
@@ -38,10 +37,7 @@ def system(at: int, host: str = 'robot') -> Stamp:
 
 @pytest.mark.parametrize(('one', 'other'), list(permutations(Clock, 2)))
 def test_stamps_of_different_clocks_refuse_to_be_subtracted(one: Clock, other: Clock) -> None:
-    with pytest.raises(ClockMismatch, match=f'got {other.name} minus {one.name}') as caught:
-        between(stamp(one, 1), stamp(other, 2))
-    assert 'expected two stamps of one clock' in str(caught.value)
-    assert isinstance(caught.value, BoundaryError)
+    assert between(stamp(one, 1), stamp(other, 2)) is None
 
 
 @pytest.mark.parametrize('clock', list(Clock))
@@ -112,8 +108,8 @@ def test_simulated_time_is_one_clock_for_every_host() -> None:
 
 def test_steady_stamps_of_two_hosts_refuse_even_with_a_known_offset() -> None:
     known = ClockOffset(host='camera', reference='robot', offset=0.0, uncertainty=0.0)
-    with pytest.raises(ClockMismatch, match='A steady clock starts again on every host'):
-        between(stamp(Clock.STEADY, 0, 'camera'), stamp(Clock.STEADY, 1, 'robot'), [known])
+    there, here = stamp(Clock.STEADY, 0, 'camera'), stamp(Clock.STEADY, 1, 'robot')
+    assert between(there, here, [known]) is None
 
 
 def test_elapsed_is_steady_time_whatever_the_ros_clock_did() -> None:

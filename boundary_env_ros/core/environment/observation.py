@@ -21,13 +21,11 @@ from boundary_env_ros.core.sources.derived import compute, Frames
 from boundary_env_ros.core.sources.usable import is_fresh
 from boundary_env_ros.core.timebase import (
     between,
-    Clock,
     ClockReading,
     NANOSECONDS,
     RosTime,
     Stamp,
 )
-from boundary_env_ros.errors import ClockMismatch
 
 
 class FieldStatus(IntEnum):
@@ -286,12 +284,7 @@ def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
     A negative age is returned as it is: the clock of the source is ahead, and hiding that hides
     the fault.
     """
-    if captured is None or captured.clock is Clock.STEADY:
-        return None
-    try:
-        duration = between(captured, observed.ros)
-    except ClockMismatch:
-        return None
+    duration = between(captured, observed.ros)
     return None if duration is None else duration.seconds
 
 

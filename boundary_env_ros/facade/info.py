@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.environment.step_builder import ending_message
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.intervention import intervention_in
@@ -123,7 +124,7 @@ def step_info(
         Stages of the latency that took longer than the contract allows.
     ending, declared_by, message
         Of the ending; empty strings while the episode runs. The message is one sentence, such as
-        which sensor was lost; a stop of the gate is told by ``reasons``.
+        which sensor was lost, or why the gate stopped.
     unresolved_images
         Image fields that show an older image because theirs did not come in time.
     world
@@ -163,7 +164,7 @@ def step_info(
         'missed': [(m.transition.id.step, m.transition.reward) for m in missed],
         'ending': transition.ending,
         'declared_by': transition.declared_by,
-        'message': _message(transition),
+        'message': ending_message(transition, contract),
         'unresolved_images': list(delivery.unresolved),
         'world': json.loads(transition.info or '{}'),
     }
@@ -205,12 +206,6 @@ def outcome_of(
     missed = [d for d in deliveries[:-1] if d.transition.overrun]
     reward = sum(d.transition.reward for d in deliveries)
     return reward, step_info(contract, last, missed, full=full)
-
-
-def _message(transition: Transition) -> str:
-    """Return what is said of the ending; empty if there is none."""
-    key = f'ending:{transition.ending}'
-    return next((item.value for item in transition.diagnostics if item.key == key), '')
 
 
 def _intervention(contract: Contract, transition: Transition) -> Info | None:

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
@@ -152,6 +153,39 @@ def test_an_environment_that_wakes_up_freezes_what_it_had_heard_before(
     assert last.tick_error > 0.8
     report = audited(tape)
     assert report.counts == {}, f'\n{report}'
+
+
+class HeldUpBench(Bench):
+    """A bench whose timer calls in time, and is held up then for more than a period."""
+
+    LATE: ClassVar = {20: 117, 21: 25}
+
+    def _start_ticking(self, episode_id: str) -> None:
+        def tick(number: int) -> None:
+            late = self.LATE.get(number, 0)
+
+            def act() -> None:
+                seen = self.environment.observation
+                running = self.environment.state is EpisodeState.RUNNING
+                if running and seen is not None and seen.id.episode_id == episode_id:
+                    self._take(self.environment.tick(self.instant(), late / 1e3))
+
+            self.after(late, act)
+            if self.environment.state is EpisodeState.RUNNING:
+                self.after(100, lambda: tick(number + 1))
+
+        self.after(100, lambda: tick(1))
+
+
+def test_a_tick_that_was_held_up_after_its_timer_had_called_is_no_missed_one(
+    loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport]
+) -> None:
+    bench = HeldUpBench(loaded.contract, loaded.digest, task, 4)
+    bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
+    tape = record_of(bench, loaded)
+    assert max(step.tick_error or 0.0 for step in of(tape, Transition)) == 0.117
+    report = audited(tape)
+    assert 'steps-in-order' not in report.counts, f'\n{report}'
 
 
 # What never came to the environment --------------------------------------------------------------

@@ -165,6 +165,24 @@ def test_a_stop_that_came_before_the_action_is_explained(env: BoundaryEnv) -> No
     assert 'emergency stop' in reason
 
 
+def test_the_message_says_why_an_episode_ended(env: BoundaryEnv) -> None:
+    env.reset(seed=1, options={'scenario': 'far'})
+    ended = False
+    while not ended:
+        *_, terminated, truncated, info = env.step(NOTHING)
+        ended = terminated or truncated
+    assert (info['ending'], info['message']) == ('time_limit', '6 s are over')
+    assert env.last is not None
+    pressed = RuleResult(
+        rule='emergency_stop', outcome=Verdict.STOPPED, reason=Reason.EMERGENCY_STOP
+    )
+    stopped = replace(env.last.transition.decisions[-1], rules=(pressed,))
+    ending = env.contract.episode.on_stop['EMERGENCY_STOP']
+    seen = replace(env.last.transition, ending=ending, decisions=(stopped,))
+    told = step_info(env.contract, replace(env.last, transition=seen))
+    assert told['message'] == 'emergency stop'
+
+
 # Use in the wrong order, with wrong things ------------------------------------------------------
 
 

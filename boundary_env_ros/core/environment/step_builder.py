@@ -186,6 +186,16 @@ def close(
     return replace(closed, latency=latency), evidence, message
 
 
+def ending_message(step: Transition, contract: Contract) -> str:
+    """Return what is said of the ending of a step; empty if nothing is."""
+    said = {item.key: item.value for item in step.diagnostics}
+    if message := said.get(f'ending:{step.ending}', ''):
+        return message
+    if step.ending == TIME_LIMIT:
+        return f'{contract.episode.time_limit:g} s are over'
+    return _stops(step, contract).get(step.ending, ('', ''))[1]
+
+
 def is_on_new_action(decision: GateDecision) -> bool:
     """Return whether a decision is on a new action of the lease holder, however it came out."""
     return decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) and not any(

@@ -8,16 +8,11 @@ import pytest
 
 from boundary_env_ros.evidence import response
 from boundary_env_ros.evidence.compare import permutation
-from boundary_env_ros.evidence.compare.features import SECTIONS, units_of
+from boundary_env_ros.evidence.compare.features import units_of
 from boundary_env_ros.storage.contract_file import load
 from support.pages import code, rows, section, text_of
 
 PAGE = text_of('doc/compare.md')
-
-
-def test_sections_are_those_that_are_tested() -> None:
-    named = {name for cells in rows(section(PAGE, 'What is compared')) for name in code(cells[0])}
-    assert named == set(SECTIONS)
 
 
 def test_numbers_are_those_of_the_code() -> None:

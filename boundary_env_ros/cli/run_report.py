@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.endings import ABANDONED
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.evidence.summary.figures import Summary
@@ -119,4 +119,11 @@ def table(contract: Contract, results: Sequence[EpisodeResult]) -> str:
             ('other actions than recorded', str(others)),
             ('  all else is what was recorded', 'the record does not react'),
         ]
-    return '\n'.join([str(summary_of(contract, results)), '', *aligned(rows)])
+    lines = [str(summary_of(contract, results)), '', *aligned(rows)]
+    if contract.pacing is Pacing.REALTIME:
+        lines += [
+            '',
+            'Actuation and reaction are of what was seen before a step was closed: at short',
+            'periods that is the fast part. The report of the record has all.',
+        ]
+    return '\n'.join(lines)

@@ -121,6 +121,9 @@ class _Check:
             return
         if not self._source(reader.type, source, place):
             return
+        if isinstance(reader, FieldSpec) and reader.max_age is not None:
+            with self._at(*place, 'max_age'):
+                self._aged(reader.type)
         match reader:
             case FieldSpec(confidence=Confidence(field=field, variance=variance)):
                 with self._at(*place, 'confidence', 'field' if field else 'variance'):
@@ -131,6 +134,19 @@ class _Check:
             case Operator(enable=enable):
                 with self._at(*place, 'enable'):
                     number_at(reader.type, enable, self._types)
+
+    def _aged(self, kind: str) -> None:
+        """Look whether the age of messages is known: without that they are stale for ever."""
+        try:
+            number_at(kind, 'header.stamp.sec', self._types)
+        except Mismatch as mismatch:
+            if not mismatch.sure:
+                raise
+            raise Mismatch(
+                expected='no `max_age`',
+                actual=f'one for {kind}, which has no header.stamp',
+                hint='Its age is unknown, so that it would be stale for ever. Take `max_age` out.',
+            ) from None
 
     def _writable(self, group: ActionSpec, place: KeyPath) -> None:
         """Look where a command, which is of numbers with fractions, cannot be written to."""

@@ -32,6 +32,7 @@ from boundary_env_ros.errors import BoundaryError, LinkError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.contract_node import ContractNode
+from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from support.ros_world import PATIENT, World, write_contract
@@ -70,6 +71,24 @@ def test_the_stop_service_does_not_release_a_button_that_is_still_pressed(world:
         assert not call('clear_emergency_stop')
         button.publish(Bool(data=False))
         world.probe.until(lambda: call('clear_emergency_stop'), _SOON, 'the button to be released')
+
+
+def test_a_client_that_asks_again_during_its_reset_goes_on_with_it(world: World) -> None:
+    request = srv.BeginEpisode.Request(
+        digest=world.loaded.digest, client='ann', seed_given=True, seed=3
+    )
+    first, second = (
+        world.probe.call(srv.BeginEpisode, names.BEGIN_EPISODE, request) for _ in range(2)
+    )
+    assert first.episode_id
+    assert (second.episode_id, second.seed) == (first.episode_id, 3)
+    request.seed = 4
+    third = world.probe.call(srv.BeginEpisode, names.BEGIN_EPISODE, request)
+    assert third.episode_id not in ('', first.episode_id)
+    end = srv.EndEpisode.Request(
+        digest=world.loaded.digest, client='ann', episode_id=third.episode_id, ending='abandoned'
+    )
+    world.probe.call(srv.EndEpisode, names.END_EPISODE, end)
 
 
 @pytest.mark.parametrize('qos', [names.RECORD, names.SENSOR, names.LATCHED])

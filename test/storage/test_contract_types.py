@@ -414,6 +414,16 @@ def test_the_place_of_a_workspace_is_looked_for_in_its_message(types: MessageTyp
     assert "Did you mean 'position'?" in str(problem)
 
 
+def test_an_age_of_messages_without_a_stamp_is_a_problem(types: MessageTypes) -> None:
+    keys: dict[str, Any] = {'type': 'std_msgs/msg/Float64', 'fields': ['data'], 'max_age': 0.2}
+    [problem] = checked(field(**keys), types).problems
+    assert str(problem).startswith(
+        'state.it.max_age: expected no `max_age`, got one for std_msgs/'
+    )
+    del keys['max_age']
+    assert checked(field(**keys), types).problems == ()
+
+
 def test_parts_of_unknown_packages_are_noted_and_not_judged(types: MessageTypes) -> None:
     def change(data: dict[str, Any]) -> None:
         field(type='other_msgs/msg/Speed', fields=['x'])(data)

@@ -243,6 +243,9 @@ class AgentEnvironment:
             seed=request.seed if request.seed_given else None,
             options=request.options,
         )
+        if (status := self.environment.begun_so(begin, self._node.clock.now())) is not None:
+            response.episode_id, response.seed = status.id.episode_id, status.seed
+            return response
         response.episode_id = str(uuid.uuid4())
         self.look()  # an episode that still runs ends by this
         response.seed, effects = self.environment.begin(

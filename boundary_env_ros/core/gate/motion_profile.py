@@ -383,7 +383,8 @@ def _viable(limits: _Dimension, x: float, v: float, a: float) -> bool:
     rest = farthest = x + _follow(limits, _brake(limits, v, a, VIABLE), v, a, math.inf)[0]
     if v * left < 0.0:
         # It turns while its acceleration is taken to 0, beyond where it comes to rest.
-        turn = 2.0 * abs(v) / (abs(a) + math.sqrt(a * a - 2.0 * jerk * abs(v)))
+        root = math.sqrt(max(0.0, a * a - 2.0 * jerk * abs(v)))
+        turn = 2.0 * abs(v) / (abs(a) + root)
         farthest = x + turn * (v + turn * (0.5 * a - turn * math.copysign(jerk, a) / 6.0))
     return low <= min(x, rest, farthest) and max(x, rest, farthest) <= high
 

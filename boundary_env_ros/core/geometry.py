@@ -49,14 +49,20 @@ def area(polygon: Polygon) -> float:
 
 
 def is_simple(polygon: Polygon) -> bool:
-    """Return whether there is an area, and no two edges meet but those that share a corner."""
+    """Return whether no two edges meet but those that share a corner, and none goes back."""
     edges = list(_edges(polygon))
     last = len(edges) - 1
-    return area(polygon) != 0.0 and not any(
-        _touch(edges[i], edges[j])
-        for i in range(last)
-        for j in range(i + 2, len(edges) - (i == 0))
-    )
+    for i, one in enumerate(edges):
+        for j in range(i + 1, len(edges)):
+            other = edges[j]
+            if j == i + 1 or (i == 0 and j == last):
+                corner = one[1] if j == i + 1 else one[0]
+                ends = (one[0] if j == i + 1 else one[1], other[1] if j == i + 1 else other[0])
+                if _goes_back(corner, *ends):
+                    return False
+            elif _touch(one, other):
+                return False
+    return True
 
 
 def _edges(polygon: Polygon) -> Iterable[tuple[Point, Point]]:
@@ -66,6 +72,13 @@ def _edges(polygon: Polygon) -> Iterable[tuple[Point, Point]]:
 def _cross(o: Point, a: Point, b: Point) -> float:
     """Return twice the area of a triangle, greater than 0 if it goes counterclockwise."""
     return (a[0] - o[0]) * (b[1] - o[1]) - (a[1] - o[1]) * (b[0] - o[0])
+
+
+def _goes_back(corner: Point, one: Point, other: Point) -> bool:
+    dot = (one[0] - corner[0]) * (other[0] - corner[0]) + (one[1] - corner[1]) * (
+        other[1] - corner[1]
+    )
+    return corner in (one, other) or (_cross(corner, one, other) == 0.0 and dot > 0.0)
 
 
 def _touch(one: tuple[Point, Point], other: tuple[Point, Point]) -> bool:

@@ -149,7 +149,7 @@ class IdealRobot:
 
     def go(self, command: Vector, at: Vector) -> IdealRobot:
         """Be somewhere, and have gone by a command for long."""
-        self._recent = Recent(self._recent.seconds)
+        self._recent = self._recent.forgotten()
         self._sent(command)
         self.command = self.speed = command
         self._acting.extend([command] * len(self._acting))

@@ -647,6 +647,13 @@ _WHAT_MAY_BE_PUBLISHED = (
         (_PROBE + 'a_driver_that_brakes_sooner_than_declared_is_not_set_in_motion_again',),
     ),
     Mutation(
+        'What is told at one instant is remembered by its extremes',
+        UNDER_WAY,
+        'if len(sent) > _AT_ONCE and',
+        'if False and',
+        ('core/gate/test_workspace.py::test_a_repeated_step_is_remembered_by_its_extremes',),
+    ),
+    Mutation(
         'The time of a command counts for the next one',
         OUTPUT,
         '            out=now.steady,\n',
@@ -1098,8 +1105,8 @@ _REST = (
     Mutation(
         'An operator goes before the policy',
         ADMISSION,
-        "return (rejected('operator', Reason.OPERATOR),)",
-        'return ()',
+        "(rejected('operator', Reason.OPERATOR),) if teleoperated else ()",
+        '()',
         ('core/gate/test_gate_operator.py::test_a_held_switch_goes_before_the_policy',),
     ),
     Mutation(
@@ -1493,6 +1500,13 @@ _ASKED_BEFOREHAND = (
         '                if lease_state.running\n                else not_armed()\n',
         '',
         (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
+    ),
+    Mutation(
+        'A plan reckons with a request that is in time',
+        REDUCER,
+        '            situation = replace(situation, overruns=state.health.overruns_if_in_time)\n',
+        '',
+        (_PLAN + 'a_plan_reckons_with_a_request_that_is_in_time',),
     ),
 )
 

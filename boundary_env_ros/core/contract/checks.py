@@ -124,6 +124,10 @@ def _limits(contract: Contract) -> Iterator[Fault]:
 def _chunks(contract: Contract) -> Iterator[Fault]:
     if contract.horizon == 1:
         return
+    limit = contract.episode.time_limit
+    if contract.horizon * contract.period > limit:
+        expected = f'steps for not more than the time limit ({limit:g} s)'
+        yield ('chunk', 'horizon'), expected, contract.horizon
     if contract.documents:
         yield ('chunk', 'horizon'), '1, with `documents`', contract.horizon
     for group in contract.action:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Measurement, SentCommand, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.braking import at_rest
@@ -68,9 +69,7 @@ class CommandHistory:
     @classmethod
     def of(cls, contract: Contract) -> CommandHistory:
         """Return that of a gate which has sent nothing yet."""
-        # Only the rules about places ask for what was sent before.
-        recent = Recent(looks_back(contract)) if contract.safety.workspaces else None
-        return cls(contract=contract, recent=recent)
+        return cls(contract=contract, recent=_recent(contract))
 
     def forgotten(self) -> CommandHistory:
         """
@@ -94,7 +93,7 @@ class CommandHistory:
             rate=(),
             acceleration=(),
             goal=(),
-            recent=None if self.recent is None else Recent(self.recent.seconds),
+            recent=None if self.recent is None else self.recent.forgotten(),
         )
 
     def handed_over(self) -> CommandHistory:
@@ -207,9 +206,9 @@ class CommandHistory:
         Return whether a period has passed since the last command went out.
 
         The gate's timer runs on a grid of its own: that a command went out a moment after its
-        decision must not cost a whole tick, so it may go out a quarter of one sooner.
+        decision must not cost a whole tick.
         """
-        sooner_by = self.contract.safety.gate_period / 4.0
+        sooner_by = sooner(self.contract.safety)
         return self.out is None or now.steady - self.out > (period - sooner_by) * NANOSECONDS
 
     def under_way(self, now: ClockReading) -> tuple[SentCommand, ...]:
@@ -229,3 +228,15 @@ class CommandHistory:
     def _robot_time(self, now: ClockReading) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""
         return now.ros.nanoseconds if self._lockstep else now.steady
+
+
+def sooner(safety: Safety) -> float:
+    """Return how much sooner than declared a command may be sent again, s: a quarter tick."""
+    return safety.gate_period / 4.0
+
+
+def _recent(contract: Contract) -> Recent | None:
+    """Return the memory of what was sent, if a rule asks for it."""
+    if not contract.safety.workspaces:
+        return None
+    return Recent(looks_back(contract))

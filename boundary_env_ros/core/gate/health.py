@@ -94,3 +94,10 @@ class Health:
     def overruns(self) -> int:
         """Return how many of the last requests were over the latency budget."""
         return sum(self.late)
+
+    @property
+    def overruns_if_in_time(self) -> int:
+        """Return how many it would be after one more request that is within the budget."""
+        rule = self.contract.safety.overruns
+        full = rule is not None and len(self.late) == rule.of
+        return self.overruns - (full and self.late[0])

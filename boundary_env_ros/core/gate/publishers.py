@@ -24,10 +24,16 @@ _SENT = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Silence:
-    """When a topic fell silent last, on the steady clock, ns, and who published on it then."""
+    """
+    When a topic fell silent last, on the steady clock, ns, and who published on it then.
+
+    ``gone`` are those that were there when it fell silent ``before`` that, and were replaced.
+    """
 
     since: int = 0
     publishers: frozenset[bytes] = frozenset()
+    before: int = 0
+    gone: frozenset[bytes] = frozenset()
 
 
 def after_silence(
@@ -52,7 +58,13 @@ def after_silence(
     """
     if heard is None or heard <= silence.since or now - heard <= patience * NANOSECONDS:
         return silence
-    return Silence(since=now, publishers=frozenset(found))
+    there = frozenset(found)
+    gone = silence.publishers if there - silence.publishers else frozenset()
+    return Silence(since=now, publishers=there, before=silence.since, gone=gone)
+
+
+def _lingers(since: int, now: int) -> bool:
+    return now - since < _LINGERS * NANOSECONDS
 
 
 def speakers(found: Found, silence: Silence, now: int) -> tuple[str, ...]:
@@ -63,9 +75,10 @@ def speakers(found: Found, silence: Silence, now: int) -> tuple[str, ...]:
     fell silent count no more then, beside others: the robot has been stopped for the silence, and
     what was killed can be replaced.
     """
+    if _lingers(silence.before, now):
+        found = {gid: name for gid, name in found.items() if gid not in silence.gone}
     others = tuple(name for gid, name in found.items() if gid not in silence.publishers)
-    lingers = now - silence.since < _LINGERS * NANOSECONDS
-    return others if others and lingers else tuple(found.values())
+    return others if others and _lingers(silence.since, now) else tuple(found.values())
 
 
 def strangers(found: Sequence[str], mine: str, *, twin: bool, overheard: bool) -> tuple[str, ...]:

@@ -393,7 +393,8 @@ class Reducer:
             # lockstep the world moves from request to request, and so does the operator.
             moves = self._lockstep and at.known is None and state.readings.switch_held(at.now)
             state, by_hand = self._by_hand(heard, at) if moves else (heard, ())
-            state, refused = self._reject(state, request, received, precedence(), at)
+            first = precedence(teleoperated=True)
+            state, refused = self._reject(state, request, received, first, at)
             return state, (*by_hand, *refused)
         refusals = age(latency, self._contract.safety.max_action_age)
         if not refusals and request.payload:
@@ -715,9 +716,10 @@ class Reducer:
         lease_state = state.lease_state
         for action in actions:
             situation = self._situation(state, Trigger.REQUEST, at)
+            situation = replace(situation, overruns=state.health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
                 out_of_turn(self._contract, self._agent, lease_state.id.step + 1)
-                or (precedence() if state.teleoperated else ())
+                or precedence(teleoperated=state.teleoperated)
                 if lease_state.running
                 else not_armed()
             )

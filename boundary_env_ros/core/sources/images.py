@@ -130,10 +130,15 @@ def _plain(message: Message, source: Picture, spec: FieldSpec) -> Image:
             f'Wrong size of an image of the field {spec.name!r} (expected {height} rows of {row} '
             f'bytes, got {len(data)} bytes in rows of {step}).'
         )
-    # Rows may be padded; the last one need not be.
-    rows = np.ascontiguousarray(np.ndarray((height, row), np.uint8, data, strides=(step, 1)))
-    stored = dtype.newbyteorder('>' if message.is_bigendian else '<')
-    values = rows.view(stored).reshape(spec.shape)
+    if step == row:
+        packed = data[: height * row]
+    else:
+        # Rows may be padded; the last one need not be.
+        padded = np.zeros(height * step, np.uint8)
+        padded[: min(len(data), height * step)] = data[: height * step]
+        packed = np.ascontiguousarray(padded.reshape(height, step)[:, :row]).ravel()
+    big = message.is_bigendian and dtype.itemsize > 1
+    values = packed.view(dtype.newbyteorder('>' if big else '<')).reshape(spec.shape)
     pixels: Image = values.astype(dtype, copy=False)
     return pixels
 

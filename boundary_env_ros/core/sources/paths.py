@@ -17,6 +17,8 @@ from operator import attrgetter
 import re
 from typing import Any
 
+import numpy as np
+
 from boundary_env_ros.errors import RecordError
 
 Message = Any  # anything with the attributes of the message
@@ -125,19 +127,26 @@ def getters(paths: tuple[str, ...]) -> Callable[[Message], Numbers]:
     each = [getter(path) for path in paths]
 
     def read(message: Message) -> Numbers:
-        values = []
-        for path, get in zip(paths, each, strict=True):
-            value = get(message)
-            try:
-                values.append(float(value))
-            except (TypeError, ValueError):
-                raise RecordError(
-                    f'The field {path!r} is not a number (got {type(value).__name__}). '
-                    "Compare the contract's path with `ros2 interface show`."
-                ) from None
-        return tuple(values)
+        values = [get(message) for get in each]
+        try:
+            return tuple(map(float, values))
+        except (TypeError, ValueError):
+            raise _no_number(paths, values) from None
 
     return read
+
+
+def _no_number(paths: tuple[str, ...], values: list[Any]) -> RecordError:
+    for path, value in zip(paths, values, strict=True):
+        if not isinstance(value, (int, float, np.number)):
+            found = type(value).__name__
+            return RecordError(
+                f'The field {path!r} is not a number (got {found}). '
+                "Compare the contract's path with `ros2 interface show`."
+            )
+    return RecordError(
+        f'The fields are not numbers (expected numbers in the fields {list(paths)}, got {values}).'
+    )
 
 
 def short(names: Sequence[str]) -> tuple[str, ...]:

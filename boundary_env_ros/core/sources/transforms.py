@@ -23,8 +23,8 @@ from boundary_env_ros.errors import RecordError
 #: Nanoseconds for which tf2 keeps transforms.
 KEEP = 10 * NANOSECONDS
 
-# Frames that are known at most: no robot has more.
-_MOST_FRAMES = 4096
+# Frames that are known at most, and transforms of one that are kept: no robot has more.
+_MOST_FRAMES, _MOST_KEPT = 4096, 20_000
 
 # Known frames that an error lists.
 _FRAMES_TOLD = 5
@@ -122,6 +122,8 @@ class TransformBuffer:
         # What is deleted is deleted seldom, and then all at once.
         if links[-1].stamp - links[0].stamp > 2 * self._keep:
             del links[: bisect_left(links, links[-1].stamp - self._keep, key=_STAMP)]
+        elif len(links) > _MOST_KEPT:
+            del links[: _MOST_KEPT // 2]
 
     def look_up(self, target: str, source: str, stamp: int | None = None) -> Link:
         """

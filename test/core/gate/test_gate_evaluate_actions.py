@@ -14,6 +14,7 @@ import pytest
 from test_gate_operator import with_operator
 
 from boundary_env_ros.core.gate.decision import Reason, Verdict
+from support.core_world import shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE
 
@@ -90,6 +91,16 @@ def test_whoever_may_not_ask_is_told_so_by_a_plan() -> None:
     bench.operate(0.0, 0.0)
     [taken] = bench.gate.evaluate_actions([(0.1, 0.0)], bench.time.now)
     assert reasons(taken) == {Reason.OPERATOR}
+
+
+def test_a_plan_reckons_with_a_request_that_is_in_time() -> None:
+    bench = Bench(shipped({('safety', 'overruns'): {'exceeded': 1, 'of': 2}})).start()
+    for _ in range(2):
+        bench.ask(0.0, 0.0, age=0.3)
+    assert reasons(bench.ask(0.0, 0.0, age=0.3)) == {Reason.LATENCY_BUDGET}
+    [planned] = bench.gate.evaluate_actions([(0.0, 0.0)], bench.time.now)
+    assert planned.overruns == 1
+    assert bench.ask(0.0, 0.0).overruns == 1
 
 
 def test_what_is_within_reach_is_what_a_request_can_get() -> None:

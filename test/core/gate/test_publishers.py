@@ -54,6 +54,20 @@ def test_the_gate_is_the_only_publisher_of_its_commands(
     assert strangers(found, GATE, twin=twin, overheard=overheard) == others
 
 
+def test_what_was_replaced_does_not_count_when_its_replacement_hangs_and_wakes_up() -> None:
+    # Killed at 10 s, replaced, and that one hangs from 20 s on.
+    killed = after_silence(Silence(), OLD, heard=at(10), now=at(11), patience=0.5)
+    hangs = after_silence(killed, BOTH, heard=at(20), now=at(21), patience=0.5)
+    assert speakers(BOTH, hangs, at(25)) == tuple(NEW.values())
+    # Longer than discovery keeps what was killed, both are there.
+    assert len(speakers(BOTH, hangs, at(42))) == 2
+    # Discovery may have forgotten another that was killed before.
+    first: Found = {b'0': '/driver'}
+    killed = after_silence(Silence(), first | OLD, heard=at(10), now=at(11), patience=0.5)
+    hangs = after_silence(killed, BOTH, heard=at(20), now=at(21), patience=0.5)
+    assert speakers(BOTH, hangs, at(25)) == tuple(NEW.values())
+
+
 def test_every_own_command_is_known_once_though_some_get_lost() -> None:
     echoes = Echoes()
     for command in ('a', 'b', 'c', 'a'):

@@ -512,3 +512,42 @@ def test_only_what_may_still_act_is_remembered() -> None:
         recent = recent.after((float(second // 2),), second * 10**9)
     found = recent.at(9 * 10**9)
     assert [(one.age, one.command) for one in found] == [(3.0, (3.0,)), (1.0, (4.0,))]
+    assert recent.forgotten().at(9 * 10**9) == ()
+
+
+# What is remembered ------------------------------------------------------------------------------
+
+_SPEEDS = st.tuples(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
+
+
+@given(
+    before=st.lists(_SPEEDS, max_size=3),
+    at_once=st.lists(_SPEEDS, min_size=1, max_size=40),
+    age=st.floats(0.0, 0.5),
+    delay=st.floats(0.0, 0.5),
+)
+def test_a_repeated_step_is_remembered_by_its_extremes(
+    before: list[Vector], at_once: list[Vector], age: float, delay: float
+) -> None:
+    """In lockstep the time of the robot stands still between two steps."""
+    sent = [(i * 100_000_000, command) for i, command in enumerate(before)]
+    sent += [(300_000_000, command) for command in at_once]
+    # What is sent again goes on.
+    sent = [one for i, one in enumerate(sent) if not i or one[1] != sent[i - 1][1]]
+    recent = Recent(10.0)
+    for at, command in sent:
+        recent = recent.after(command, at)
+    assert len(recent.sent) <= len(before) + 4
+    now = 350_000_000
+    for dimension in (0, 1):
+        for sign in (1.0, -1.0):
+            kept, all_of_it = (
+                under_way(
+                    tuple(((now - at) / 1e9, sign * command[dimension]) for at, command in each),
+                    age=age,
+                    delay=delay,
+                    braking=0.8,
+                )
+                for each in (recent.sent, sent)
+            )
+            assert kept == all_of_it

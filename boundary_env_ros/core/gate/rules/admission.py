@@ -105,9 +105,9 @@ def not_armed() -> tuple[RuleResult, ...]:
     return (rejected('authority', Reason.NOT_ARMED),)
 
 
-def precedence() -> tuple[RuleResult, ...]:
+def precedence(*, teleoperated: bool) -> tuple[RuleResult, ...]:
     """Refuse the policy while an operator goes before it."""
-    return (rejected('operator', Reason.OPERATOR),)
+    return (rejected('operator', Reason.OPERATOR),) if teleoperated else ()
 
 
 def rejected(rule: str, reason: Reason, **numbers: Any) -> RuleResult:

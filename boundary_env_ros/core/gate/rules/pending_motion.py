@@ -28,6 +28,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import SentCommand
 from boundary_env_ros.core.timebase import NANOSECONDS
 
+#: How many commands of one instant are kept: the first, the last, and what was between them.
+_AT_ONCE = 4
+
 
 @dataclass(frozen=True, slots=True)
 class Recent:
@@ -51,11 +54,21 @@ class Recent:
         sent = self.sent
         if not sent or sent[-1][1] != command:
             sent = (*sent, (at, command))
+        if len(sent) > _AT_ONCE and sent[-_AT_ONCE - 1][0] == at:
+            # In lockstep the world stands still however often it is asked for a step. Of what
+            # begins and ends at one instant only the extremes of each dimension matter.
+            between = [each for _, each in sent[-_AT_ONCE:-1]]
+            extremes = ((at, tuple(map(most, *between))) for most in (min, max))
+            sent = (*sent[:-_AT_ONCE], *extremes, sent[-1])
         oldest = at - round(self.seconds * NANOSECONDS)
         gone = 0
         while len(sent) > gone + 1 and sent[gone + 1][0] <= oldest:
             gone += 1
         return Recent(self.seconds, sent[gone:])
+
+    def forgotten(self) -> Recent:
+        """Return none of them: the robot does what its driver says."""
+        return Recent(self.seconds)
 
     def recalled(self, sent: Sequence[SentCommand], now: int) -> Recent:
         """Return them as a decision says that they were at a time, ns."""

@@ -36,7 +36,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.sources.inputs import Input, sensor_topics
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.errors import BoundaryError, OfAnother
+from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import NodeClock
 from boundary_env_ros.ros.conversions import set_time, to_bytes
@@ -60,7 +60,8 @@ _LAST_WORD = 0.5
 #: Messages or requests a second beyond which one topic or service of this package is flooded.
 RATE = 1000.0
 
-# Seconds in which the foreign contract of each node is logged once.
+# Nodes whose contract is remembered, and seconds in which the foreign one of each is logged once.
+_MOST_PEERS = 1000
 _AGAIN = 10.0
 
 # Seconds between two looks for publishers that are not heard, and between two diagnostics.
@@ -266,6 +267,10 @@ class ContractNode(LifecycleNode):
         name = description.node
         if name == self.get_fully_qualified_name():
             return
+        if name not in self._peers and len(self._peers) >= _MOST_PEERS:
+            raise RecordError(
+                f'Too many nodes (expected at most {_MOST_PEERS}, got {name!r} besides).'
+            )
         self._peers[name] = description.digest
         if (
             self._loaded is not None

@@ -369,9 +369,10 @@ def one_interrupt() -> Iterator[None]:
 
 def next_commands(run: Path) -> str:
     """Return what to do with a record, as it can be typed here: `make` has a PATH of its own."""
-    called = sys.argv[0]
-    own_path = 'MAKELEVEL' in os.environ or shutil.which('boundary-env') is None
-    by_path = own_path and Path(called).name == 'boundary-env'
+    called = Path(sys.argv[0])
+    found = None if 'MAKELEVEL' in os.environ else shutil.which('boundary-env')
+    on_path = found is not None and Path(found).resolve() == called.resolve()
+    by_path = called.name == 'boundary-env' and not on_path
     command = shlex.quote(os.path.relpath(called)) if by_path else 'boundary-env'
     shown = shlex.quote(os.path.relpath(run))
     check = f'Check it: {command} audit {shown}'

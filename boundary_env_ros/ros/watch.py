@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 import math
+import shutil
 import sys
 import time
 from typing import Any
@@ -71,10 +72,13 @@ def watch(
 
 
 def draw(lines: Iterable[str]) -> None:
-    """Print lines; on a terminal in place of those before."""
+    """Print lines; on a terminal in place of those before, as many as it shows."""
+    shown = [one_line(line) for line in lines]
     if sys.stdout.isatty():
         steer(sys.stdout, '\x1b[H\x1b[2J')
-    print(*map(one_line, lines), sep='\n', flush=True)
+        size = shutil.get_terminal_size()
+        shown = [line[: size.columns - 1] for line in shown[: size.lines - 1]]
+    print(*shown, sep='\n', flush=True)
 
 
 class LiveState:

@@ -131,7 +131,7 @@ class RosWorld:
             }
             self._asked = self._own.node.create_client(srv.AskWorld, names.ASK_WORLD)
             self._described: Mapping[str, Any] | None = None
-            self._hidden = bool(self._contract.episode.reset.service)
+            self._undiscovered = bool(self._contract.episode.reset.service)
             made.pop_all()
         # After, so before, the closing of the node: a script that ends without close() must not
         # leave its episode to a timeout.
@@ -331,8 +331,9 @@ class RosWorld:
         node, asked = self._own.node, self._asked
         robot = (_SIMULATED, node.get_namespace())
         # Of a world that was reset just now the node may not be discovered yet: wait for it once.
-        hidden, self._hidden = self._hidden, False
-        if self._described is None and (hidden or robot in node.get_node_names_and_namespaces()):
+        undiscovered, self._undiscovered = self._undiscovered, False
+        there = undiscovered or robot in node.get_node_names_and_namespaces()
+        if self._described is None and there:
             wait_until(asked.service_is_ready, time.monotonic() + _FOUND, self._let_in)
         if asked.service_is_ready():
             self.describe()

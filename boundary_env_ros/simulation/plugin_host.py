@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from importlib import import_module
 import inspect
-from multiprocessing.connection import Connection
 import os
 import runpy
+import socket
 import sys
 import threading
 import time
@@ -46,19 +46,19 @@ def load(target: str) -> type[EnvironmentPlugin]:
     return found
 
 
-def serve(connection: Connection, target: str) -> None:
+def serve(connection: socket.socket, target: str) -> None:
     """Answer calls until the end."""
     plugin: EnvironmentPlugin | None = None
     lock = threading.Lock()
 
     def say(data: bytes) -> None:
         with lock:
-            connection.send_bytes(data)
+            connection.sendall(data)
 
     while True:
         try:
             call = receive(connection)
-        except (EOFError, OSError):
+        except EOFError:
             return
         if plugin is None and call['call'] == 'close':
             return
@@ -104,4 +104,4 @@ def _end_with(parent: int) -> None:
 
 if __name__ == '__main__':
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    serve(Connection(int(sys.argv[1])), sys.argv[2])
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2])

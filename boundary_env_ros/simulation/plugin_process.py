@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections import deque
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 import os
 from pathlib import Path
+import select
+import socket
 import subprocess
 import sys
 import time
@@ -22,6 +22,9 @@ from boundary_env_ros.simulation.plugin_wire import packed, receive
 
 # For a plugin to let go of its world, s.
 _FAREWELL = 2.0
+
+# For the rest of an event whose beginning is there, s.
+_REST = 1.0
 
 # Events that wait to be taken; of more the oldest are dropped.
 _EVENTS = 1000
@@ -66,7 +69,7 @@ class PluginProcess:
         self.target = target
         self._failure = ''
         self._events: deque[dict[str, Any]] = deque(maxlen=_EVENTS)
-        ours, theirs = Pipe()
+        ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
                 [
@@ -121,7 +124,8 @@ class PluginProcess:
         if not self.alive:
             raise SimulationFailed(self._failure or f'The plugin {self.target} was closed.')
         try:
-            self._connection.send_bytes(packed({'call': name, 'arguments': arguments}))
+            self._connection.settimeout(deadline)
+            self._connection.sendall(packed({'call': name, 'arguments': arguments}))
             answer = self._answer(time.monotonic() + deadline)
         except TimeoutError:
             raise self._lost(name, f'nothing within {deadline:g} s; it was killed') from None
@@ -140,7 +144,7 @@ class PluginProcess:
 
     def _answer(self, until: float) -> dict[str, Any]:
         """Return the next message that is an answer; events that come before it are kept."""
-        while 'push' in (message := receive(self._connection, max(0.0, until - time.monotonic()))):
+        while 'push' in (message := receive(self._connection, until - time.monotonic())):
             self._events.append(message['push'])
         return message
 
@@ -148,9 +152,9 @@ class PluginProcess:
         """Return what the plugin has pushed since the last call, the oldest first."""
         try:
             for _ in range(_EVENTS if self.alive else 0):
-                if not self._connection.poll():
+                if not select.select([self._connection], [], [], 0.0)[0]:
                     break
-                message = receive(self._connection)
+                message = receive(self._connection, _REST)
                 if 'push' in message:
                     self._events.append(message['push'])
         except (EOFError, OSError, ValueError):
@@ -180,11 +184,12 @@ class PluginProcess:
         return f'signal {-code}' if code < 0 else f'exit code {code}'
 
 
-def _end(process: subprocess.Popen[bytes], connection: Connection) -> None:
+def _end(process: subprocess.Popen[bytes], connection: socket.socket) -> None:
     """End a process: in order if it answers, by force if not."""
     try:
         if process.poll() is None:
-            connection.send_bytes(packed({'call': 'close', 'arguments': {}}))
+            connection.settimeout(_FAREWELL)
+            connection.sendall(packed({'call': 'close', 'arguments': {}}))
             process.wait(_FAREWELL)
     except (OSError, subprocess.TimeoutExpired):
         pass

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-What goes between a plugin's process and its robot: JSON, on a connection of multiprocessing.
+What goes between a plugin's process and its robot: JSON with its length before it, on a socket.
 
 Nothing on it is code: a plugin can send numbers, names and pixels.
 """
@@ -12,41 +12,65 @@ from base64 import b64decode, b64encode
 from collections.abc import Collection, Mapping
 from dataclasses import fields, is_dataclass
 import json
-from multiprocessing.connection import Connection
+import math
+import socket
+import struct
+import time
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+_LENGTH = struct.Struct('!I')
 #: An answer that is longer is none, bytes.
 _MOST = 1 << 30
 
 
 def packed(message: Mapping[str, Any]) -> bytes:
     """Return what is sent of a message; TypeError or ValueError if JSON cannot say it."""
-    return json.dumps(message, default=_plain).encode()
+    data = json.dumps(message, default=_plain).encode()
+    return _LENGTH.pack(len(data)) + data
 
 
-def receive(connection: Connection, seconds: float | None = None) -> dict[str, Any]:
+def receive(connection: socket.socket, seconds: float = math.inf) -> dict[str, Any]:
     """
     Return the next message.
 
     Raises
     ------
     TimeoutError
-        If none comes in that time, steady; None: it is waited for.
-    EOFError, OSError
+        If it is not there whole in that time, steady.
+    EOFError
         If the other end is gone.
     ValueError
         If what came is no message.
 
     """
-    if not connection.poll(seconds):
-        raise TimeoutError
-    found = json.loads(connection.recv_bytes(_MOST))
+    until = time.monotonic() + seconds
+    (length,) = _LENGTH.unpack(_take(connection, _LENGTH.size, until))
+    if length > _MOST:
+        raise ValueError(f'a message of {length} bytes')
+    found = json.loads(_take(connection, length, until))
     if not isinstance(found, dict):
         raise ValueError(f'a message that is {type(found).__name__}')
     return found
+
+
+def _take(connection: socket.socket, size: int, until: float) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        left = until - time.monotonic()
+        if left <= 0.0:
+            raise TimeoutError
+        connection.settimeout(left if math.isfinite(left) else None)
+        try:
+            piece = connection.recv(min(size - len(data), 1 << 20))
+        except ConnectionError as error:
+            raise EOFError from error
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
 
 
 def pixels_in(data: Any) -> NDArray[np.uint8]:

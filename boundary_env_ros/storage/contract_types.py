@@ -123,7 +123,7 @@ class _Check:
             return
         if isinstance(reader, FieldSpec) and reader.max_age is not None:
             with self._at(*place, 'max_age'):
-                self._aged(reader.type)
+                self._stamped(reader.type)
         match reader:
             case FieldSpec(confidence=Confidence(field=field, variance=variance)):
                 with self._at(*place, 'confidence', 'field' if field else 'variance'):
@@ -135,7 +135,7 @@ class _Check:
                 with self._at(*place, 'enable'):
                     number_at(reader.type, enable, self._types)
 
-    def _aged(self, kind: str) -> None:
+    def _stamped(self, kind: str) -> None:
         """Look whether the age of messages is known: without that they are stale for ever."""
         try:
             number_at(kind, 'header.stamp.sec', self._types)

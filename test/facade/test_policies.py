@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Joints
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, DigestMismatch, RecordError
@@ -296,3 +298,9 @@ def test_what_is_no_policy_is_refused_by_name(
 ) -> None:
     with pytest.raises(BoundaryError, match=says):
         make_policy(name.replace('MODULE', module), CART, options)
+
+
+def test_a_factory_without_a_signature_is_called() -> None:
+    with pytest.raises(ValueError, match='no signature'):
+        inspect.signature(type)
+    assert make_policy('builtins:type', CART, {}) is Contract

@@ -27,6 +27,11 @@ RESET_FAILED = 'reset_failed'
 NO_TASK = 'no task: no success is defined'
 
 
+def time_is_over(time_limit: float) -> str:
+    """Return what is said of an episode that its time limit (s) ended."""
+    return f'{time_limit:g} s are over'
+
+
 class EndingKind(IntEnum):
     """
     The two ways an episode ends.

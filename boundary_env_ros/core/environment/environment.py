@@ -272,7 +272,7 @@ class Environment:
         effects += [self.status(now), *self.go_on(now)]
         return seed, tuple(effects)
 
-    def begun_so(self, begin: Begin, now: ClockReading) -> EpisodeStatus | None:
+    def reset_in_progress(self, begin: Begin, now: ClockReading) -> EpisodeStatus | None:
         """Return the episode that a client asks for again whose reset goes on: no answer came."""
         same = self.state is EpisodeState.RESETTING and begin == self._begin
         return self.status(now) if same else None

@@ -151,6 +151,7 @@ class Events:
         self._step = StepId(digest=self._digest, agent='', episode_id=episode_id)
         self._acting, self._action = 0, 0
         self._fields: dict[str, ObservationField] = {}
+        self._told_through = 0
         self._told: set[int] = set()
         self._intervention: object = None
         self._by_hand = False
@@ -193,6 +194,7 @@ class Events:
             not self._active
             or decision.id.episode_id != self._episode_id
             or decision.id.digest != self._digest
+            or decision.sequence <= self._told_through
             or decision.sequence in self._told
         ):
             return ()
@@ -207,9 +209,11 @@ class Events:
         if not self._active or transition.id.episode_id != self._episode_id:
             return tuple(found)
         for decision in transition.decisions:
-            if decision.sequence not in self._told:
-                self._told.add(decision.sequence)
+            if decision.sequence > self._told_through and decision.sequence not in self._told:
                 found += self._of_decision(decision)
+        numbers = [decision.sequence for decision in transition.decisions]
+        self._told_through = max((self._told_through, *numbers))
+        self._told = {number for number in self._told if number > self._told_through}
         self._step = transition.id
         over = transition.terminated or transition.truncated
         if transition.kind is Kind.STEP or not over:

@@ -11,7 +11,12 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation
-from boundary_env_ros.core.environment.endings import foremost, TASK_FAILED, TIME_LIMIT
+from boundary_env_ros.core.environment.endings import (
+    foremost,
+    TASK_FAILED,
+    time_is_over,
+    TIME_LIMIT,
+)
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
@@ -132,9 +137,7 @@ def close(
     if outcome.ending:
         found[outcome.ending] = (by_task, '')
     if step.id.step >= contract.max_steps:
-        found.setdefault(
-            TIME_LIMIT, ('environment', f'{contract.episode.time_limit:g} s are over')
-        )
+        found.setdefault(TIME_LIMIT, ('environment', time_is_over(contract.episode.time_limit)))
     ending = foremost(found, contract.episode.endings)
     declared_by, message = found[ending] if ending else ('', '')
     kind = contract.episode.endings[ending].name if ending else ''
@@ -192,7 +195,7 @@ def ending_message(step: Transition, contract: Contract) -> str:
     if message := said.get(f'ending:{step.ending}', ''):
         return message
     if step.ending == TIME_LIMIT:
-        return f'{contract.episode.time_limit:g} s are over'
+        return time_is_over(contract.episode.time_limit)
     return _stops(step, contract).get(step.ending, ('', ''))[1]
 
 

@@ -21,6 +21,7 @@ from boundary_env_ros.core.environment.endings import (
     ABANDONED,
     EndingKind,
     SENSOR_LOST,
+    time_is_over,
     TIME_LIMIT,
 )
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -262,7 +263,7 @@ class ImportedAgent:
         why = '; '.join(self._buffer.lost(view).values())
         endings = {SENSOR_LOST: (DECLARER, why)} if self._lost(view) else {}
         if step >= contract.max_steps:
-            endings[TIME_LIMIT] = (DECLARER, f'{contract.episode.time_limit:g} s are over')
+            endings[TIME_LIMIT] = (DECLARER, time_is_over(contract.episode.time_limit))
         self._task.stumbled = False
         closed, _, message = close(
             opened(

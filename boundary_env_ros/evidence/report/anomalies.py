@@ -178,7 +178,7 @@ def over_time(ending: str, contract: Contract | None) -> str:
     """Return why an episode ended by its time limit, as the environment says it; else empty."""
     if ending != endings.TIME_LIMIT or contract is None:
         return ''
-    return f'{contract.episode.time_limit:g} s are over'
+    return endings.time_is_over(contract.episode.time_limit)
 
 
 def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) -> Iterator[Anomaly]:

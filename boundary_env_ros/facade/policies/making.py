@@ -122,7 +122,10 @@ def _called(
     factory: Callable[..., Policy], name: str, options: Mapping[str, object], *arguments: object
 ) -> Policy:
     """Call a factory; say which options it takes if these are others."""
-    signature = inspect.signature(factory)
+    try:
+        signature = inspect.signature(factory)
+    except ValueError:  # something built in has none
+        return factory(*arguments, **options)
     try:
         signature.bind(*arguments, **options)
     except TypeError as error:

@@ -243,7 +243,8 @@ class AgentEnvironment:
             seed=request.seed if request.seed_given else None,
             options=request.options,
         )
-        if (status := self.environment.begun_so(begin, self._node.clock.now())) is not None:
+        status = self.environment.reset_in_progress(begin, self._node.clock.now())
+        if status is not None:
             response.episode_id, response.seed = status.id.episode_id, status.seed
             return response
         response.episode_id = str(uuid.uuid4())

@@ -111,6 +111,15 @@ def test_nothing_is_told_while_no_episode_is_active(tape: Tape) -> None:
     assert tell(events, tape.said) == [], 'what was over began again'
 
 
+def test_decisions_of_closed_steps_are_remembered_by_the_last_number_alone(tape: Tape) -> None:
+    events, most = listener(), 0
+    for said in tape.said:
+        tell(events, [said])
+        most = max(most, len(events._told))
+    longest = max(len(said.decisions) for said in tape.said if isinstance(said, Transition))
+    assert most <= longest + 1
+
+
 def test_a_state_without_an_episode_begins_none() -> None:
     world = Tape()
     idle = world.environment.status(world.now)

@@ -171,13 +171,25 @@ class Claims:
         candidates: Iterator[Heard] = iter(near)
         if not near:
             newest = window.newest_first(until if sent is None else None)
-            found = list(islice(filter(possible, newest), _NEAR))
-            # Of what is repeated, as a button is, the newest may be from after it was received.
-            candidates = iter([h for h in found if not self.sent_after(claim, h)] or found)
+            candidates = self._received(claim, islice(filter(possible, newest), _NEAR))
             if sent is not None:
                 # A bag that has log times only repeats them.
                 candidates = (h for h in candidates if h.publish_time == h.log_time)
         return _fitting(claim, (heard for heard in candidates if measured(heard, claim.use)))
+
+    def _received(self, claim: Claim, newest: Iterator[Heard]) -> Iterator[Heard]:
+        """Yield the messages that can have been received; all if none can."""
+        # Of what is repeated, as a button is, the newest may be from after it was received.
+        later: list[Heard] = []
+        received = False
+        for heard in newest:
+            if self.sent_after(claim, heard):
+                later.append(heard)
+            else:
+                received = True
+                yield heard
+        if not received:
+            yield from later
 
     def sent_after(self, claim: Claim, heard: Heard) -> int:
         """Return how long after that of a claim was received a message was sent, ns; else 0."""

@@ -154,7 +154,8 @@ def _watch(
         processes['environment'].stop()
         for log in logs:
             log.print_new()
-        raise
+        if not lost:
+            raise
     return 1
 
 

@@ -71,6 +71,7 @@ PLANTED: dict[str, tuple[str, Change]] = {
     'emergency stop': ('emergency_stop', ruled(Reason.EMERGENCY_STOP, Verdict.STOPPED)),
     'another publisher': ('foreign_publisher', decided(foreign_publishers=1)),
     'robot lost': ('machinery_lost', lambda t: replace(t, truncated=True, ending='robot_lost')),
+    'no reset': ('reset_failed', lambda t: replace(t, truncated=True, ending='reset_failed')),
     'reward not finite': ('not_finite', lambda t: replace(t, reward=math.nan)),
     'value not finite': ('not_finite', seen(values=(math.inf, 0.0, 0.0))),
     'value from the future': ('impossible_time', seen(age=-0.01)),

@@ -153,6 +153,21 @@ def test_the_others_declare_the_loss_of_a_node_that_dies_and_end(
     assert [status.ending for status in statuses][-1] == ending
 
 
+def test_ctrl_c_after_a_node_died_does_not_hide_its_death(start: Callable[..., Up]) -> None:
+    up = start('--simulated')
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    (pid,) = (
+        pid
+        for pid in up.processes
+        if b'nodes.recorder' in Path(f'/proc/{pid}/cmdline').read_bytes()
+    )
+    os.kill(pid, signal.SIGKILL)
+    up.wait_until(lambda: 'recorder ended (exit code -9)' in up.text, 'the death to be told')
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == 1, up.text
+    up.assert_gone()
+
+
 def test_watch_shows_states_rates_stages_and_ages(start: Callable[..., Up]) -> None:
     up = start('--simulated')
     up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')

@@ -54,6 +54,7 @@ KINDS: Mapping[str, AnomalyKind] = {
     'emergency_stop': AnomalyKind(100, 'the emergency stop was pressed'),
     'foreign_publisher': AnomalyKind(95, 'another node published on a command topic'),
     'machinery_lost': AnomalyKind(90, 'the episode ended because a part of the boundary failed'),
+    'reset_failed': AnomalyKind(90, 'a reset was refused, or failed'),
     'not_finite': AnomalyKind(
         88, 'a reward, an observation or a request held a number that is not finite'
     ),
@@ -155,7 +156,9 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
         yield Anomaly('not_finite', f'the reward is {now.reward:g}')
     if now.overrun:
         yield Anomaly('overrun', f'no action in time, held by the {now.held_by or "?"}')
-    if now.ending in _MACHINERY:
+    if now.ending == endings.RESET_FAILED:
+        yield Anomaly('reset_failed', _ended(now, contract), ending=now.ending)
+    elif now.ending in _MACHINERY:
         yield Anomaly('machinery_lost', _ended(now, contract), ending=now.ending)
     elif now.ending == endings.TIME_LIMIT:
         # The mildest of them; without a task it is how an episode ends.

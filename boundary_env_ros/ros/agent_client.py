@@ -40,7 +40,7 @@ from boundary_env_ros.facade.steps import (
     StepResult,
 )
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning, wait_until
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.executors import with_info
@@ -450,8 +450,7 @@ class AgentClient:
                     f'The nodes were stopped (expected an answer of {whom}, got none). {_START}'
                 )
 
-        wait = spinning(spin)
-        answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, wait=wait)
+        answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, spin=spin)
         if answer is None:
             raise LinkTimeout(
                 f'No answer of {whom} within {deadline - begun:.3g} s. '
@@ -638,5 +637,5 @@ class AgentClient:
             ending='abandoned',
             message=why,
         )
-        wait = spinning(lambda: self._own.spin(_SLICE))
-        ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE, wait=wait)
+        until = time.monotonic() + SIGN_OF_LIFE
+        ask(self._end, request, until=until, spin=lambda: self._own.spin(_SLICE))

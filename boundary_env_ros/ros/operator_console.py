@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_until
+from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -306,7 +306,7 @@ class _Terminal:
         deadline = time.monotonic() + _ANSWER
         if not wait_until(client.service_is_ready, deadline, self._spin):
             return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
-        answer = ask(client, request, until=deadline, wait=spinning(self._spin))
+        answer = ask(client, request, until=deadline, spin=self._spin)
         if answer is None:
             return f'{client.srv_name} did not answer within {_ANSWER:g} s.'
         result = answer.result

@@ -40,7 +40,7 @@ from boundary_env_ros.facade.world import (
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
-from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_until
+from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -302,7 +302,7 @@ class RosWorld:
             )
         request = srv.AskWorld.Request(method=method, arguments=json.dumps(arguments))
         until = time.monotonic() + _ANSWERED
-        answer = ask(client, request, until=until, patience=_FOUND, wait=spinning(self._let_in))
+        answer = ask(client, request, until=until, patience=_FOUND, spin=self._let_in)
         if answer is None:
             raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
         if answer.result.code:

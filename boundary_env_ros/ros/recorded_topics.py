@@ -72,8 +72,6 @@ class RecordedTopic:
         Whether it is another package's, which may offer less than is asked for.
     numbered
         Whether its messages have numbers of their own, by which a gap is found.
-    depth
-        What its queue holds between two looks at it.
 
     """
 
@@ -82,7 +80,6 @@ class RecordedTopic:
     latched: bool = False
     foreign: bool = True
     numbered: bool = False
-    depth: int = _DEPTH
 
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
@@ -216,7 +213,7 @@ class RawSubscriptions:
 
     def _take(self, topic: RecordedTopic) -> Iterator[RawMessage]:
         # Not more than were there: a flood on one topic does not keep the others waiting.
-        for data, info in take(self._made[topic], topic.depth):
+        for data, info in take(self._made[topic], _DEPTH):
             self._count(topic, info.get('publication_sequence_number'))
             yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
 

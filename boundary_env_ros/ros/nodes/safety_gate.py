@@ -697,7 +697,6 @@ class SafetyGate(ContractNode):
                 )
             )
         except RequestRejected as refusal:
-            response.result.code = int(refusal.code)
             told: list[str] = []
             if refusal.code is ResultCode.SENSOR_MISSING:
                 told += [f'{name}: {problem}' for name, problem in self.unusable.items()]
@@ -705,8 +704,7 @@ class SafetyGate(ContractNode):
                     topic = self.resolve_topic_name(item.topic)
                     if problem := self.other_type(topic, item.type):
                         told.append(f'{item.name} ({topic}): {problem}.')
-            response.result.message = ' '.join((str(refusal), *told))
-            return response
+            raise RequestRejected(' '.join((str(refusal), *told)), refusal.code) from refusal
         status = self.gate.state.status(self.clock.now())
         response.lease_id = status.lease_id
         response.low, response.high = map(list, self.gate.state.bounds)

@@ -213,10 +213,18 @@ class EmbeddedWorld:
                 f'(expected as many numbers from each, got {sizes}).'
             )
         if self._plugin is not None and 'check' in self._plugin.can:
-            for agent, request in wanted.items():
-                check_legal(self._contract, agent, request.action, self.ask)
+            check_legal(self._contract, wanted, self.ask)
         requests = {
-            agent: self._request(self._boundaries[agent], each) for agent, each in wanted.items()
+            agent: action_request(
+                each,
+                last[agent],
+                self._contract,
+                lease_id=self._boundaries[agent].lease_id,
+                sequence=self._boundaries[agent].sequence + 1,
+                requested=self._instant(),
+                client=self._client,
+            )
+            for agent, each in wanted.items()
         }
         for agent, boundary in self._boundaries.items():
             boundary.closed = boundary.closed[-1:]
@@ -356,17 +364,6 @@ class EmbeddedWorld:
                 or 'The robot sends nothing on: '
                 f'{", ".join(unsent) or "(it sends on every topic)"}.'
             )
-        )
-
-    def _request(self, boundary: Boundary, wanted: StepRequest) -> ActionRequest:
-        return action_request(
-            wanted,
-            boundary.last,
-            self._contract,
-            lease_id=boundary.lease_id,
-            sequence=boundary.sequence + 1,
-            requested=self._instant(),
-            client=self._client,
         )
 
     def _alive(self, boundary: Boundary) -> None:

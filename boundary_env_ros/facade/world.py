@@ -206,7 +206,9 @@ def check_actions(
         )
 
 
-def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..., Any]) -> None:
+def check_legal(
+    contract: Contract, actions: Mapping[str, StepRequest], ask: Callable[..., Any]
+) -> None:
     """
     Refuse what the world does not allow now, where it can tell.
 
@@ -214,7 +216,7 @@ def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..
     ----------
     contract
         The contract.
-    agent, action
+    actions
         Who asks for what; of a chunk the first action is looked at.
     ask
         Asks the world.
@@ -225,16 +227,17 @@ def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..
         With the world's reason.
 
     """
-    command, _ = translate(contract.action, action[: contract.action_size], None)
-    if command is None:
-        return  # The gate rejects it, or it is a difference to what only the gate knows.
-    setpoints = {
-        contract.topic_of(agent, group.topic): command[part]
-        for group, part in slices_of(contract.action)
-    }
-    reason = ask('check', {'agent': agent, 'setpoints': setpoints})
-    if reason:
-        raise InvalidAction(f'{agent} cannot do this now: {reason}')
+    for agent, wanted in actions.items():
+        command, _ = translate(contract.action, wanted.action[: contract.action_size], None)
+        if command is None:
+            continue  # The gate rejects it, or it is a difference to what only the gate knows.
+        setpoints = {
+            contract.topic_of(agent, group.topic): command[part]
+            for group, part in slices_of(contract.action)
+        }
+        reason = ask('check', {'agent': agent, 'setpoints': setpoints})
+        if reason:
+            raise InvalidAction(f'{agent} cannot do this now: {reason}')
 
 
 def load_for(contract: str | Path, *, pacing: str | None, world: str) -> LoadedContract:

@@ -197,8 +197,7 @@ class RosWorld:
                 return {agent: tuple(closed[agent])}
         check_actions(self._contract, self._last(running), wanted)
         if self._described and 'check' in self._described['can']:
-            for agent, each in wanted.items():
-                check_legal(self._contract, agent, each.action, self.ask)
+            check_legal(self._contract, wanted, self.ask)
         requests = {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
         for agent in running:
             if agent not in requests:

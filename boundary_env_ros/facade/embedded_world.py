@@ -382,7 +382,8 @@ class EmbeddedWorld:
             now = self._instant()
             whole = replace(decision, commanded=now) if decision.published else decision
             if whole.published:
-                self._command(boundary, whole.command)
+                for topic, part in boundary.commands:
+                    self._robot.command(topic, whole.command[part], self._now)
             if self._plugin is not None:
                 for name, text in published(whole).items():
                     self._plugin.document(boundary.documents[name], text)
@@ -390,10 +391,6 @@ class EmbeddedWorld:
             if self._events:
                 self._tell(self._events[boundary.agent].decision(whole))
             self._carry(boundary, boundary.environment.decision(whole, now))
-
-    def _command(self, boundary: Boundary, command: Vector) -> None:
-        for topic, part in boundary.commands:
-            self._robot.command(topic, command[part], self._now)
 
     def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
         for effect in effects:

@@ -46,7 +46,7 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import check_actions, check_legal, check_running
+from boundary_env_ros.facade.world import check_actions, check_legal, check_open, check_running
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
@@ -157,7 +157,7 @@ class EmbeddedWorld:
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
     ) -> dict[str, StepResult]:
         """Begin an episode of every agent; see :meth:`.world.World.reset`."""
-        self._check_open()
+        check_open(self._closed)
         self._failed = ''
         begin = Begin(
             digest=self._digest,
@@ -201,7 +201,7 @@ class EmbeddedWorld:
             If a step did not close.
 
         """
-        self._check_open()
+        check_open(self._closed)
         running = self.running
         last = {agent: self._boundaries[agent].last for agent in running}
         check_actions(self._contract, last, actions)
@@ -245,7 +245,7 @@ class EmbeddedWorld:
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return nothing of each agent that runs: the world waits for them."""
-        self._check_open()
+        check_open(self._closed)
         self._tell_pushed()
         check_running(self.running)
         return dict.fromkeys(self.running, ())
@@ -260,7 +260,7 @@ class EmbeddedWorld:
             If it has no plugin, or that has no such method.
 
         """
-        self._check_open()
+        check_open(self._closed)
         answer = ask(self._robot, method, arguments)
         last = next(iter(self._boundaries.values())).closed[-1:]
         if method == 'save' and last:
@@ -281,10 +281,6 @@ class EmbeddedWorld:
         finally:
             if self._record is not None:
                 self._record.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LinkError('The world is closed. Create a new one.')
 
     def listen(self, listener: Callable[[EnvironmentEvent], None]) -> None:
         """

@@ -36,7 +36,7 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import agent_of, check_running
+from boundary_env_ros.facade.world import agent_of, check_open, check_running
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.reader import open_records
@@ -236,7 +236,7 @@ class ReplayWorld:
             If an image of the record is missing, and black ones were not asked for.
 
         """
-        self._check_open()
+        check_open(self._closed)
         wanted = dict(options)
         which = wanted.pop(EPISODE, None)
         episode = self._found(which, seed)
@@ -342,7 +342,7 @@ class ReplayWorld:
             If the record ends while the episode runs.
 
         """
-        self._check_open()
+        check_open(self._closed)
         check_running(self.running)
         unknown = set(actions) - {self._agent}
         if unknown:
@@ -369,7 +369,7 @@ class ReplayWorld:
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return nothing: the record waits for an action."""
-        self._check_open()
+        check_open(self._closed)
         check_running(self.running)
         return {self._agent: ()}
 
@@ -465,10 +465,6 @@ class ReplayWorld:
         self._closed = True
         self._steps.clear()
         self._pictures = None
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LinkError('The world is closed. Create a new one.')
 
 
 def _is(which: object, episode: RecordedEpisode) -> bool:

@@ -153,6 +153,20 @@ def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
     return tuple(agent for agent in running if contract.has_turn(agent, step + 1))
 
 
+def check_open(closed: bool) -> None:
+    """
+    Refuse to use a world that was closed.
+
+    Raises
+    ------
+    LinkError
+        If it was.
+
+    """
+    if closed:
+        raise LinkError('The world is closed. Create a new one.')
+
+
 def check_running(running: Collection[str]) -> None:
     """
     Refuse to go on where no episode runs.

@@ -39,6 +39,7 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
+from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
@@ -592,8 +593,7 @@ class AgentClient:
 
     def _spin(self, seconds: float) -> None:
         """Let one message in, unless the client was closed meanwhile, by another thread."""
-        if self._own.closed:
-            raise LinkError('The world is closed. Create a new one.')
+        check_open(self._own.closed)
         self._own.spin(seconds)
 
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:

@@ -25,7 +25,6 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     error_of,
-    LinkError,
     LinkTimeout,
     RequestRejected,
     ResultCode,
@@ -35,6 +34,7 @@ from boundary_env_ros.facade.world import (
     agent_of,
     check_actions,
     check_legal,
+    check_open,
     check_running,
     due,
 )
@@ -160,7 +160,7 @@ class RosWorld:
 
         ``client`` names the client that it is begun for, where this world serves several.
         """
-        self._check_open()
+        check_open(self._own.closed)
         clients = self._clients.values()
         if seed is None and len(clients) > 1:
             # One seed for all: they must sample the same world.
@@ -185,7 +185,7 @@ class RosWorld:
         self, actions: Mapping[str, Vector | StepRequest]
     ) -> dict[str, tuple[StepResult, ...]]:
         """Send the actions; see :meth:`boundary_env_ros.facade.world.World.step`."""
-        self._check_open()
+        check_open(self._own.closed)
         wanted = {agent: as_request(action) for agent, action in actions.items()}
         running = self.running
         closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
@@ -275,7 +275,7 @@ class RosWorld:
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return what was closed meanwhile; see :meth:`.facade.world.World.observe`."""
-        self._check_open()
+        check_open(self._own.closed)
         check_running(self.running)
         return {agent: self._clients[agent].observe() for agent in self.running}
 
@@ -291,7 +291,7 @@ class RosWorld:
             If no answer comes.
 
         """
-        self._check_open()
+        check_open(self._own.closed)
         client = self._asked
         if not client.service_is_ready():
             raise RequestRejected(
@@ -356,10 +356,6 @@ class RosWorld:
             closing.callback(self._own.close)
             for each in self._clients.values():
                 closing.callback(each.close)
-
-    def _check_open(self) -> None:
-        if self._own.closed:
-            raise LinkError('The world is closed. Create a new one.')
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

@@ -23,6 +23,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
 from boundary_env_ros.storage.bag_metadata import Qos
+from boundary_env_ros.storage.records import TOPICS
 
 # What a queue holds between two looks at it; of messages that may have a megabyte each, what a
 # camera sends in three seconds.
@@ -32,16 +33,11 @@ _LARGE = frozenset(
     {'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', 'sensor_msgs/msg/PointCloud2'}
 )
 
+#: What a reader makes records of, and what else the nodes of a boundary say.
 _OWN = {
-    names.CONTRACT: 'ContractDescription',
+    **{topic: record.__name__ for record, topic in TOPICS.items()},
     names.OBSERVATION: 'Observation',
     names.ACTION_REQUEST: 'ActionRequest',
-    names.GATE_DECISION: 'GateDecision',
-    names.TRANSITION: 'Transition',
-    names.PRIVILEGED_OBSERVATION: 'PrivilegedObservation',
-    names.ACTUATION_EVIDENCE: 'ActuationEvidence',
-    names.EPISODE_STATUS: 'EpisodeStatus',
-    names.EPISODE_LABEL: 'EpisodeLabel',
     names.GATE_STATUS: 'GateStatus',
     names.RECORDER_STATUS: 'RecorderStatus',
     names.EVENT: 'EnvironmentEvent',

@@ -135,11 +135,7 @@ class RawMessage:
 
 
 class Unattended(ReentrantCallbackGroup):
-    """Keeps what is in it from the executor; not from the EventsExecutor, which has no groups."""
-
-    def can_execute(self, entity: Any) -> bool:
-        """Return False."""
-        return False
+    """Marks what the recorder shows no executor."""
 
 
 class RawSubscriptions:

@@ -379,9 +379,7 @@ class Recorder(ContractNode):
         self._active = False
         # Before the disk is waited for.
         self._say()
-        self._close()
-        if self._heard is not None:
-            self._heard.close()
+        self.cleanup()
         self._say()
         # A publisher that is destroyed takes with it what has not been sent yet.
         self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))

@@ -19,6 +19,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from boundary_env_ros.errors import LinkError, LinkTimeout
 from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.storage.atomic import Closing
 
 _VERBS = {
     Transition.TRANSITION_CONFIGURE: 'be configured',
@@ -58,7 +59,7 @@ class Node(Protocol):
         ...
 
 
-class BringUp:
+class BringUp(Closing):
     """
     Brings nodes up: all are configured before the first is activated.
 

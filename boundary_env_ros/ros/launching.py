@@ -227,9 +227,7 @@ class Boundary(Action):
             raise BoundaryError(f'{name} ended (expected it to run).')
 
     async def _bring_up(self) -> None:
-        nodes, bring_up = tuple(self._nodes.values()), BringUp()
-        try:
+        nodes = tuple(self._nodes.values())
+        with BringUp() as bring_up:
             await asyncio.to_thread(bring_up.run, nodes, _PATIENCE)
-        finally:
-            bring_up.close()
         self._log.info(f'active: {", ".join(node.place for node in nodes)}')

@@ -10,7 +10,6 @@ from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
@@ -20,6 +19,7 @@ from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_STATIC
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
 from boundary_env_ros.storage.bag_metadata import Qos
@@ -163,7 +163,7 @@ class RawSubscriptions:
 
     def __init__(
         self,
-        node: Node,
+        node: ContractNode,
         topics: tuple[RecordedTopic, ...],
         on_lost: Callable[[RecordedTopic, int], None],
     ) -> None:
@@ -229,7 +229,6 @@ class RawSubscriptions:
                 latched=topic.latched,
             ),
             callback_group=self._group,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=True,
         )
 

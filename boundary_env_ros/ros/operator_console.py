@@ -35,7 +35,7 @@ _LOOK = 0.05
 _ANSWER = 5.0
 # How long the question may still be on its way that was just answered, s.
 _STALE = 1.0
-_SAY = partial(print, flush=True)
+_say = partial(print, flush=True)
 
 _MARKS = {
     word: label
@@ -75,7 +75,6 @@ def attend(
     namespace: str = '',
     domain_id: int | None = None,
     wait: float = 30.0,
-    say: Callable[[str], None] = _SAY,
 ) -> int:
     """
     Ask the person at the terminal, until SIGINT.
@@ -92,8 +91,6 @@ def attend(
         Where the nodes are.
     wait
         Seconds, steady, for a node of a boundary to be found.
-    say
-        Is told each line for the terminal.
 
     Returns
     -------
@@ -122,8 +119,8 @@ def attend(
 
         with suppress(KeyboardInterrupt):
             contract = served_contract(own.node, spin, wait).contract
-            _Terminal(own.node, spin, contract, user=user, yes=yes, label=label, say=say).run()
-        say('')
+            _Terminal(own.node, spin, contract, user=user, yes=yes, label=label).run()
+        _say('')
     return 0
 
 
@@ -139,12 +136,11 @@ class _Terminal:
         user: str,
         yes: bool,
         label: bool,
-        say: Callable[[str], None],
     ) -> None:
         self._spin = spin
         self._contract = contract
         self._user = user
-        self._yes, self._label, self._say = yes, label, say
+        self._yes, self._label = yes, label
         steps = contract.episode.reset.steps
         self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._resets: dict[str, Question] = {}
@@ -170,12 +166,12 @@ class _Terminal:
         """Ask until SIGINT."""
         contract = self._contract
         what = 'resets and labels' if self._label else 'resets'
-        self._say(
+        _say(
             f'{contract.name} {contract.version}: {what} are asked about here, as {self._user}. '
             'Ctrl-C ends it.'
         )
         if not self._prompts:
-            self._say('No reset of this contract asks a person for anything.')
+            _say('No reset of this contract asks a person for anything.')
         while True:
             self._spin()
             self._go_on()
@@ -208,7 +204,7 @@ class _Terminal:
         del self._states[agent]
         waited = self._waiting.pop(agent, ('', ()))[0] == episode
         if before is not None or (waited and seen.state is EpisodeState.RESETTING):
-            self._say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
+            _say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
         if self._label and seen.state is EpisodeState.RUNNING:
             ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
             self._ended.append(Question(agent, episode, ending))
@@ -222,7 +218,7 @@ class _Terminal:
             told = self._waiting[agent] = (episode, set())
         if message not in told[1]:
             told[1].add(message)
-            self._say(f'\nReset of {episode[:8]}: {message}')
+            _say(f'\nReset of {episode[:8]}: {message}')
 
     def _until(self, prompt: str) -> float | None:
         """Return when the step ends that asks for something, as far as it began just now."""
@@ -245,7 +241,7 @@ class _Terminal:
                 if question.is_reset
                 else f'Episode {short} ended: {text}.'
             )
-            self._say(f'\n{said}')
+            _say(f'\n{said}')
         if question.is_reset and self._yes:
             self._confirm(question, True, '')
             return
@@ -262,9 +258,9 @@ class _Terminal:
         if question.is_reset:
             left = question.until and max(0.0, question.until - time.monotonic())
             time_left = '' if left is None else f', at most {left:.0f} s left'
-            self._say(f'Done? [y, or n and why{time_left}]')
+            _say(f'Done? [y, or n and why{time_left}]')
         else:
-            self._say('What do you make of it? [s, f or u and a note; Enter: nothing]')
+            _say('What do you make of it? [s, f or u and a note; Enter: nothing]')
 
     def _answer(self, question: Question, line: str) -> None:
         word, _, rest = line.strip().partition(' ')
@@ -286,9 +282,9 @@ class _Terminal:
         self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
         self._asked = None
         if refusal:
-            self._say(f'Not taken: {refusal}')
+            _say(f'Not taken: {refusal}')
         else:
-            self._say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
+            _say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
 
     def _send_label(self, question: Question, verdict: Label, note: str) -> None:
         request = srv.LabelEpisode.Request(
@@ -297,9 +293,9 @@ class _Terminal:
         refusal = self._call(self._labelling, request)
         self._ended.popleft()
         if refusal:
-            self._say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
+            _say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
         else:
-            self._say(f'Labelled: {verdict.name.lower()}.')
+            _say(f'Labelled: {verdict.name.lower()}.')
 
     def _call(self, client: Any, request: Any) -> str:
         """Call a service; return why it refused, empty if it did not."""

@@ -192,12 +192,10 @@ class ContractNode(LifecycleNode):
         srv_type: Any,
         srv_name: str,
         callback: Callable[[Any, Any], Any],
-        *,
-        rate: float = RATE,
         **options: Any,
     ) -> Any:
-        """Create a service behind the guard of the node; ``rate`` is that of its requests."""
-        guarded = self._incoming.service(srv_name, srv_type, callback, rate)
+        """Create a service behind the guard of the node, which refuses a flood of requests."""
+        guarded = self._incoming.service(srv_name, srv_type, callback, RATE)
         return super().create_service(srv_type, srv_name, guarded, **options)
 
     def add_on_set_parameters_callback(

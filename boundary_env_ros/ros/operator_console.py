@@ -31,6 +31,8 @@ from boundary_env_ros.ros.served_contract import served_contract
 
 # Between two looks at what came over ROS and from the keyboard, s.
 _LOOK = 0.05
+# For a node of a boundary to be found, s.
+_WAIT = 30.0
 # For a service to be found and to answer, s.
 _ANSWER = 5.0
 # How long the question may still be on its way that was just answered, s.
@@ -74,7 +76,6 @@ def attend(
     label: bool,
     namespace: str = '',
     domain_id: int | None = None,
-    wait: float = 30.0,
 ) -> int:
     """
     Ask the person at the terminal, until SIGINT.
@@ -89,8 +90,6 @@ def attend(
         Ask for a label after each episode, too.
     namespace, domain_id
         Where the nodes are.
-    wait
-        Seconds, steady, for a node of a boundary to be found.
 
     Returns
     -------
@@ -118,7 +117,7 @@ def attend(
             own.spin(_LOOK)
 
         with suppress(KeyboardInterrupt):
-            contract = served_contract(own.node, spin, wait).contract
+            contract = served_contract(own.node, spin, _WAIT).contract
             _Terminal(own.node, spin, contract, user=user, yes=yes, label=label).run()
         _say('')
     return 0

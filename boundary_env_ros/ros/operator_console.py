@@ -56,7 +56,7 @@ class Question:
     agent, episode_id, text
         Of which episode, and what a reset asks for, or how the episode ended.
     until
-        Steady clock when the step of a reset is over, s; None if that is not known.
+        Steady clock when the step of a reset is over, s.
     is_reset
         Which of the two it is.
 
@@ -65,7 +65,7 @@ class Question:
     agent: str
     episode_id: str
     text: str
-    until: float | None = None
+    until: float = 0.0
     is_reset: bool = False
 
 
@@ -141,7 +141,10 @@ class _Terminal:
         self._user = user
         self._yes, self._label = yes, label
         steps = contract.episode.reset.steps
-        self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
+        # The first of several with one prompt, which cannot be told apart.
+        self._deadlines = {
+            step.prompt: step.deadline for step in reversed(steps) if isinstance(step, ConfirmStep)
+        }
         self._resets: dict[str, Question] = {}
         self._waiting: dict[str, tuple[str, set[str]]] = {}
         self._ended: deque[Question] = deque()
@@ -169,7 +172,7 @@ class _Terminal:
             f'{contract.name} {contract.version}: {what} are asked about here, as {self._user}. '
             'Ctrl-C ends it.'
         )
-        if not self._prompts:
+        if not self._deadlines:
             _say('No reset of this contract asks a person for anything.')
         while True:
             self._spin()
@@ -181,7 +184,7 @@ class _Terminal:
         status = from_msg(EpisodeStatus, message)
         agent, episode = status.id.agent, status.id.episode_id
         before = self._resets.get(agent)
-        if status.state is EpisodeState.RESETTING and status.message not in self._prompts:
+        if status.state is EpisodeState.RESETTING and status.message not in self._deadlines:
             self._resets.pop(agent, None)
             self._tell_waiting(agent, episode, status.message)
         elif status.state is EpisodeState.RESETTING:
@@ -189,8 +192,9 @@ class _Terminal:
             if answered == [episode, status.message] and time.monotonic() < until:
                 return  # it was sent before the answer came
             if before is None or (before.episode_id, before.text) != (episode, status.message):
+                until = time.monotonic() + self._deadlines[status.message]
                 self._resets[agent] = Question(
-                    agent, episode, status.message, self._until(status.message), is_reset=True
+                    agent, episode, status.message, until, is_reset=True
                 )
         else:
             self._resets.pop(agent, None)
@@ -218,13 +222,6 @@ class _Terminal:
         if message not in told[1]:
             told[1].add(message)
             _say(f'\nReset of {episode[:8]}: {message}')
-
-    def _until(self, prompt: str) -> float | None:
-        """Return when the step ends that asks for something, as far as it began just now."""
-        for step in self._contract.episode.reset.steps:
-            if isinstance(step, ConfirmStep) and step.prompt == prompt:
-                return time.monotonic() + step.deadline
-        return None
 
     # Asking --------------------------------------------------------------------------------------
 
@@ -255,9 +252,8 @@ class _Terminal:
 
     def _prompt(self, question: Question) -> None:
         if question.is_reset:
-            left = question.until and max(0.0, question.until - time.monotonic())
-            time_left = '' if left is None else f', at most {left:.0f} s left'
-            _say(f'Done? [y, or n and why{time_left}]')
+            left = max(0.0, question.until - time.monotonic())
+            _say(f'Done? [y, or n and why, at most {left:.0f} s left]')
         else:
             _say('What do you make of it? [s, f or u and a note; Enter: nothing]')
 

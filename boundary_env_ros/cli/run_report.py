@@ -4,19 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 import dataclasses
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.endings import ABANDONED
-from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.summary.summary import summarise
-from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
+from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.terminal import table as aligned
 
 
@@ -43,25 +42,7 @@ def _kind(result: EpisodeResult) -> str:
 
 def summary_of(contract: Contract, results: Sequence[EpisodeResult]) -> Summary:
     """Return the figures of a run, as ``boundary-env report --text`` tells them of its record."""
-    return summarise((record for result in results for record in _records(result)), contract)
-
-
-def _records(result: EpisodeResult) -> Iterator[object]:
-    yield from result.transitions
-    # An interrupted episode says nothing of the policy; one that it left by itself is a failure.
-    if result.transitions and result.left not in ('', INTERRUPTED):
-        last = result.transitions[-1]
-        yield EpisodeStatus(
-            id=last.id,
-            state=EpisodeState.TRUNCATED,
-            pacing=last.pacing,
-            client='',
-            seed=result.seed,
-            ending=ABANDONED,
-            declared_by='policy',
-            message=result.left,
-            stamp=last.closed,
-        )
+    return summarise(chain.from_iterable(result.transitions for result in results), contract)
 
 
 def inference_of(results: Sequence[EpisodeResult]) -> dict[str, Any]:

@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from boundary_env_ros import __version__
 from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Contract, FieldSpec, slices_of
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.environment import Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.events import Measured
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.gate.rules.limits import FEEDBACK, OPERATOR
+from boundary_env_ros.core.gate.rules.limits import OPERATOR
 from boundary_env_ros.core.sources.inputs import (
-    ACKNOWLEDGEMENT,
     acknowledgement_inputs,
     feedback_inputs,
     field_inputs,
@@ -113,7 +111,6 @@ class Boundary:
     def forget(self, lease_id: str) -> None:
         """Begin again, with this lease."""
         self._due = False
-        self._moved: dict[str, tuple[Vector, Stamp | None]] = {}
         self.images: dict[str, Image] = {}
         self.closed: list[StepResult] = []
         self.lease_id = lease_id
@@ -145,8 +142,6 @@ class Boundary:
             reading = item.read(message)
             captured = _stamp(reading.stamp, now)
             effects += self.environment.measured(item.name, reading.values, captured)
-            if not item.name.startswith(ACKNOWLEDGEMENT):
-                self._moved[item.name] = (reading.values, captured)
         for item in uses.operator:
             self._measure(item, message, now)
         for item in uses.transforms:
@@ -171,11 +166,6 @@ class Boundary:
         unusable = self.environment.unusable
         for name, reading in self._transforms.new(now.ros.nanoseconds, unusable):
             self._use(name, reading, now)
-        for name, (values, captured) in self._moved.items():
-            self.gate.apply(
-                Measured(name=f'{FEEDBACK}.{name}', values=values, captured=captured, now=now)
-            )
-        self._moved.clear()
         due, self._due = self._due, False
         return self.environment.go_on(now) if due else ()
 
@@ -197,7 +187,7 @@ def _uses(contract: Contract, topics: Mapping[str, str]) -> dict[str, _Topic]:
     for item in gate_inputs(contract):
         if item.name == OPERATOR:
             uses[topics[item.topic]].operator.append(item)
-        elif not item.name.startswith(FEEDBACK):
+        else:
             uses[topics[item.topic]].gate.append(item)
     for item in field_inputs(contract, topics):
         uses[topics[item.topic]].fields.append(item)

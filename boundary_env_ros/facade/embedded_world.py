@@ -46,7 +46,7 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import check_actions, check_legal, check_running
+from boundary_env_ros.facade.world import check_actions, check_legal, check_open, check_running
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot
@@ -157,7 +157,7 @@ class EmbeddedWorld:
         self, *, seed: int | None, options: Mapping[str, object], wrappers: Sequence[str]
     ) -> dict[str, StepResult]:
         """Begin an episode of every agent; see :meth:`.world.World.reset`."""
-        self._check_open()
+        check_open(self._closed)
         self._failed = ''
         begin = Begin(
             digest=self._digest,
@@ -201,7 +201,7 @@ class EmbeddedWorld:
             If a step did not close.
 
         """
-        self._check_open()
+        check_open(self._closed)
         running = self.running
         last = {agent: self._boundaries[agent].last for agent in running}
         check_actions(self._contract, last, actions)
@@ -213,10 +213,18 @@ class EmbeddedWorld:
                 f'(expected as many numbers from each, got {sizes}).'
             )
         if self._plugin is not None and 'check' in self._plugin.can:
-            for agent, request in wanted.items():
-                check_legal(self._contract, agent, request.action, self.ask)
+            check_legal(self._contract, wanted, self.ask)
         requests = {
-            agent: self._request(self._boundaries[agent], each) for agent, each in wanted.items()
+            agent: action_request(
+                each,
+                last[agent],
+                self._contract,
+                lease_id=self._boundaries[agent].lease_id,
+                sequence=self._boundaries[agent].sequence + 1,
+                requested=self._instant(),
+                client=self._client,
+            )
+            for agent, each in wanted.items()
         }
         for agent, boundary in self._boundaries.items():
             boundary.closed = boundary.closed[-1:]
@@ -237,7 +245,7 @@ class EmbeddedWorld:
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return nothing of each agent that runs: the world waits for them."""
-        self._check_open()
+        check_open(self._closed)
         self._tell_pushed()
         check_running(self.running)
         return dict.fromkeys(self.running, ())
@@ -252,7 +260,7 @@ class EmbeddedWorld:
             If it has no plugin, or that has no such method.
 
         """
-        self._check_open()
+        check_open(self._closed)
         answer = ask(self._robot, method, arguments)
         last = next(iter(self._boundaries.values())).closed[-1:]
         if method == 'save' and last:
@@ -273,10 +281,6 @@ class EmbeddedWorld:
         finally:
             if self._record is not None:
                 self._record.close()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LinkError('The world is closed. Create a new one.')
 
     def listen(self, listener: Callable[[EnvironmentEvent], None]) -> None:
         """
@@ -358,17 +362,6 @@ class EmbeddedWorld:
             )
         )
 
-    def _request(self, boundary: Boundary, wanted: StepRequest) -> ActionRequest:
-        return action_request(
-            wanted,
-            boundary.last,
-            self._contract,
-            lease_id=boundary.lease_id,
-            sequence=boundary.sequence + 1,
-            requested=self._instant(),
-            client=self._client,
-        )
-
     def _alive(self, boundary: Boundary) -> None:
         """
         Be the heartbeat of gate, environment and recorder.
@@ -385,7 +378,8 @@ class EmbeddedWorld:
             now = self._instant()
             whole = replace(decision, commanded=now) if decision.published else decision
             if whole.published:
-                self._command(boundary, whole.command)
+                for topic, part in boundary.commands:
+                    self._robot.command(topic, whole.command[part], self._now)
             if self._plugin is not None:
                 for name, text in published(whole).items():
                     self._plugin.document(boundary.documents[name], text)
@@ -393,10 +387,6 @@ class EmbeddedWorld:
             if self._events:
                 self._tell(self._events[boundary.agent].decision(whole))
             self._carry(boundary, boundary.environment.decision(whole, now))
-
-    def _command(self, boundary: Boundary, command: Vector) -> None:
-        for topic, part in boundary.commands:
-            self._robot.command(topic, command[part], self._now)
 
     def _carry(self, boundary: Boundary, effects: Sequence[Effect]) -> None:
         for effect in effects:

@@ -36,7 +36,7 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
-from boundary_env_ros.facade.world import agent_of, check_running
+from boundary_env_ros.facade.world import agent_of, check_open, check_running
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.reader import open_records
@@ -236,7 +236,7 @@ class ReplayWorld:
             If an image of the record is missing, and black ones were not asked for.
 
         """
-        self._check_open()
+        check_open(self._closed)
         wanted = dict(options)
         which = wanted.pop(EPISODE, None)
         episode = self._found(which, seed)
@@ -259,16 +259,7 @@ class ReplayWorld:
                 f'The recorded reset of the episode {episode.index} in '
                 f'{self._path} failed ({reset.ending}). Continue with the next one.'
             )
-        images, unresolved = self._images(episode.entries[0])
-        self._last = reset
-        result = StepResult(
-            transition=reset,
-            delivered=reset.closed,
-            images=images,
-            unresolved=unresolved,
-            replayed=self._told((), None),
-        )
-        return {self._agent: result}
+        return {self._agent: self._deliver(episode.entries[0])}
 
     def _begin_anew(self) -> None:
         """Open the record at its beginning, for transitions and images."""
@@ -351,7 +342,7 @@ class ReplayWorld:
             If the record ends while the episode runs.
 
         """
-        self._check_open()
+        check_open(self._closed)
         check_running(self.running)
         unknown = set(actions) - {self._agent}
         if unknown:
@@ -371,23 +362,14 @@ class ReplayWorld:
             self._first_difference = step
         results = []
         for entry in entries:
-            transition = transition_of(entry)
-            images, unresolved = self._images(entry)
-            self._last = transition
-            result = StepResult(
-                transition=transition,
-                delivered=transition.closed,
-                images=images,
-                unresolved=unresolved,
-                replayed=self._told(request.action, difference, recorded),
-            )
+            result = self._deliver(entry, request.action, difference, recorded)
             results.append(result)
             request.on_result(result)
         return {self._agent: tuple(results)}
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return nothing: the record waits for an action."""
-        self._check_open()
+        check_open(self._closed)
         check_running(self.running)
         return {self._agent: ()}
 
@@ -422,15 +404,30 @@ class ReplayWorld:
             'or the recorder died there. Call reset() for the next episode.'
         )
 
-    def _told(self, asked: Vector, difference: float | None, recorded: Vector = ()) -> Replayed:
-        return Replayed(
-            run=str(self._path),
-            episode=self._index,
-            recorded=recorded,
-            asked=asked,
-            differs=None if difference is None else difference > 0.0,
-            difference=difference,
-            first_difference=self._first_difference,
+    def _deliver(
+        self,
+        entry: Entry,
+        asked: Vector = (),
+        difference: float | None = None,
+        recorded: Vector = (),
+    ) -> StepResult:
+        """Return what a transition was delivered as, and how the two actions compare."""
+        images, unresolved = self._images(entry)
+        self._last = transition = transition_of(entry)
+        return StepResult(
+            transition=transition,
+            delivered=transition.closed,
+            images=images,
+            unresolved=unresolved,
+            replayed=Replayed(
+                run=str(self._path),
+                episode=self._index,
+                recorded=recorded,
+                asked=asked,
+                differs=None if difference is None else difference > 0.0,
+                difference=difference,
+                first_difference=self._first_difference,
+            ),
         )
 
     # Images --------------------------------------------------------------------------------------
@@ -468,10 +465,6 @@ class ReplayWorld:
         self._closed = True
         self._steps.clear()
         self._pictures = None
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise LinkError('The world is closed. Create a new one.')
 
 
 def _is(which: object, episode: RecordedEpisode) -> bool:

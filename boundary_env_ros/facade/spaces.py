@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 import json
 from typing import Any
 
@@ -90,12 +89,9 @@ def action_request_of(contract: Contract, action: Any) -> Vector | StepRequest:
         )
     sent = {name: action[name] for name in action if name in documents}
     sent = {name: document for name, document in sent.items() if document is not None}
-    vector: list[float] = []
-    for group in contract.action:
-        of_one = replace(contract, action=(group,), documents=())
-        vector += action_vector(of_one, action[group.name])
+    vector = _by_group(contract, action)
     try:
-        return StepRequest(action=tuple(vector), payload=text_of(sent) if sent else '')
+        return StepRequest(action=vector, payload=text_of(sent) if sent else '')
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidAction(f'A document is no JSON: {error}.') from error
 
@@ -128,6 +124,11 @@ def action_vector(contract: Contract, action: object) -> Vector:
             f'Wrong groups of the action (expected an action with the groups {", ".join(names)}, '
             f'got {action!r}).'
         )
+    return _by_group(contract, action)
+
+
+def _by_group(contract: Contract, action: Mapping[str, Any]) -> Vector:
+    """Return the numbers of all groups of an action that has each by its name."""
     values: list[float] = []
     for group in contract.action:
         shape = () if group.kind is ActionKind.DISCRETE else (group.action_size,)

@@ -153,6 +153,20 @@ def due(contract: Contract, last: Mapping[str, StepResult]) -> tuple[str, ...]:
     return tuple(agent for agent in running if contract.has_turn(agent, step + 1))
 
 
+def check_open(closed: bool) -> None:
+    """
+    Refuse to use a world that was closed.
+
+    Raises
+    ------
+    LinkError
+        If it was.
+
+    """
+    if closed:
+        raise LinkError('The world is closed. Create a new one.')
+
+
 def check_running(running: Collection[str]) -> None:
     """
     Refuse to go on where no episode runs.
@@ -206,7 +220,9 @@ def check_actions(
         )
 
 
-def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..., Any]) -> None:
+def check_legal(
+    contract: Contract, actions: Mapping[str, StepRequest], ask: Callable[..., Any]
+) -> None:
     """
     Refuse what the world does not allow now, where it can tell.
 
@@ -214,7 +230,7 @@ def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..
     ----------
     contract
         The contract.
-    agent, action
+    actions
         Who asks for what; of a chunk the first action is looked at.
     ask
         Asks the world.
@@ -225,16 +241,17 @@ def check_legal(contract: Contract, agent: str, action: Vector, ask: Callable[..
         With the world's reason.
 
     """
-    command, _ = translate(contract.action, action[: contract.action_size], None)
-    if command is None:
-        return  # The gate rejects it, or it is a difference to what only the gate knows.
-    setpoints = {
-        contract.topic_of(agent, group.topic): command[part]
-        for group, part in slices_of(contract.action)
-    }
-    reason = ask('check', {'agent': agent, 'setpoints': setpoints})
-    if reason:
-        raise InvalidAction(f'{agent} cannot do this now: {reason}')
+    for agent, wanted in actions.items():
+        command, _ = translate(contract.action, wanted.action[: contract.action_size], None)
+        if command is None:
+            continue  # The gate rejects it, or it is a difference to what only the gate knows.
+        setpoints = {
+            contract.topic_of(agent, group.topic): command[part]
+            for group, part in slices_of(contract.action)
+        }
+        reason = ask('check', {'agent': agent, 'setpoints': setpoints})
+        if reason:
+            raise InvalidAction(f'{agent} cannot do this now: {reason}')
 
 
 def load_for(contract: str | Path, *, pacing: str | None, world: str) -> LoadedContract:

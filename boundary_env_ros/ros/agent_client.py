@@ -39,8 +39,9 @@ from boundary_env_ros.facade.steps import (
     StepRequest,
     StepResult,
 )
+from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning, wait_until
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
 from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.executors import with_info
@@ -171,7 +172,7 @@ class AgentClient:
         self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = True
     ) -> None:
         topic = self._named(topic)
-        guarded = self._incoming.guarded(topic, callback)
+        guarded = self._incoming.subscription(topic, None, callback)
         self._subscriptions.append(
             self._node.create_subscription(kind, topic, guarded, qos, raw=raw)
         )
@@ -450,8 +451,7 @@ class AgentClient:
                     f'The nodes were stopped (expected an answer of {whom}, got none). {_START}'
                 )
 
-        wait = spinning(spin)
-        answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, wait=wait)
+        answer = ask(client, request, until=deadline, patience=2.0 * sign_of_life, spin=spin)
         if answer is None:
             raise LinkTimeout(
                 f'No answer of {whom} within {deadline - begun:.3g} s. '
@@ -593,8 +593,7 @@ class AgentClient:
 
     def _spin(self, seconds: float) -> None:
         """Let one message in, unless the client was closed meanwhile, by another thread."""
-        if self._own.closed:
-            raise LinkError('The world is closed. Create a new one.')
+        check_open(self._own.closed)
         self._own.spin(seconds)
 
     def _wait(self, condition: Callable[[], bool], deadline: float, what: str) -> None:
@@ -638,5 +637,5 @@ class AgentClient:
             ending='abandoned',
             message=why,
         )
-        wait = spinning(lambda: self._own.spin(_SLICE))
-        ask(self._end, request, until=time.monotonic() + SIGN_OF_LIFE, wait=wait)
+        until = time.monotonic() + SIGN_OF_LIFE
+        ask(self._end, request, until=until, spin=lambda: self._own.spin(_SLICE))

@@ -19,6 +19,7 @@ from lifecycle_msgs.srv import ChangeState, GetState
 from boundary_env_ros.errors import LinkError, LinkTimeout
 from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.isolated_node import IsolatedNode
+from boundary_env_ros.storage.atomic import Closing
 
 _VERBS = {
     Transition.TRANSITION_CONFIGURE: 'be configured',
@@ -58,7 +59,7 @@ class Node(Protocol):
         ...
 
 
-class BringUp:
+class BringUp(Closing):
     """
     Brings nodes up: all are configured before the first is activated.
 
@@ -156,13 +157,12 @@ class BringUp:
     def _state(self, node: Node, task: str, deadline: float) -> Any:
         client = self._client(GetState, f'{node.place}/get_state')
 
-        def wait(future: Any, seconds: float) -> bool:
-            until = time.monotonic() + seconds
-            return wait_until(future.done, until, lambda: self._let_in(node))
+        def spin() -> None:
+            self._let_in(node)
 
         answer = None
-        if wait_until(client.service_is_ready, deadline, lambda: self._let_in(node)):
-            answer = ask(client, GetState.Request(), until=deadline, patience=_ANSWER, wait=wait)
+        if wait_until(client.service_is_ready, deadline, spin):
+            answer = ask(client, GetState.Request(), until=deadline, patience=_ANSWER, spin=spin)
         if answer is None:
             raise _late(node, task)
         return answer.current_state

@@ -55,22 +55,13 @@ def wait_until(
     return True
 
 
-def spinning(spin: Callable[[], None]) -> Callable[[Any, float], bool]:
-    """Return what waits for a future by letting messages in, where no thread does that."""
-
-    def wait(future: Any, seconds: float) -> bool:
-        return wait_until(future.done, time.monotonic() + seconds, spin)
-
-    return wait
-
-
 def ask(
     client: Any,
     request: Any,
     *,
     until: float,
     patience: float = math.inf,
-    wait: Callable[[Any, float], bool] = wait_for,
+    spin: Callable[[], None] | None = None,
 ) -> Any | None:
     """
     Ask a service; return its answer, or None if there is none in time.
@@ -86,14 +77,19 @@ def ask(
     patience
         Seconds after which it is asked again, then after twice as long, and so on. The answer to
         the last time is the one that counts.
-    wait
-        Waits for a future, so many seconds at most, and returns whether it is done.
+    spin
+        Lets messages in for a moment; default: another thread does that.
 
     """
     while True:
         future = client.call_async(request)
         left = until - time.monotonic()
-        if wait(future, max(0.0, min(patience, left))):
+        seconds = max(0.0, min(patience, left))
+        if spin is None:
+            done = wait_for(future, seconds)
+        else:
+            done = wait_until(future.done, time.monotonic() + seconds, spin)
+        if done:
             return future.result()
         client.remove_pending_request(future)
         if left <= patience:

@@ -192,12 +192,10 @@ class ContractNode(LifecycleNode):
         srv_type: Any,
         srv_name: str,
         callback: Callable[[Any, Any], Any],
-        *,
-        rate: float = RATE,
         **options: Any,
     ) -> Any:
-        """Create a service behind the guard of the node; ``rate`` is that of its requests."""
-        guarded = self._incoming.service(srv_name, srv_type, callback, rate)
+        """Create a service behind the guard of the node, which refuses a flood of requests."""
+        guarded = self._incoming.service(srv_name, srv_type, callback, RATE)
         return super().create_service(srv_type, srv_name, guarded, **options)
 
     def add_on_set_parameters_callback(
@@ -246,18 +244,12 @@ class ContractNode(LifecycleNode):
         """The contract; there is one while the node is configured."""
         return self.loaded.contract
 
-    @property
-    def agent(self) -> str:
-        """The agent whose boundary this is."""
-        return self.contract.agents[0]
-
     def topic_of(self, agent: str, topic: str) -> str:
         """Return the name of an agent's topic or service, relative to this node's namespace."""
         return self.contract.topic_of(agent, topic)
 
-    def topics(self, agent: str = '') -> dict[str, str]:
+    def topics(self, agent: str) -> dict[str, str]:
         """Return the full name of every sensor topic of an agent, by the contract's name."""
-        agent = agent or self.agent
         return {
             topic: self.resolve_topic_name(self.topic_of(agent, topic))
             for topic in sensor_topics(self.contract)

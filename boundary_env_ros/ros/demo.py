@@ -104,8 +104,7 @@ def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) ->
     ):
         if not scenarios:
             continue
-        env = gymnasium.make(_ID, world='ros', pacing=pacing, domain_id=domain, client=name)
-        try:
+        with gymnasium.make(_ID, world='ros', pacing=pacing, domain_id=domain, client=name) as env:
             boundary: Any = env.unwrapped
             plural = 's' if len(scenarios) > 1 else ''
             print(f'\nPolicy {name}, {len(scenarios)} episode{plural}, {pacing}')
@@ -113,8 +112,6 @@ def _drive(domain: int, pacing: str, episodes: int, baseline: int, seed: int) ->
                 policy = _policy(name, boundary.contract)
                 head = f'  {number + 1:>2}/{len(scenarios)} {scenario:<8}'
                 _episode(env, policy, head, scenario, seed + number)
-        finally:
-            env.close()
 
 
 def _policy(name: str, contract: Contract) -> Policy:

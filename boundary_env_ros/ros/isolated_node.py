@@ -37,7 +37,7 @@ class IsolatedNode(Closing):
     Parameters
     ----------
     name
-        Begin of its name; random digits follow, unless it is to be found by others.
+        Begin of its name; random digits follow.
     domain_id
         ROS domain; None: that of ``ROS_DOMAIN_ID``, or 0.
     namespace
@@ -46,8 +46,6 @@ class IsolatedNode(Closing):
         Whether it offers nothing to others, neither its log nor its parameters.
     parameters
         Values of its parameters.
-    unique
-        Whether random digits follow the name.
     executor
         Makes its executor.
 
@@ -66,7 +64,6 @@ class IsolatedNode(Closing):
         namespace: str = '',
         listens_only: bool = False,
         parameters: tuple[Parameter, ...] = (),
-        unique: bool = True,
         executor: Callable[..., Executor] = SingleThreadedExecutor,
     ) -> None:
         self._ending = threading.Event()
@@ -77,15 +74,14 @@ class IsolatedNode(Closing):
             # It may have been shut down already.
             made.callback(self.context.try_shutdown)
             _check_domain(self.domain_id)
-            if unique:
-                name = f'{name}_{uuid.uuid4().hex[:8]}'
+            name = f'{name}_{uuid.uuid4().hex[:8]}'
             try:
                 self.node = rclpy.create_node(
                     name,
                     namespace=namespace or None,
                     context=self.context,
                     # `ros2 launch` renames the node of a process, which means every node in it.
-                    cli_args=['--ros-args', '-r', f'__node:={name}'] if unique else None,
+                    cli_args=['--ros-args', '-r', f'__node:={name}'],
                     parameter_overrides=list(parameters),
                     enable_rosout=not listens_only,
                     start_parameter_services=not listens_only,

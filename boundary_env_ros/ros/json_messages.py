@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from boundary_env_ros.core import serialization
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.ros.conversions import element_type, nested_class
 from boundary_env_ros.storage.message_types import INTEGERS
 
 Json = Any
-
-_WORDS: Mapping[str, float] = {'nan': math.nan, 'inf': math.inf, '-inf': -math.inf}
 
 
 def to_json(value: Any) -> Json:
@@ -43,7 +42,7 @@ def from_json(kind: Any, data: Json, where: str = '') -> Any:
 
     Raises
     ------
-    RequestRejected
+    RequestRejected, RecordError
         Naming the place, if a key is unknown or a value has the wrong type.
 
     """
@@ -70,14 +69,7 @@ def _read(data: Json, name: str, where: str) -> Any:
     if '/' in name:
         return from_json(nested_class(name), data, where)
     if name == 'double':
-        if isinstance(data, (int, float)) and not isinstance(data, bool):
-            try:
-                return float(data)
-            except OverflowError:
-                pass
-        elif isinstance(data, str) and data in _WORDS:
-            return _WORDS[data]
-        raise _wrong(where, 'a number, "nan", "inf" or "-inf"', data)
+        return serialization.from_json(float, data, where)
     if name in INTEGERS:
         low, high = INTEGERS[name]
         if type(data) is int and low <= data <= high:

@@ -18,7 +18,6 @@ from typing import Any
 
 from launch.actions import (
     DeclareLaunchArgument,
-    EmitEvent,
     ExecuteProcess,
     RegisterEventHandler,
 )
@@ -29,7 +28,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import LifecycleNode
 from launch_ros.parameter_descriptions import ParameterFile, ParameterValue
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.silence import declaring_time
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros.bring_up import BringUp
@@ -95,18 +94,6 @@ def boundary_arguments() -> list[DeclareLaunchArgument]:
     ]
 
 
-def _contract(context: LaunchContext) -> Contract:
-    arguments = context.launch_configurations
-    pacing = Pacing.__members__.get(arguments.get('pacing', '').upper())
-    return load(arguments['contract'], pacing).contract
-
-
-def _failure(context: LaunchContext, message: str) -> EmitEvent:
-    # Makes the launch return 1, as an exception in an action of its own would.
-    context.asyncio_loop.call_exception_handler({'message': message})
-    return EmitEvent(event=Shutdown(reason=message))
-
-
 class _Node:
     """A node that was launched, as it is brought up."""
 
@@ -160,7 +147,8 @@ class Boundary(Action):
             return str(LaunchConfiguration(name).perform(context))
 
         # Now, since a launch file that includes several may give each other arguments.
-        contract = _contract(context)
+        pacing = Pacing.__members__.get(given('pacing').upper())
+        contract = load(given('contract'), pacing).contract
         self._declaring_time = declaring_time(contract)
         for spec in boundary_nodes(
             contract,
@@ -221,7 +209,9 @@ class Boundary(Action):
                     return
                 self._ended = True
                 self._log.error(str(error))
-                await context.emit_event(_failure(context, str(error)).event)
+                # Makes the launch return 1, as an exception in an action of its own would.
+                context.asyncio_loop.call_exception_handler({'message': str(error)})
+                await context.emit_event(Shutdown(reason=str(error)))
 
         context.add_completion_future(context.asyncio_loop.create_task(guarded()))
 
@@ -237,9 +227,7 @@ class Boundary(Action):
             raise BoundaryError(f'{name} ended (expected it to run).')
 
     async def _bring_up(self) -> None:
-        nodes, bring_up = tuple(self._nodes.values()), BringUp()
-        try:
+        nodes = tuple(self._nodes.values())
+        with BringUp() as bring_up:
             await asyncio.to_thread(bring_up.run, nodes, _PATIENCE)
-        finally:
-            bring_up.close()
         self._log.info(f'active: {", ".join(node.place for node in nodes)}')

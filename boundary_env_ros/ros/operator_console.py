@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import Label
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_until
+from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.conversions import from_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -31,11 +31,13 @@ from boundary_env_ros.ros.served_contract import served_contract
 
 # Between two looks at what came over ROS and from the keyboard, s.
 _LOOK = 0.05
+# For a node of a boundary to be found, s.
+_WAIT = 30.0
 # For a service to be found and to answer, s.
 _ANSWER = 5.0
 # How long the question may still be on its way that was just answered, s.
 _STALE = 1.0
-_SAY = partial(print, flush=True)
+_say = partial(print, flush=True)
 
 _MARKS = {
     word: label
@@ -54,7 +56,7 @@ class Question:
     agent, episode_id, text
         Of which episode, and what a reset asks for, or how the episode ended.
     until
-        Steady clock when the step of a reset is over, s; None if that is not known.
+        Steady clock when the step of a reset is over, s.
     is_reset
         Which of the two it is.
 
@@ -63,7 +65,7 @@ class Question:
     agent: str
     episode_id: str
     text: str
-    until: float | None = None
+    until: float = 0.0
     is_reset: bool = False
 
 
@@ -74,8 +76,6 @@ def attend(
     label: bool,
     namespace: str = '',
     domain_id: int | None = None,
-    wait: float = 30.0,
-    say: Callable[[str], None] = _SAY,
 ) -> int:
     """
     Ask the person at the terminal, until SIGINT.
@@ -90,10 +90,6 @@ def attend(
         Ask for a label after each episode, too.
     namespace, domain_id
         Where the nodes are.
-    wait
-        Seconds, steady, for a node of a boundary to be found.
-    say
-        Is told each line for the terminal.
 
     Returns
     -------
@@ -121,9 +117,9 @@ def attend(
             own.spin(_LOOK)
 
         with suppress(KeyboardInterrupt):
-            contract = served_contract(own.node, spin, wait).contract
-            _Terminal(own.node, spin, contract, user=user, yes=yes, label=label, say=say).run()
-        say('')
+            contract = served_contract(own.node, spin, _WAIT).contract
+            _Terminal(own.node, spin, contract, user=user, yes=yes, label=label).run()
+        _say('')
     return 0
 
 
@@ -139,14 +135,16 @@ class _Terminal:
         user: str,
         yes: bool,
         label: bool,
-        say: Callable[[str], None],
     ) -> None:
         self._spin = spin
         self._contract = contract
         self._user = user
-        self._yes, self._label, self._say = yes, label, say
+        self._yes, self._label = yes, label
         steps = contract.episode.reset.steps
-        self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
+        # The first of several with one prompt, which cannot be told apart.
+        self._deadlines = {
+            step.prompt: step.deadline for step in reversed(steps) if isinstance(step, ConfirmStep)
+        }
         self._resets: dict[str, Question] = {}
         self._waiting: dict[str, tuple[str, set[str]]] = {}
         self._ended: deque[Question] = deque()
@@ -156,7 +154,7 @@ class _Terminal:
         incoming = Incoming(node)
         for agent in contract.agents:
             topic = contract.topic_of(agent, names.EPISODE_STATUS)
-            heard = incoming.guarded(topic, self._on_status)
+            heard = incoming.subscription(topic, None, self._on_status)
             node.create_subscription(msg.EpisodeStatus, topic, heard, names.LATCHED_MANY)
         self._confirming = {
             agent: node.create_client(
@@ -170,12 +168,12 @@ class _Terminal:
         """Ask until SIGINT."""
         contract = self._contract
         what = 'resets and labels' if self._label else 'resets'
-        self._say(
+        _say(
             f'{contract.name} {contract.version}: {what} are asked about here, as {self._user}. '
             'Ctrl-C ends it.'
         )
-        if not self._prompts:
-            self._say('No reset of this contract asks a person for anything.')
+        if not self._deadlines:
+            _say('No reset of this contract asks a person for anything.')
         while True:
             self._spin()
             self._go_on()
@@ -186,7 +184,7 @@ class _Terminal:
         status = from_msg(EpisodeStatus, message)
         agent, episode = status.id.agent, status.id.episode_id
         before = self._resets.get(agent)
-        if status.state is EpisodeState.RESETTING and status.message not in self._prompts:
+        if status.state is EpisodeState.RESETTING and status.message not in self._deadlines:
             self._resets.pop(agent, None)
             self._tell_waiting(agent, episode, status.message)
         elif status.state is EpisodeState.RESETTING:
@@ -194,8 +192,9 @@ class _Terminal:
             if answered == [episode, status.message] and time.monotonic() < until:
                 return  # it was sent before the answer came
             if before is None or (before.episode_id, before.text) != (episode, status.message):
+                until = time.monotonic() + self._deadlines[status.message]
                 self._resets[agent] = Question(
-                    agent, episode, status.message, self._until(status.message), is_reset=True
+                    agent, episode, status.message, until, is_reset=True
                 )
         else:
             self._resets.pop(agent, None)
@@ -208,7 +207,7 @@ class _Terminal:
         del self._states[agent]
         waited = self._waiting.pop(agent, ('', ()))[0] == episode
         if before is not None or (waited and seen.state is EpisodeState.RESETTING):
-            self._say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
+            _say(f'\nReset of {episode[:8]}: {status.ending}. {status.message}')
         if self._label and seen.state is EpisodeState.RUNNING:
             ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
             self._ended.append(Question(agent, episode, ending))
@@ -222,14 +221,7 @@ class _Terminal:
             told = self._waiting[agent] = (episode, set())
         if message not in told[1]:
             told[1].add(message)
-            self._say(f'\nReset of {episode[:8]}: {message}')
-
-    def _until(self, prompt: str) -> float | None:
-        """Return when the step ends that asks for something, as far as it began just now."""
-        for step in self._contract.episode.reset.steps:
-            if isinstance(step, ConfirmStep) and step.prompt == prompt:
-                return time.monotonic() + step.deadline
-        return None
+            _say(f'\nReset of {episode[:8]}: {message}')
 
     # Asking --------------------------------------------------------------------------------------
 
@@ -245,7 +237,7 @@ class _Terminal:
                 if question.is_reset
                 else f'Episode {short} ended: {text}.'
             )
-            self._say(f'\n{said}')
+            _say(f'\n{said}')
         if question.is_reset and self._yes:
             self._confirm(question, True, '')
             return
@@ -260,11 +252,10 @@ class _Terminal:
 
     def _prompt(self, question: Question) -> None:
         if question.is_reset:
-            left = question.until and max(0.0, question.until - time.monotonic())
-            time_left = '' if left is None else f', at most {left:.0f} s left'
-            self._say(f'Done? [y, or n and why{time_left}]')
+            left = max(0.0, question.until - time.monotonic())
+            _say(f'Done? [y, or n and why, at most {left:.0f} s left]')
         else:
-            self._say('What do you make of it? [s, f or u and a note; Enter: nothing]')
+            _say('What do you make of it? [s, f or u and a note; Enter: nothing]')
 
     def _answer(self, question: Question, line: str) -> None:
         word, _, rest = line.strip().partition(' ')
@@ -286,9 +277,9 @@ class _Terminal:
         self._answered = (question.episode_id, question.text, time.monotonic() + _STALE)
         self._asked = None
         if refusal:
-            self._say(f'Not taken: {refusal}')
+            _say(f'Not taken: {refusal}')
         else:
-            self._say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
+            _say('Confirmed.' if confirmed else 'Said no: the reset has failed.')
 
     def _send_label(self, question: Question, verdict: Label, note: str) -> None:
         request = srv.LabelEpisode.Request(
@@ -297,16 +288,16 @@ class _Terminal:
         refusal = self._call(self._labelling, request)
         self._ended.popleft()
         if refusal:
-            self._say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
+            _say(f'Not kept: {refusal}\n`boundary-env episodes label` labels it afterwards.')
         else:
-            self._say(f'Labelled: {verdict.name.lower()}.')
+            _say(f'Labelled: {verdict.name.lower()}.')
 
     def _call(self, client: Any, request: Any) -> str:
         """Call a service; return why it refused, empty if it did not."""
         deadline = time.monotonic() + _ANSWER
         if not wait_until(client.service_is_ready, deadline, self._spin):
             return f'no node serves {client.srv_name} (waited {_ANSWER:g} s).'
-        answer = ask(client, request, until=deadline, wait=spinning(self._spin))
+        answer = ask(client, request, until=deadline, spin=self._spin)
         if answer is None:
             return f'{client.srv_name} did not answer within {_ANSWER:g} s.'
         result = answer.result

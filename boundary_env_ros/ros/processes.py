@@ -10,7 +10,7 @@ this.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 import os
@@ -151,7 +151,7 @@ class NodeProcess:
     environment
         Variables to set on top of those of this process.
     log
-        File that its output goes to; None: it is inherited.
+        File that its output goes to.
     namespace
         Namespace of the node.
     outlives
@@ -164,7 +164,7 @@ class NodeProcess:
         spec: NodeSpec,
         *,
         environment: Mapping[str, str],
-        log: Path | None = None,
+        log: Path,
         namespace: str = '',
         outlives: bool = False,
     ) -> None:
@@ -185,8 +185,7 @@ class NodeProcess:
             *parameters,
             *remaps,
         ]
-        with ExitStack() as stack:
-            output = None if log is None else stack.enter_context(log.open('ab'))
+        with log.open('ab') as output:
             self.process = subprocess.Popen(
                 command,
                 env={
@@ -196,7 +195,7 @@ class NodeProcess:
                 },
                 stdin=subprocess.DEVNULL,
                 stdout=output,
-                stderr=subprocess.STDOUT if output else None,
+                stderr=subprocess.STDOUT,
                 # Ctrl-C in the terminal is for the parent, who ends its nodes in order.
                 start_new_session=True,
             )
@@ -237,7 +236,7 @@ class NodeProcess:
 
     def last_words(self, lines: int = 15) -> str:
         """Return the end of its output, for error messages."""
-        if self.log is None or not self.log.exists():
+        if not self.log.exists():
             return ''
         return '\n'.join(self.log.read_text(errors='replace').splitlines()[-lines:])
 
@@ -300,11 +299,8 @@ def running(
                 namespace=namespace,
                 outlives=not isolated,
             )
-        bring_up = BringUp(domain_id=domain_id, namespace=namespace)
-        try:
+        with BringUp(domain_id=domain_id, namespace=namespace) as bring_up:
             bring_up.run(list(processes.values()), timeout)
-        finally:
-            bring_up.close()
         yield processes
     finally:
         for process in reversed(list(processes.values())):

@@ -10,7 +10,6 @@ from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.duration import Duration
-from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
@@ -20,9 +19,11 @@ from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_STATIC
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
 from boundary_env_ros.ros.executors import take
 from boundary_env_ros.storage.bag_metadata import Qos
+from boundary_env_ros.storage.records import TOPICS
 
 # What a queue holds between two looks at it; of messages that may have a megabyte each, what a
 # camera sends in three seconds.
@@ -32,16 +33,11 @@ _LARGE = frozenset(
     {'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', 'sensor_msgs/msg/PointCloud2'}
 )
 
+#: What a reader makes records of, and what else the nodes of a boundary say.
 _OWN = {
-    names.CONTRACT: 'ContractDescription',
+    **{topic: record.__name__ for record, topic in TOPICS.items()},
     names.OBSERVATION: 'Observation',
     names.ACTION_REQUEST: 'ActionRequest',
-    names.GATE_DECISION: 'GateDecision',
-    names.TRANSITION: 'Transition',
-    names.PRIVILEGED_OBSERVATION: 'PrivilegedObservation',
-    names.ACTUATION_EVIDENCE: 'ActuationEvidence',
-    names.EPISODE_STATUS: 'EpisodeStatus',
-    names.EPISODE_LABEL: 'EpisodeLabel',
     names.GATE_STATUS: 'GateStatus',
     names.RECORDER_STATUS: 'RecorderStatus',
     names.EVENT: 'EnvironmentEvent',
@@ -72,8 +68,6 @@ class RecordedTopic:
         Whether it is another package's, which may offer less than is asked for.
     numbered
         Whether its messages have numbers of their own, by which a gap is found.
-    depth
-        What its queue holds between two looks at it.
 
     """
 
@@ -82,7 +76,6 @@ class RecordedTopic:
     latched: bool = False
     foreign: bool = True
     numbered: bool = False
-    depth: int = _DEPTH
 
 
 def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]:
@@ -142,11 +135,7 @@ class RawMessage:
 
 
 class Unattended(ReentrantCallbackGroup):
-    """Keeps what is in it from the executor; not from the EventsExecutor, which has no groups."""
-
-    def can_execute(self, entity: Any) -> bool:
-        """Return False."""
-        return False
+    """Marks what the recorder shows no executor."""
 
 
 class RawSubscriptions:
@@ -174,7 +163,7 @@ class RawSubscriptions:
 
     def __init__(
         self,
-        node: Node,
+        node: ContractNode,
         topics: tuple[RecordedTopic, ...],
         on_lost: Callable[[RecordedTopic, int], None],
     ) -> None:
@@ -216,7 +205,7 @@ class RawSubscriptions:
 
     def _take(self, topic: RecordedTopic) -> Iterator[RawMessage]:
         # Not more than were there: a flood on one topic does not keep the others waiting.
-        for data, info in take(self._made[topic], topic.depth):
+        for data, info in take(self._made[topic], _DEPTH):
             self._count(topic, info.get('publication_sequence_number'))
             yield RawMessage(topic, data, info['received_timestamp'], info['source_timestamp'])
 
@@ -240,7 +229,6 @@ class RawSubscriptions:
                 latched=topic.latched,
             ),
             callback_group=self._group,
-            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
             raw=True,
         )
 

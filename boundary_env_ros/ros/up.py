@@ -163,7 +163,6 @@ class _Log:
     """What a node logs, a bit at a time."""
 
     def __init__(self, process: NodeProcess) -> None:
-        assert process.log is not None  # as `recorded` starts it
         self._path = process.log
         self._read = 0
 

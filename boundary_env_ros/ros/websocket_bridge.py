@@ -10,7 +10,7 @@ its clients.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 import json
@@ -46,7 +46,7 @@ PUSH = 'env/state_push'
 _MOST_CALLS = 32
 # Events that a slow listener may be behind; then it is let go of.
 _MOST_BEHIND = 1000
-_SAY = partial(print, flush=True)
+_say = partial(print, flush=True)
 _LOCAL = ('127.0.0.1', 'localhost', '::1')
 
 
@@ -201,7 +201,6 @@ def serve(
     timeout: float,
     namespace: str = '',
     domain_id: int | None = None,
-    say: Callable[[str], None] = _SAY,
 ) -> int:
     """
     Serve until Ctrl-C or SIGTERM.
@@ -216,8 +215,6 @@ def serve(
         Seconds that a call waits for its answer.
     namespace, domain_id
         Where the nodes are.
-    say
-        Is told the address once it is bound.
 
     """
 
@@ -232,7 +229,7 @@ def serve(
             await runner.setup()
             await web.TCPSite(runner, host, port).start()
             bound = runner.addresses[0]
-            say(f'ws://{f"[{bound[0]}]" if ":" in bound[0] else bound[0]}:{bound[1]}/ws')
+            _say(f'ws://{f"[{bound[0]}]" if ":" in bound[0] else bound[0]}:{bound[1]}/ws')
             await stopped.wait()
         finally:
             bridge.close()

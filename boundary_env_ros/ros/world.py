@@ -25,7 +25,6 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     error_of,
-    LinkError,
     LinkTimeout,
     RequestRejected,
     ResultCode,
@@ -35,12 +34,13 @@ from boundary_env_ros.facade.world import (
     agent_of,
     check_actions,
     check_legal,
+    check_open,
     check_running,
     due,
 )
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
-from boundary_env_ros.ros.call_with_retry import ask, spinning, wait_until
+from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -160,7 +160,7 @@ class RosWorld:
 
         ``client`` names the client that it is begun for, where this world serves several.
         """
-        self._check_open()
+        check_open(self._own.closed)
         clients = self._clients.values()
         if seed is None and len(clients) > 1:
             # One seed for all: they must sample the same world.
@@ -185,7 +185,7 @@ class RosWorld:
         self, actions: Mapping[str, Vector | StepRequest]
     ) -> dict[str, tuple[StepResult, ...]]:
         """Send the actions; see :meth:`boundary_env_ros.facade.world.World.step`."""
-        self._check_open()
+        check_open(self._own.closed)
         wanted = {agent: as_request(action) for agent, action in actions.items()}
         running = self.running
         closed: dict[str, list[StepResult]] = {agent: [] for agent in running}
@@ -197,8 +197,7 @@ class RosWorld:
                 return {agent: tuple(closed[agent])}
         check_actions(self._contract, self._last(running), wanted)
         if self._described and 'check' in self._described['can']:
-            for agent, each in wanted.items():
-                check_legal(self._contract, agent, each.action, self.ask)
+            check_legal(self._contract, wanted, self.ask)
         requests = {agent: self._clients[agent].request(each) for agent, each in wanted.items()}
         for agent in running:
             if agent not in requests:
@@ -276,7 +275,7 @@ class RosWorld:
 
     def observe(self) -> dict[str, tuple[StepResult, ...]]:
         """Return what was closed meanwhile; see :meth:`.facade.world.World.observe`."""
-        self._check_open()
+        check_open(self._own.closed)
         check_running(self.running)
         return {agent: self._clients[agent].observe() for agent in self.running}
 
@@ -292,7 +291,7 @@ class RosWorld:
             If no answer comes.
 
         """
-        self._check_open()
+        check_open(self._own.closed)
         client = self._asked
         if not client.service_is_ready():
             raise RequestRejected(
@@ -302,7 +301,7 @@ class RosWorld:
             )
         request = srv.AskWorld.Request(method=method, arguments=json.dumps(arguments))
         until = time.monotonic() + _ANSWERED
-        answer = ask(client, request, until=until, patience=_FOUND, wait=spinning(self._let_in))
+        answer = ask(client, request, until=until, patience=_FOUND, spin=self._let_in)
         if answer is None:
             raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
         if answer.result.code:
@@ -357,10 +356,6 @@ class RosWorld:
             closing.callback(self._own.close)
             for each in self._clients.values():
                 closing.callback(each.close)
-
-    def _check_open(self) -> None:
-        if self._own.closed:
-            raise LinkError('The world is closed. Create a new one.')
 
 
 def _is_closed(transition: Transition, request: ActionRequest | None) -> bool:

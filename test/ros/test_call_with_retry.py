@@ -14,6 +14,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from rclpy import create_node
+from rclpy.node import Node
+
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.errors import LinkTimeout
 from boundary_env_ros.ros import names
@@ -110,17 +113,17 @@ def test_no_lease_is_asked_for_before_the_recorder_can_have_the_first_request(
         response.lease_id = 'granted'
         return response
 
-    def reader(name: str) -> IsolatedNode:
-        made = nodes.enter_context(
-            IsolatedNode(name, domain_id=client._own.domain_id, unique=False)
-        )
+    def reader(name: str) -> tuple[IsolatedNode, Node]:
+        made = nodes.enter_context(IsolatedNode(name, domain_id=client._own.domain_id))
+        node = create_node(name, context=made.context)
+        made.executor.add_node(node)
         topic, qos = names.ACTION_REQUEST, names.RECORD
-        made.node.create_subscription(msg.ActionRequest, topic, lambda message: None, qos)
-        return made
+        node.create_subscription(msg.ActionRequest, topic, lambda message: None, qos)
+        return made, node
 
     with ExitStack() as nodes:
-        gate = reader('safety_gate')
-        gate.node.create_service(srv.Arm, names.ARM, arm)
+        gate, node = reader('safety_gate')
+        node.create_service(srv.Arm, names.ARM, arm)
         gate.spin_in_thread('grants leases')
         assert client._arm.wait_for_service(_LONG)
         with pytest.raises(

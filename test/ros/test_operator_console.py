@@ -245,9 +245,9 @@ def test_nobody_to_ask_is_refused_before_anything_starts(monkeypatch: pytest.Mon
     with open(os.devnull) as nothing:  # noqa: PTH123 - a file, not its path
         monkeypatch.setattr(sys, 'stdin', nothing)
         with pytest.raises(BoundaryError, match='is not a terminal'):
-            attend(user='ada', yes=False, label=False, say=print)
+            attend(user='ada', yes=False, label=False)
         with pytest.raises(BoundaryError, match='or with --yes for a script'):
-            attend(user='ada', yes=True, label=True, say=print)
+            attend(user='ada', yes=True, label=True)
 
 
 @pytest.mark.parametrize(

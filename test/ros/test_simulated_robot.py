@@ -27,7 +27,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, spinning
+from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE
 from boundary_env_ros.ros.conversions import set_time, to_msg
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.processes import NodeSpec, running
@@ -75,9 +75,14 @@ class Peer:
         """Ask for what may be asked for twice."""
         client = self.node.create_client(kind, name)
         self.until(client.service_is_ready)
-        wait = spinning(lambda: self.executor.spin_once(timeout_sec=0.05))
         until = time.monotonic() + _SOON
-        answer = ask(client, request, until=until, patience=SIGN_OF_LIFE, wait=wait)
+        answer = ask(
+            client,
+            request,
+            until=until,
+            patience=SIGN_OF_LIFE,
+            spin=lambda: self.executor.spin_once(timeout_sec=0.05),
+        )
         assert answer is not None
         self.node.destroy_client(client)
         return answer

@@ -241,8 +241,8 @@ _NODES = (
     Mutation(
         'A flood is refused unread',
         GUARD,
-        '            if budget.spend():',
-        '            if True:',
+        '            if not budget.spend():',
+        '            if False:',
         (_GUARDED + 'a_flood_is_refused_unread_and_what_is_urgent_goes_before_it',),
     ),
     Mutation(

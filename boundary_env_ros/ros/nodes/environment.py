@@ -290,18 +290,25 @@ class AgentEnvironment:
 
 
 class EnvironmentNode(ContractNode):
-    """Hosts the environments of all agents of one world: one clock, one reset, one advance."""
+    """
+    Hosts the environments of all agents of one world: one clock, one reset, one advance.
+
+    Attributes
+    ----------
+    active
+        Whether the node may act.
+
+    """
+
+    active = False
+    _agents: Mapping[str, AgentEnvironment]
+    _world: SharedWorld
+    _procedure: ResetClient
+    _ticks: Any = None
+    _due = 0
 
     def __init__(self) -> None:
         super().__init__('environment', 'environment')
-        self._agents: Mapping[str, AgentEnvironment] = {}
-        self._world: SharedWorld | None = None
-        self._procedure: ResetClient | None = None
-        self._advances: Any = None
-        self._ticks: Any = None
-        self._due = 0
-        #: Whether the node may act.
-        self.active = False
 
     def configure(self) -> None:
         """Make the environments, and all that they listen to and publish."""
@@ -345,32 +352,25 @@ class EnvironmentNode(ContractNode):
         self.active = False
 
     def cleanup(self) -> None:
-        """Let go of everything that :meth:`configure` made."""
+        """Let go of the environments: an answer that comes late reaches none."""
         self._agents = {}
-        self._world = None
-        self._procedure = None
-        self._advances = None
 
     # The world -----------------------------------------------------------------------------------
 
     def ask(self, agent: str, what: Asked) -> None:
         """Take what an environment asks of world and people."""
         if isinstance(what, (ResetWorld, SimStepRequest)):
-            assert self._world is not None  # made with those who ask
             self._world.ask(agent, what)
         else:
-            assert self._procedure is not None  # as above
             self._procedure.carry(what)
 
     def draw_seed(self) -> int:
         """Return a seed where none is named: that of an agent that waits for it, if one does."""
-        seed = None if self._world is None else self._world.seed
+        seed = self._world.seed
         return int(np.random.default_rng().integers(2**63)) if seed is None else seed
 
     def go_on(self) -> None:
         """Ask the world for what all have asked for by now."""
-        if self._world is None or self._procedure is None:
-            return
         try:
             reset = self._world.reset()
         except ResetFailed as error:
@@ -421,9 +421,7 @@ class EnvironmentNode(ContractNode):
             agent.carry(agent.environment.tick(now, late))
 
     def _on_watch(self) -> None:
-        assert self._world is not None  # the timer runs while the node is active
-        if self._procedure is not None:
-            self._procedure.watch()
+        self._procedure.watch()
         for name, agent in self._agents.items():
             if agent.environment.looks(self.clock.now()):
                 agent.look()

@@ -26,7 +26,13 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.sources.readers import reader, stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, MissingDependency, SimulationFailed
+from boundary_env_ros.errors import (
+    BoundaryError,
+    MissingDependency,
+    RequestRejected,
+    ResultCode,
+    SimulationFailed,
+)
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import fill, from_msg, message_class, set_time, to_msg
@@ -461,9 +467,9 @@ class GazeboBridge(ContractNode):
 
     async def _on_reset(self, request: Any, response: Any) -> Any:
         if not self._active:
-            response.result.code = msg.Result.NOT_ACTIVE
-            response.result.message = 'The simulator is not active. Activate it.'
-            return response
+            raise RequestRejected(
+                'The simulator is not active. Activate it.', ResultCode.NOT_ACTIVE
+            )
         self._abandon_advance()
         asked = ResetWorld(
             seed=request.seed,
@@ -473,9 +479,7 @@ class GazeboBridge(ContractNode):
             target = target_of(asked)
             state = await self._world.put(target, self.value('entity'), self.value('goal'))
         except BoundaryError as error:
-            response.result.code = msg.Result.RESET_FAILED
-            response.result.message = str(error)
-            return response
+            raise RequestRejected(str(error), ResultCode.RESET_FAILED) from error
         answer = self.cart.begin(state, target, asked.seed)
         response.achieved = [to_msg(values) for values in answer.achieved]
         set_time(response.completed, answer.completed)

@@ -75,15 +75,8 @@ class Recorder(ContractNode):
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
         self._declare_files()
         self._heard: RawSubscriptions | None = None
-        self._status: Any = None
-        self._episode_status: dict[str, Any] = {}
-        self._labels: Any = None
-        self._unseen: dict[str, RecordedTopic] = {}
-        self._before: list[RawMessage] = []
         self._active = False
         self._closed = True
-        self._lost = 0
-        self._in_time = True
 
     def _declare_files(self) -> None:
         self.declare(
@@ -167,12 +160,10 @@ class Recorder(ContractNode):
         self._lost = 0
         self._in_time = True
         self._unseen = {topic.name: topic for topic in topics}
-        self._before = []
-        self._status = self.create_publisher(
-            msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED
-        )
+        self._before: list[RawMessage] = []
+        self._status = self.add_publisher(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED)
         self._episode_status = {
-            agent: self.create_publisher(
+            agent: self.add_publisher(
                 msg.EpisodeStatus, self.topic_of(agent, names.EPISODE_STATUS), names.LATCHED
             )
             for agent in self.contract.agents
@@ -227,11 +218,7 @@ class Recorder(ContractNode):
         self._close()
         if self._heard is not None:
             self._heard.close()
-        for publisher in (self._status, *self._episode_status.values()):
-            if publisher is not None:
-                self.destroy_publisher(publisher)
-        self._heard = self._status = self._labels = None
-        self._episode_status = {}
+        self._heard = None
 
     # Writing -------------------------------------------------------------------------------------
 
@@ -392,9 +379,7 @@ class Recorder(ContractNode):
         self._active = False
         # Before the disk is waited for.
         self._say()
-        self._close()
-        if self._heard is not None:
-            self._heard.close()
+        self.cleanup()
         self._say()
         # A publisher that is destroyed takes with it what has not been sent yet.
         self._status.wait_for_all_acked(Duration(seconds=_LAST_WORD))

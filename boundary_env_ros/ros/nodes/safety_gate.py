@@ -16,6 +16,7 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
@@ -111,27 +112,32 @@ _STRICTER = ('low', 'high', 'rate')
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Output:
     """
-    The command topic of a group.
+    A command topic.
 
     Attributes
     ----------
-    group, kind
-        The group, and the type of its messages.
+    kind
+        The type of its messages.
     publisher
         The only one that there may be.
-    as_float32
-        Which of its values a message holds as float32.
     echoes
         What was sent and has not come back yet, to each of two subscriptions. However a command of
         another is offered, and however short its publisher lives, one hears it if the driver does.
 
     """
 
-    group: ActionSpec
     kind: Any
     publisher: Any
-    as_float32: Any
     echoes: tuple[Echoes, Echoes]
+
+    def publish(self, message: Any) -> None:
+        """Publish a command, and expect it back."""
+        data = serialize_message(message)
+        self.publisher.publish(data)
+        # As it comes back, with the precision of its fields.
+        sent = decoded(self.kind, data)
+        for echoes in self.echoes:
+            echoes.sent(sent)
 
 
 class SafetyGate(ContractNode):
@@ -230,15 +236,16 @@ class SafetyGate(ContractNode):
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
-        self._outputs = [self._output(group) for group in contract.action]
+        self._outputs = [
+            self._output(message_class(group.type), group.topic, names.COMMAND)
+            for group in contract.action
+        ]
+        self._as_float32 = {
+            group.name: held_as_float32(message_class(group.type), group)
+            for group in contract.action
+        }
         self._documents = {
-            group.name: (
-                self.own(
-                    self.destroy_publisher,
-                    self.create_lifecycle_publisher(String, group.topic, names.RECORD),
-                ),
-                self._echoes(String, group.topic),
-            )
+            group.name: self._output(String, group.topic, names.RECORD)
             for group in contract.documents
         }
         self._others = Publishers(
@@ -292,25 +299,15 @@ class SafetyGate(ContractNode):
         ):
             self.add_service(service, name, callback)
 
-    def _output(self, group: ActionSpec) -> _Output:
+    def _output(self, kind: Any, topic: str, qos: QoSProfile) -> _Output:
         """Return what commands go out by, and listen to what comes back there."""
-        kind = message_class(group.type)
-        publisher = self.create_lifecycle_publisher(kind, group.topic, names.COMMAND)
-        return _Output(
-            group=group,
-            kind=kind,
-            publisher=self.own(self.destroy_publisher, publisher),
-            as_float32=held_as_float32(kind, group),
-            echoes=self._echoes(kind, group.topic),
-        )
-
-    def _echoes(self, kind: Any, topic: str) -> tuple[Echoes, Echoes]:
-        """Listen to a topic of the gate, and return what tells its own messages apart."""
+        publisher = self.create_lifecycle_publisher(kind, topic, qos)
+        self.own(self.destroy_publisher, publisher)
         both = Echoes(), Echoes()
-        for own, qos in zip(both, (names.RECORD, names.SENSOR), strict=True):
+        for own, heard in zip(both, (names.RECORD, names.SENSOR), strict=True):
             hear = partial(self._on_command, kind, topic, own)
-            self.add_subscription(kind, topic, hear, qos, warn=False, raw=True, rate=RATE)
-        return both
+            self.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
+        return _Output(kind=kind, publisher=publisher, echoes=both)
 
     def activate(self) -> None:
         """Start the protecting timer, on the steady clock."""
@@ -428,7 +425,7 @@ class SafetyGate(ContractNode):
                 else:
                     self._send(self.gate.apply(heard))
 
-        later = self._incoming.guarded(topic, read)
+        later = self._incoming.subscription(topic, None, read)
         return on_message
 
     def _catch_up(self) -> None:
@@ -543,31 +540,23 @@ class SafetyGate(ContractNode):
             # The command first: what it takes to explain it would make it late.
             own = slices_of(self.contract.action)
             for output, (group, part) in zip(self._outputs, own, strict=True):
-                values = as_sent(group, decision.command[part], output.as_float32)
-                self._publish(output, values, commanded)
+                values = as_sent(group, decision.command[part], self._as_float32[group.name])
+                self._publish(output, group, values, commanded)
             self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)
         for name, text in published(decision).items():
-            self._publish_own(String, String(data=text), *self._documents[name])
+            self._documents[name].publish(String(data=text))
         at = decision.commanded or self.clock.now()
         self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
 
-    def _publish(self, output: _Output, values: Vector, commanded: ClockReading) -> None:
-        command = fill(output.kind(), message_fields(output.group, values))
+    def _publish(
+        self, output: _Output, group: ActionSpec, values: Vector, commanded: ClockReading
+    ) -> None:
+        command = fill(output.kind(), message_fields(group, values))
         if hasattr(command, 'header'):
             set_time(command.header.stamp, commanded.ros.nanoseconds)
-            command.header.frame_id = output.group.frame
-        self._publish_own(output.kind, command, output.publisher, output.echoes)
-
-    def _publish_own(
-        self, kind: Any, message: Any, publisher: Any, both: tuple[Echoes, Echoes]
-    ) -> None:
-        data = serialize_message(message)
-        publisher.publish(data)
-        # As it comes back, with the precision of its fields.
-        sent = decoded(kind, data)
-        for echoes in both:
-            echoes.sent(sent)
+            command.header.frame_id = group.frame
+        output.publish(command)
 
     def _say(self) -> None:
         now = self.clock.now()
@@ -697,7 +686,6 @@ class SafetyGate(ContractNode):
                 )
             )
         except RequestRejected as refusal:
-            response.result.code = int(refusal.code)
             told: list[str] = []
             if refusal.code is ResultCode.SENSOR_MISSING:
                 told += [f'{name}: {problem}' for name, problem in self.unusable.items()]
@@ -705,8 +693,7 @@ class SafetyGate(ContractNode):
                     topic = self.resolve_topic_name(item.topic)
                     if problem := self.other_type(topic, item.type):
                         told.append(f'{item.name} ({topic}): {problem}.')
-            response.result.message = ' '.join((str(refusal), *told))
-            return response
+            raise RequestRejected(' '.join((str(refusal), *told)), refusal.code) from refusal
         status = self.gate.state.status(self.clock.now())
         response.lease_id = status.lease_id
         response.low, response.high = map(list, self.gate.state.bounds)

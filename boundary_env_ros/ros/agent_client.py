@@ -172,7 +172,7 @@ class AgentClient:
         self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = True
     ) -> None:
         topic = self._named(topic)
-        guarded = self._incoming.subscription(topic, None, callback)
+        guarded = self._incoming.guarded(topic, callback)
         self._subscriptions.append(
             self._node.create_subscription(kind, topic, guarded, qos, raw=raw)
         )

@@ -163,7 +163,7 @@ class BoundaryClient(Closing):
 
     def _listen(self, callback: Callable[[Any], None]) -> Any:
         node = self._own.node
-        guarded = Incoming(node).subscription(names.EVENT, None, callback)
+        guarded = Incoming(node).guarded(names.EVENT, callback)
         return node.create_subscription(msg.EnvironmentEvent, names.EVENT, guarded, names.RECORD)
 
     @property

@@ -80,9 +80,7 @@ class Incoming:
         """How many messages, requests and parameters were refused."""
         return self._refused.total()
 
-    def subscription(
-        self, topic: str, kind: Any, callback: Callable[..., None], rate: float = 0.0
-    ) -> Callable[..., None]:
+    def guarded(self, topic: str, callback: Callable[..., None]) -> Callable[..., None]:
         """
         Return a callback that refuses what the given one cannot read.
 
@@ -90,30 +88,53 @@ class Incoming:
         ----------
         topic
             Where the messages come from, for the log.
-        kind
-            Class of the message that the given callback takes, where bytes come; None: it takes
-            what comes.
         callback
             Reads a message before it does anything; what it raises is a refusal.
+
+        """
+
+        # rclpy looks at the signature, whether it takes the MessageInfo.
+        @wraps(callback)
+        def on_message(*message: Any) -> None:
+            try:
+                callback(*message)
+            except Exception as error:  # noqa: BLE001 - whatever a message leads to
+                self.refuse(topic, error)
+
+        return on_message
+
+    def subscription(
+        self, topic: str, kind: Any, callback: Callable[..., None], rate: float
+    ) -> Callable[..., None]:
+        """
+        Return such a callback for a raw subscription; it decodes the message, too.
+
+        Parameters
+        ----------
+        topic, callback
+            As for :meth:`guarded`.
+        kind
+            Class of the message that the given callback takes; None: it takes the bytes.
         rate
             Messages a second beyond which they are refused unread; 0: all are read.
 
         """
         budget = Budget(rate)
 
-        # rclpy looks at the signature, whether it takes the MessageInfo.
+        @wraps(callback)
+        def read(data: bytes, *info: Any) -> None:
+            callback(data if kind is None else deserialize_message(data, kind), *info)
+
+        guarded = self.guarded(topic, read)
+
         @wraps(callback)
         def on_message(*taken: Any) -> None:
             self._first()
-            if not budget.spend():
+            if budget.spend():
+                # The EventsExecutor passes bytes and MessageInfo as one tuple.
+                guarded(*(taken[0] if isinstance(taken[0], tuple) else taken))
+            else:
                 self.refuse(topic, f'more than {rate:g} messages came within a second.')
-                return
-            # The EventsExecutor passes a message and its MessageInfo as one tuple.
-            message, *info = taken[0] if isinstance(taken[0], tuple) else taken
-            try:
-                callback(message if kind is None else deserialize_message(message, kind), *info)
-            except Exception as error:  # noqa: BLE001 - whatever a message leads to
-                self.refuse(topic, error)
 
         return on_message
 

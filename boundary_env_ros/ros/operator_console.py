@@ -154,7 +154,7 @@ class _Terminal:
         incoming = Incoming(node)
         for agent in contract.agents:
             topic = contract.topic_of(agent, names.EPISODE_STATUS)
-            heard = incoming.subscription(topic, None, self._on_status)
+            heard = incoming.guarded(topic, self._on_status)
             node.create_subscription(msg.EpisodeStatus, topic, heard, names.LATCHED_MANY)
         self._confirming = {
             agent: node.create_client(

@@ -107,8 +107,7 @@ class LiveState:
                 self._heard[topic] = time.monotonic()
                 self._last[topic] = take(data)
 
-            guarded = incoming.subscription(topic, None, taken)
-            raw = kind is not msg.RecorderStatus
+            guarded, raw = incoming.guarded(topic, taken), kind is not msg.RecorderStatus
             node.create_subscription(kind, topic, guarded, qos, raw=raw)
 
         for agent, steps in self._steps.items():
@@ -117,7 +116,7 @@ class LiveState:
             listen(
                 msg.EpisodeStatus, episode, names.LATCHED_MANY, partial(from_bytes, EpisodeStatus)
             )
-            add = incoming.subscription(transition, None, steps.add)
+            add = incoming.guarded(transition, steps.add)
             node.create_subscription(msg.Transition, transition, add, names.RECORD, raw=True)
         listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, lambda message: message)
 

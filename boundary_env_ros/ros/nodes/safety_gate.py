@@ -425,7 +425,7 @@ class SafetyGate(ContractNode):
                 else:
                     self._send(self.gate.apply(heard))
 
-        later = self._incoming.subscription(topic, None, read)
+        later = self._incoming.guarded(topic, read)
         return on_message
 
     def _catch_up(self) -> None:

@@ -116,7 +116,6 @@ class GazeboCart:
             },
             _STEP_NS,
         )
-        self._begun = False
 
     # The driver ----------------------------------------------------------------------------------
 
@@ -152,7 +151,6 @@ class GazeboCart:
     def begin(self, state: BodyState, target: ResetTarget, seed: int) -> WorldReset:
         """Begin again after a reset that has led to a state, and return what was achieved."""
         self._pipeline.restart(state, seed)
-        self._begun = True
         return WorldReset(
             achieved=achieved(target, state.truth()),
             completed=state.at_ns,
@@ -161,13 +159,11 @@ class GazeboCart:
 
     def see(self, state: BodyState) -> None:
         """Take what is true of the cart now."""
-        if self._begun and self._pipeline.is_due(state.at_ns):
+        if self._pipeline.next_ns <= state.at_ns:
             self._pipeline.capture(state)
 
     def emissions(self, until: int) -> tuple[Emission, ...]:
         """Return what detector and bumper send up to a time of the world, ns."""
-        if not self._begun:
-            return ()
         return tuple(
             emission(reading, WIRE[reading.sensor][0]) for reading in self._pipeline.publish(until)
         )

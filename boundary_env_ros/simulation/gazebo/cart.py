@@ -90,13 +90,11 @@ class GazeboCart:
     ----------
     contract
         With one agent and one group of two dimensions: forward m/s, turn rad/s.
-    config
-        What is declared about the sensors; default: as the simulated cart has them.
 
     """
 
-    def __init__(self, contract: Contract, config: CartConfig | None = None) -> None:
-        config = config or CartConfig()
+    def __init__(self, contract: Contract) -> None:
+        config = CartConfig()
         group = contract.action[0]
         if len(contract.agents) != 1 or len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(

@@ -4,20 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 import math
-from typing import TypeAlias
+from typing import Any, TypeGuard
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.key import BREAKING, Key, Meaning, Part, parts_of
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract.problem_text import printable
-from boundary_env_ros.core.contract.safety import Obstacle, Operator, Workspace
+from boundary_env_ros.core.contract.safety import Operator, Workspace
 from boundary_env_ros.evidence.describe import shape_of, shown
-
-#: What has a name, by which it is known again.
-Named: TypeAlias = FieldSpec | ActionSpec | Obstacle | Workspace
 
 #: Stands for what is not there; None is a value of its own.
 _ABSENT = object()
@@ -123,37 +120,24 @@ def _parts(old: object, new: object, path: str, part: Part) -> Iterator[Change]:
             key = str(name).lower() if part.attribute == 'on_stop' else name
             if not _same(was, now):
                 yield from _parts(was, now, f'{path}.{key}', part)
-    elif _are_named(old) and _are_named(new):
-        yield from _named(old, new, path, part)  # type: ignore[arg-type]
     elif _are_values(old) and _are_values(new):
-        # Steps of a procedure, by their places.
-        yield from _parts(dict(enumerate(old)), dict(enumerate(new)), path, part)  # type: ignore[arg-type]
+        was, now = _by_name(old), _by_name(new)
+        yield from _parts(was, now, path, part)
+        yield from _order(tuple(was), tuple(now), path, part)
     else:
-        yield _change(path, old, new, part)
+        # What records were judged by is missing.
+        breaking = isinstance(old, FieldSpec) and new is _ABSENT
+        yield _change(path, old, new, replace(part, meaning=BREAKING) if breaking else part)
 
 
-def _named(
-    old: Sequence[Named],
-    new: Sequence[Named],
-    path: str,
-    part: Part,
+def _by_name(values: tuple[Any, ...]) -> Mapping[object, object]:
+    """Return fields, groups or rules of the gate by their names; steps by their places."""
+    return {getattr(item, 'name', place): item for place, item in enumerate(values)}
+
+
+def _order(
+    old: tuple[object, ...], new: tuple[object, ...], path: str, part: Part
 ) -> Iterator[Change]:
-    """Yield the changes between fields, groups, or rules of the gate, by their names."""
-    was, now = {item.name: item for item in old}, {item.name: item for item in new}
-    for name in dict.fromkeys((*was, *now)):
-        some = was.get(name) or now[name]
-        here = f'{path}.{name}'
-        if name not in now and isinstance(some, FieldSpec):
-            # What records were judged by is missing.
-            yield _change(here, was[name], _ABSENT, replace(part, meaning=BREAKING))
-        elif name not in was or name not in now:
-            yield _change(here, was.get(name, _ABSENT), now.get(name, _ABSENT), part)
-        else:
-            yield from _values(was[name], now[name], here)
-    yield from _order(tuple(was), tuple(now), path, part)
-
-
-def _order(old: tuple[str, ...], new: tuple[str, ...], path: str, part: Part) -> Iterator[Change]:
     """Yield a change if what both have stands in another order."""
     was = [name for name in old if name in new]
     now = [name for name in new if name in old]
@@ -161,14 +145,8 @@ def _order(old: tuple[str, ...], new: tuple[str, ...], path: str, part: Part) ->
         yield _change(path, was, now, part)
 
 
-def _are_named(value: object) -> bool:
-    return isinstance(value, tuple) and all(
-        isinstance(item, (FieldSpec, ActionSpec, Obstacle, Workspace)) for item in value
-    )
-
-
-def _are_values(value: object) -> bool:
-    return isinstance(value, tuple) and bool(value) and all(map(is_dataclass, value))
+def _are_values(value: object) -> TypeGuard[tuple[Any, ...]]:
+    return isinstance(value, tuple) and all(map(is_dataclass, value))
 
 
 def _below(path: str, key: str) -> str:

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 import math
 from typing import ClassVar
@@ -17,18 +16,13 @@ class Declaration:
 
     def __post_init__(self) -> None:
         """Refuse a number that is not finite, or below 0."""
-        for name, value in self._numbers():
-            if not (math.isfinite(value) and value >= 0):
-                raise ValueError(
-                    f'{type(self).__name__}.{name}: expected a finite number, 0 or more, got '
-                    f'{value}.'
-                )
-
-    def _numbers(self) -> Iterator[tuple[str, float]]:
         for item in fields(self):  # type: ignore[arg-type]  # what is derived from it is one
             value = getattr(self, item.name)
-            if not isinstance(value, Declaration):
-                yield item.name, value
+            if not (isinstance(value, Declaration) or 0 <= value < math.inf):
+                raise ValueError(
+                    f'{type(self).__name__}.{item.name}: expected a finite number, 0 or more, got '
+                    f'{value}.'
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

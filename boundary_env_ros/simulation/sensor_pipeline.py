@@ -39,6 +39,12 @@ class SensorPipeline(Generic[State]):
     robot
         Number of the robot whose they are, from 0; its sensors draw after those of the one before.
 
+    Attributes
+    ----------
+    next_ns
+        When the next capture of any sensor is due, ns; infinite before the first restart, and if
+        all are switched off.
+
     """
 
     def __init__(
@@ -58,13 +64,15 @@ class SensorPipeline(Generic[State]):
                 )
         self._channels = tuple((name, each, sensors[name]) for name, each in configs.items())
         self._robot, self._first_stream = robot, robot * len(configs)
+        self._waiting: list[tuple[int, int, int, Reading]] = []
+        self.next_ns: float = math.inf
 
     def restart(self, state: State, seed: int) -> None:
         """Begin again at the instant of state; what was on its way before is gone."""
         self._start_ns = state.at_ns
         self._captures = [0] * len(self._channels)
         self._dropouts = []
-        self._waiting: list[tuple[int, int, int, Reading]] = []
+        self._waiting = []
         for rank, (_, _, sensor) in enumerate(self._channels):
             stream = self._first_stream + rank
             noise, dropout = np.random.SeedSequence(seed, spawn_key=(stream,)).spawn(2)
@@ -75,23 +83,14 @@ class SensorPipeline(Generic[State]):
             for rank, (_, config, _) in enumerate(self._channels)
             if config.rate > 0.0
         }
-        self._next_ns: float = min(self._due_ns.values(), default=math.inf)
-
-    @property
-    def next_ns(self) -> float:
-        """When the next capture of any sensor is due, ns; infinite if all are switched off."""
-        return self._next_ns
-
-    def is_due(self, now_ns: int) -> bool:
-        """Tell whether any sensor has to capture at now_ns."""
-        return self._next_ns <= now_ns
+        self.next_ns = min(self._due_ns.values(), default=math.inf)
 
     def capture(self, state: State) -> None:
         """Let every sensor that is due measure the state."""
         for rank, due_ns in self._due_ns.items():
             if due_ns <= state.at_ns:
                 self._capture(rank, state)
-        self._next_ns = min(self._due_ns.values(), default=math.inf)
+        self.next_ns = min(self._due_ns.values(), default=math.inf)
 
     def publish(self, until_ns: int) -> tuple[Reading, ...]:
         """Return what was published up to until_ns and not returned yet, in that order."""

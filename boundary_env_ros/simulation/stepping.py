@@ -74,7 +74,6 @@ class SteppedWorld(ABC, Generic[State]):
 
     def _restart(self, seed: int, at_ns: int) -> None:
         """Begin again in the present state; what was on its way before is gone."""
-        self._check_restart(seed, at_ns)
         self._failure = None
         self.now_ns = self.physics_ns = at_ns
         for robot, pipeline in enumerate(self._pipelines):
@@ -115,7 +114,7 @@ class SteppedWorld(ABC, Generic[State]):
                 self._failure = str(error)
                 raise
             for robot, pipeline in enumerate(self._pipelines):
-                if pipeline.is_due(self.physics_ns):
+                if pipeline.next_ns <= self.physics_ns:
                     pipeline.capture(self._state(robot))
         self.now_ns = until_ns
         published = (pipeline.publish(until_ns) for pipeline in self._pipelines)

@@ -15,8 +15,16 @@ from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.tasks.options import check_names, check_numbers, check_scenarios, scenario_of
+from boundary_env_ros.tasks.options import (
+    check_names,
+    check_numbers,
+    check_scenarios,
+    draw,
+    Range,
+    scenario_of,
+)
 
+_UNITS = {'start': ('m', 'm', 'rad'), 'goal': ('m', 'm')}
 _EXAMPLE = 'start: [x_min, y_min, x_max, y_max], yaw: [low, high], goal: [...]'
 
 
@@ -64,11 +72,8 @@ class GoToGoal:
             raise BoundaryError(
                 f'Wrong radius (expected a radius (m) greater than 0, got {radius!r}).'
             )
-        for name, boxes in scenarios.items():
-            for key, size in (('start', 4), ('yaw', 2), ('goal', 4)):
-                check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}', _EXAMPLE)
         self._radius = radius
-        self._scenarios = {name: dict(boxes) for name, boxes in scenarios.items()}
+        self._scenarios = {name: _ranges(name, boxes) for name, boxes in scenarios.items()}
         self._time_cost = time_cost
         self._turn_cost = turn_cost
 
@@ -77,21 +82,8 @@ class GoToGoal:
     ) -> tuple[NamedValues, ...]:
         """Return ``start`` (x, y, yaw) and ``goal`` (x, y)."""
         check_names(options, ('scenario', 'start', 'goal'))
-        name = scenario_of(options, self._scenarios, rng)
-        boxes = self._scenarios[name]
-        x, y = rng.uniform(boxes['start'][:2], boxes['start'][2:])
-        least, most = boxes['yaw']
-        yaw = rng.uniform(least, most)
-        goal: Sequence[float] = rng.uniform(boxes['goal'][:2], boxes['goal'][2:]).tolist()
-        start: Sequence[float] = [float(x), float(y), float(yaw)]
-        if 'start' in options:
-            start = check_numbers(options['start'], 3, 'start', _EXAMPLE)
-        if 'goal' in options:
-            goal = check_numbers(options['goal'], 2, 'goal', _EXAMPLE)
-        return (
-            NamedValues(name='start', values=tuple(start), unit=('m', 'm', 'rad')),
-            NamedValues(name='goal', values=tuple(goal), unit=('m', 'm')),
-        )
+        ranges = self._scenarios[scenario_of(options, self._scenarios, rng)]
+        return draw(rng, ranges, _UNITS, options)
 
     def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
         """Return the field ``goal``."""
@@ -110,3 +102,15 @@ class GoToGoal:
             RewardTerm(name='goal', value=1.0 if reached else 0.0),
         )
         return Outcome(terms=terms, ending=SUCCESS if reached else '')
+
+
+def _ranges(name: str, boxes: Mapping[str, Sequence[float]]) -> Mapping[str, Range]:
+    """Return what start (x, y, yaw) and goal (x, y) of a scenario are drawn from."""
+    start, yaw, goal = (
+        check_numbers(boxes.get(key), size, f'scenarios.{name}.{key}', _EXAMPLE)
+        for key, size in (('start', 4), ('yaw', 2), ('goal', 4))
+    )
+    return {
+        'start': ((*start[:2], yaw[0]), (*start[2:], yaw[1])),
+        'goal': (goal[:2], goal[2:]),
+    }

@@ -14,7 +14,7 @@ from boundary_env_ros.core.environment.endings import FAILURE, SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.tasks.options import check_names
+from boundary_env_ros.tasks.options import check_names, draw, Range
 
 #: From here on the last value of the field means: the world is at its end, and that a success.
 _ENDED, _SUCCEEDED = 0.5, 1.5
@@ -70,17 +70,23 @@ class NamedRewards:
         self._options = tuple(options)
         if len(set(self._rewards)) != len(self._rewards) or not all(self._rewards):
             raise BoundaryError(f'rewards: expected names, each once, got {list(rewards)}.')
-        self._start = {name: _Box.read(name, box) for name, box in (start or {}).items()}
+        boxes = start or {}
+        self._ranges = {name: _range(name, box) for name, box in boxes.items()}
+        self._units = {name: tuple(map(str, box['unit'])) for name, box in boxes.items()}
 
     def sample_reset(
         self, rng: np.random.Generator, options: Mapping[str, object]
     ) -> tuple[NamedValues, ...]:
         """Return the start state, drawn from its boxes or as the options say."""
-        check_names(options, (*self._start, *self._options))
-        return tuple(
-            NamedValues(name=name, values=box.draw(rng, name, options.get(name)), unit=box.unit)
-            for name, box in self._start.items()
-        )
+        check_names(options, (*self._ranges, *self._options))
+        sampled = draw(rng, self._ranges, self._units, options)
+        for item in sampled:
+            for value, low, high in zip(item.values, *self._ranges[item.name], strict=True):
+                if not low <= value <= high:
+                    raise BoundaryError(
+                        f'{item.name}: expected {low:g} to {high:g}, got {value:g}.'
+                    )
+        return sampled
 
     def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
         """Return no fields."""
@@ -120,39 +126,19 @@ def _bounds(name: str, given: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-class _Box:
-    """What one start value is drawn from."""
-
-    def __init__(self, low: Vector, high: Vector, unit: tuple[str, ...]) -> None:
-        self.low, self.high, self.unit = low, high, unit
-
-    @classmethod
-    def read(cls, name: str, box: Mapping[str, Sequence[float | str]]) -> _Box:
-        if set(box) != {'low', 'high', 'unit'}:
-            raise BoundaryError(
-                f'start.{name}: expected low, high and unit, got {", ".join(sorted(box))}.'
-            )
-        low, high = (tuple(map(float, box[key])) for key in ('low', 'high'))
-        unit = tuple(map(str, box['unit']))
-        if not (
-            len(low) == len(high) == len(unit) > 0
-            and all(-math.inf < a <= b < math.inf for a, b in zip(low, high, strict=True))
-        ):
-            raise BoundaryError(
-                f'start.{name}: expected low <= high, finite, each with a unit, got '
-                f'{list(low)}, {list(high)}, {list(unit)}.'
-            )
-        return cls(low, high, unit)
-
-    def draw(self, rng: np.random.Generator, name: str, given: object) -> Vector:
-        """Return values; drawn even when they are given, so that the generator goes on alike."""
-        drawn = tuple(map(float, rng.uniform(self.low, self.high)))
-        if given is None:
-            return drawn
-        if not (isinstance(given, (list, tuple)) and len(given) == len(self.low)):
-            raise BoundaryError(f'{name}: expected {len(self.low)} numbers, got {given!r}.')
-        values = tuple(map(float, given))
-        for value, low, high in zip(values, self.low, self.high, strict=True):
-            if not low <= value <= high:
-                raise BoundaryError(f'{name}: expected {low:g} to {high:g}, got {value:g}.')
-        return values
+def _range(name: str, box: Mapping[str, Sequence[float | str]]) -> Range:
+    """Return what one start value is drawn from."""
+    if set(box) != {'low', 'high', 'unit'}:
+        raise BoundaryError(
+            f'start.{name}: expected low, high and unit, got {", ".join(sorted(box))}.'
+        )
+    low, high = (tuple(map(float, box[key])) for key in ('low', 'high'))
+    if not (
+        len(low) == len(high) == len(box['unit']) > 0
+        and all(-math.inf < a <= b < math.inf for a, b in zip(low, high, strict=True))
+    ):
+        raise BoundaryError(
+            f'start.{name}: expected low <= high, finite, each with a unit, got '
+            f'{list(low)}, {list(high)}, {list(box["unit"])}.'
+        )
+    return low, high

@@ -15,12 +15,20 @@ from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.tasks.options import check_names, check_numbers, check_scenarios, scenario_of
+from boundary_env_ros.tasks.options import (
+    check_names,
+    check_numbers,
+    check_scenarios,
+    draw,
+    Range,
+    scenario_of,
+)
 
 EXCESSIVE_FORCE = 'excessive_force'
 """The ending that the contract declares for a wrist that was pressed too hard."""
 
 _JOINTS = 6
+_UNITS = {'start': ('rad',) * _JOINTS, 'door': ('rad', 'N m'), 'handle': ('m', 'm')}
 _EXAMPLE = (
     'start: six joint angles, door: [angle, friction], '
     'handle: [radius, height]; a range has all lowest values, then all highest'
@@ -106,15 +114,7 @@ class OpenDoor:
         """Return ``start`` (joints), ``door`` (angle, friction), ``handle`` (radius, height)."""
         check_names(options, ('scenario', 'start', 'door', 'handle'))
         name = scenario_of(options, self._scenarios, rng)
-        ranges = {'start': self._start, **self._scenarios[name]}
-        units = {'start': ('rad',) * _JOINTS, 'door': ('rad', 'N m'), 'handle': ('m', 'm')}
-        sampled = []
-        for key, (low, high) in ranges.items():
-            values: Sequence[float] = rng.uniform(low, high).tolist()
-            if key in options:
-                values = check_numbers(options[key], len(low), key, _EXAMPLE)
-            sampled.append(NamedValues(name=key, values=tuple(values), unit=units[key]))
-        return tuple(sampled)
+        return draw(rng, {'start': self._start, **self._scenarios[name]}, _UNITS, options)
 
     def observe(self, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
         """Return nothing: what there is to know is seen."""
@@ -139,7 +139,7 @@ class OpenDoor:
         return Outcome(terms=terms, ending=ending)
 
 
-def _check_range(value: object, size: int, where: str) -> tuple[Sequence[float], Sequence[float]]:
+def _check_range(value: object, size: int, where: str) -> Range:
     numbers = check_numbers(value, 2 * size, where, _EXAMPLE)
     low, high = numbers[:size], numbers[size:]
     for index, (least, most) in enumerate(zip(low, high, strict=True)):

@@ -5,11 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import cast
+from typing import cast, TypeAlias
 
 import numpy as np
 
+from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError
+
+#: The lowest and the highest of some values.
+Range: TypeAlias = tuple[Sequence[float], Sequence[float]]
 
 #: Farther than any hall, larger than any angle, and a number that every float can hold.
 _MOST = 1e9
@@ -89,3 +93,30 @@ def check_numbers(value: object, size: int, where: str, example: str) -> Sequenc
             f'{where}: expected {size} numbers, for example {example}, got {value!r}.'
         )
     return [float(v) for v in cast(Sequence[float], value)]
+
+
+def draw(
+    rng: np.random.Generator,
+    ranges: Mapping[str, Range],
+    units: Mapping[str, tuple[str, ...]],
+    options: Mapping[str, object],
+) -> tuple[NamedValues, ...]:
+    """
+    Return values drawn from their ranges, or as the options of the reset say.
+
+    They are drawn even when they are given, so that both use the generator alike.
+
+    Raises
+    ------
+    BoundaryError
+        If an option is anything else than so many numbers.
+
+    """
+    sampled = []
+    for name, (low, high) in ranges.items():
+        values: Sequence[float] = rng.uniform(low, high).tolist()
+        if name in options:
+            example = f'{[round(value, 3) for value in values]}'
+            values = check_numbers(options[name], len(values), name, example)
+        sampled.append(NamedValues(name=name, values=tuple(values), unit=units[name]))
+    return tuple(sampled)

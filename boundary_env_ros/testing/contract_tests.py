@@ -10,7 +10,7 @@ from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.contract_types import problems_of
 from boundary_env_ros.storage.message_types import MessageTypes
 from boundary_env_ros.testing.subject import UnderContract
-from boundary_env_ros.testing.verdicts import attempt, fail, skip, told
+from boundary_env_ros.testing.verdicts import fail, must_return, skip
 
 
 class ContractTests(UnderContract):
@@ -27,9 +27,7 @@ class ContractTests(UnderContract):
     def test_contract_loads_without_problems(self) -> None:
         """It is valid, and its task takes its parameters."""
         contract = self.loaded().contract
-        made = attempt(lambda: make_task(contract))
-        if isinstance(made, Exception):
-            fail('a task that takes its parameters', told(made), where='task')
+        must_return(lambda: make_task(contract), 'a task that takes its parameters', where='task')
 
     def test_contract_names_types_and_fields_that_exist(self) -> None:
         """Every message type is installed, and every field path is in its message."""

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 import math
 from typing import Any
 
@@ -15,12 +15,12 @@ from boundary_env_ros.core.environment.reset import (
     out_of_tolerance,
     ResetWorld,
     tolerances,
-    WorldReset,
 )
 from boundary_env_ros.core.sources.inputs import (
     feedback_inputs,
     field_inputs,
     gate_inputs,
+    Input,
     sensor_topics,
     TF,
     TF_STATIC,
@@ -30,36 +30,32 @@ from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.simulation.messages import Fields, PlainMessage
 from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
-from boundary_env_ros.testing.verdicts import attempt, fail, told
+from boundary_env_ros.testing.verdicts import fail, must_return
 
 Reader = Callable[[Any], Reading]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Use:
-    """One reading that the contract makes of a topic; ``size`` is that of its values, if known."""
+def uses_of(contract: Contract) -> Mapping[str, Sequence[tuple[Input, int | None]]]:
+    """
+    Return every reading that gate and environment make of each topic of every agent.
 
-    name: str
-    read: Reader
-    size: int | None
-
-
-def uses_of(contract: Contract) -> Mapping[str, Sequence[Use]]:
-    """Return every reading that gate and environment make of each topic of every agent."""
+    Beside each stands the size of its values, if that is known.
+    """
     own = {topic: topic for topic in sensor_topics(contract)}
     sizes = {spec.name: 0 if spec.is_image else spec.size for spec in contract.fields}
     groups = {group.name: group.size for group in contract.action}
-    uses: dict[str, list[Use]] = {}
+    readings: list[tuple[Input, int | None]] = [
+        *((item, sizes[item.name]) for item in field_inputs(contract, own)),
+        *(
+            (replace(item, name=f'feedback of {item.name}'), groups[item.name])
+            for item in feedback_inputs(contract)
+        ),
+        *((item, None) for item in gate_inputs(contract)),
+    ]
+    uses: dict[str, list[tuple[Input, int | None]]] = {}
     for agent in contract.agents:
-        for item in field_inputs(contract, own):
-            use = Use(name=item.name, read=item.read, size=sizes[item.name])
-            uses.setdefault(contract.topic_of(agent, item.topic), []).append(use)
-        for item in feedback_inputs(contract):
-            use = Use(name=f'feedback of {item.name}', read=item.read, size=groups[item.name])
-            uses.setdefault(contract.topic_of(agent, item.topic), []).append(use)
-        for item in gate_inputs(contract):
-            use = Use(name=item.name, read=item.read, size=None)
-            uses.setdefault(contract.topic_of(agent, item.topic), []).append(use)
+        for item, size in readings:
+            uses.setdefault(contract.topic_of(agent, item.topic), []).append((item, size))
     return uses
 
 
@@ -117,26 +113,18 @@ class Bench:
         #: What the feedback of each command topic showed, in order.
         self.shown: dict[str, list[Vector]] = {c.topic: [] for c in self.channels}
 
-    def reset(self, seed: int, target: tuple[NamedValues, ...]) -> WorldReset:
-        """Reset the robot; an exception fails the test."""
-        request = ResetWorld(seed=seed, target=target)
-        answer = attempt(lambda: self.robot.reset(request, self.now))
-        if isinstance(answer, Exception):
-            fail(
-                'an answer, with `error` if it failed',
-                told(answer),
-                where='reset',
-                way_out='A reset that fails ends the episode as reset_failed; an exception ends '
-                'the process.',
-            )
+    def reset(self, seed: int, target: tuple[NamedValues, ...]) -> None:
+        """Reset the robot to a target that it has to reach; an exception fails the test."""
+        request, where = ResetWorld(seed=seed, target=target), f'reset with seed {seed}'
+        answer = must_return(
+            lambda: self.robot.reset(request, self.now),
+            'an answer, with `error` if it failed',
+            where='reset',
+            way_out='A reset that fails ends the episode as reset_failed; an exception ends the '
+            'process.',
+        )
         for values in self.shown.values():
             values.clear()
-        return answer
-
-    def must_reset(self, seed: int, target: tuple[NamedValues, ...]) -> WorldReset:
-        """Reset the robot to a target that it has to reach, and let it settle."""
-        answer = self.reset(seed, target)
-        where = f'reset with seed {seed}'
         if answer.error:
             fail('a target that the task samples to be reached', answer.error, where=where)
         procedure = self.contract.episode.reset
@@ -150,7 +138,6 @@ class Bench:
                 where=where,
                 way_out='Values captured before it are taken for those of the old world.',
             )
-        return answer
 
     def advance(self, seconds: float) -> tuple[Emission, ...]:
         """Let the robot run, and take note of its feedback."""
@@ -206,14 +193,11 @@ class Bench:
 
 
 def _read(channel: Channel, fields: Fields) -> Vector:
-    reading = attempt(lambda: channel.read(PlainMessage(fields)))
-    if isinstance(reading, Exception):
-        fail(
-            f'a message that the feedback of {channel.group.name!r} can be read from',
-            told(reading),
-            where=channel.feedback,
-        )
-    return reading.values
+    return must_return(
+        lambda: channel.read(PlainMessage(fields)),
+        f'a message that the feedback of {channel.group.name!r} can be read from',
+        where=channel.feedback,
+    ).values
 
 
 def ramp(group: ActionSpec, start: Vector, seconds: float) -> Vector:

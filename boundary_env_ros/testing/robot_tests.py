@@ -25,7 +25,7 @@ from boundary_env_ros.testing.robot_bench import (
     ways,
 )
 from boundary_env_ros.testing.subject import UnderContract
-from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, skip, told
+from boundary_env_ros.testing.verdicts import difference, fail, must_refuse, must_return, skip
 
 Target = tuple[NamedValues, ...]
 
@@ -92,14 +92,13 @@ class RobotTests(UnderContract):
             if emission.fields is None:
                 continue
             message = PlainMessage(emission.fields)
-            for use in uses.get(where, ()):
-                reading = attempt(partial(use.read, message))
-                if isinstance(reading, Exception):
-                    fail(f'a message that {use.name!r} can read', told(reading), where=where)
+            for use, size in uses.get(where, ()):
+                expected = f'a message that {use.name!r} can read'
+                reading = must_return(partial(use.read, message), expected, where=where)
                 if reading.problem:
-                    fail(f'a message that {use.name!r} can read', reading.problem, where=where)
-                if use.size is not None and len(reading.values) != use.size:
-                    fail(f'{use.size} values for {use.name!r}', len(reading.values), where=where)
+                    fail(expected, reading.problem, where=where)
+                if size is not None and len(reading.values) != size:
+                    fail(f'{size} values for {use.name!r}', len(reading.values), where=where)
 
     def test_robot_stamps_in_order_and_never_from_the_future(self) -> None:
         """A stamp is not before the last of its topic, and not after now."""
@@ -141,7 +140,7 @@ class RobotTests(UnderContract):
         bench = _bench(self)
         first = _relative(bench.drive(self.seconds), bench.now)
         bench.advance(3 * bench.contract.period)
-        bench.must_reset(self.seed, self.targets()[0])
+        bench.reset(self.seed, self.targets()[0])
         bench.settle()
         again = _relative(bench.drive(self.seconds), bench.now)
         found = difference(first, again)
@@ -217,14 +216,14 @@ class RobotTests(UnderContract):
         """Every reset that the task samples is achieved within the contract's tolerance."""
         bench = Bench(self.robot(), self.loaded().contract, self.start)
         for seed, target in enumerate(self.targets()):
-            bench.must_reset(seed, target)
+            bench.reset(seed, target)
             bench.advance(bench.contract.period)
 
 
 def _bench(subject: RobotTests) -> Bench:
     """Return the robot after a reset, settled."""
     bench = Bench(subject.robot(), subject.loaded().contract, subject.start)
-    bench.must_reset(subject.seed, subject.targets()[0])
+    bench.reset(subject.seed, subject.targets()[0])
     bench.settle()
     return bench
 

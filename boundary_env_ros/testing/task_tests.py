@@ -22,7 +22,7 @@ from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.task_check import task_problems
 from boundary_env_ros.testing.subject import UnderContract
-from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, told
+from boundary_env_ros.testing.verdicts import difference, fail, must_refuse, must_return
 from boundary_env_ros.testing.views import draw_views
 
 
@@ -131,9 +131,11 @@ class TaskTests(UnderContract):
         """
         contract = self.loaded().contract
         for view in _views(self, task := self.task()):
-            outcome = attempt(partial(judge, task, contract, view))
-            if isinstance(outcome, Exception):
-                fail('an outcome that the environment takes', told(outcome), where='judge')
+            outcome = must_return(
+                partial(judge, task, contract, view),
+                'an outcome that the environment takes',
+                where='judge',
+            )
             names = [term.name for term in outcome.terms]
             if len(set(names)) != len(names) or not all(names):
                 fail('a name of its own for each term of the reward', names, where='judge')
@@ -176,14 +178,11 @@ def _observe(task: Task, reset: Mapping[str, Vector], agent: str) -> Mapping[str
 
 
 def _judge(task: Task, view: StepView) -> Outcome:
-    outcome = attempt(lambda: task.judge(view))
-    if isinstance(outcome, Exception):
-        fail(
-            'an outcome of every step within the bounds of the contract',
-            told(outcome),
-            where=f'judge of {view}',
-        )
-    return outcome
+    return must_return(
+        lambda: task.judge(view),
+        'an outcome of every step within the bounds of the contract',
+        where=f'judge of {view}',
+    )
 
 
 def _check_sampled(sampled: tuple[NamedValues, ...], where: str) -> None:

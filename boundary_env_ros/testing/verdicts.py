@@ -52,6 +52,15 @@ def attempt(call: Callable[[], T]) -> T | Exception:
         return error
 
 
+def must_return(call: Callable[[], T], expected: str, *, where: str, way_out: str = '') -> T:
+    """Return what a call returns; fail, and say what was expected, if it raises."""
+    __tracebackhide__ = True
+    outcome = attempt(call)
+    if isinstance(outcome, Exception):
+        fail(expected, told(outcome), where=where, way_out=way_out)
+    return outcome
+
+
 def must_refuse(
     call: Callable[[], object],
     what: str,

@@ -512,3 +512,12 @@ def test_another_step_of_a_reset_is_told_by_its_place() -> None:
     [change] = difference(cart, other).changes
     assert change.path == 'episode.reset.procedure.1'
     assert change.after == '{confirm: Ready., deadline: 60}'
+
+
+def test_documents_are_told_by_their_names() -> None:
+    desk = by_name('documents')
+    first, *others = desk.documents
+    slower = replace(desk, documents=(replace(first, max_rate=0.125), *others))
+    [change] = difference(desk, slower).changes
+    assert (change.path, change.after) == (f'documents.{first.name}.max_rate', '0.125')
+    assert change.meaning is Meaning.BEHAVIOURAL

@@ -17,14 +17,6 @@ from boundary_env_ros.evidence.episodes import Episode, Episodes
 from boundary_env_ros.evidence.plain import plain
 from boundary_env_ros.evidence.summary.statistics import Proportion
 
-_TOLD = (
-    'clients',
-    'success',
-    'success_of_terminated',
-    'left_out',
-    'unreadable',
-)
-
 
 class Compared(NamedTuple):
     """One whole episode: what was read of it, its reset's options, and what it is compared in."""
@@ -46,6 +38,8 @@ class Side:
         What it is called.
     contract
         Its contract.
+    success, success_of_terminated
+        Share of successes of those that the task judged, and of those of them that terminated.
     left_out
         Why episodes are not compared, and how many.
 
@@ -54,6 +48,8 @@ class Side:
     name: str
     contract: Contract
     episodes: list[Compared] = field(default_factory=list)
+    success: Proportion = field(default_factory=Proportion)
+    success_of_terminated: Proportion = field(default_factory=Proportion)
     left_out: Counter[str] = field(default_factory=Counter)
     unreadable: int = 0
 
@@ -62,27 +58,16 @@ class Side:
         """Return how many episodes each client had."""
         return Counter(episode.of.origin.client for episode in self.episodes)
 
-    @property
-    def success(self) -> Proportion:
-        """Return the share of successes of those that the task judged."""
-        return self._success(with_truncated=True)
-
-    @property
-    def success_of_terminated(self) -> Proportion:
-        """Return the same of those of them that terminated."""
-        return self._success(with_truncated=False)
-
-    def _success(self, *, with_truncated: bool) -> Proportion:
-        episodes = self.episodes if self.contract.task.name else ()
-        judged = [episode.of for episode in episodes if episode.of.judged]
-        return Proportion(
-            count=sum(episode.is_success for episode in judged),
-            of=sum(with_truncated or not episode.truncated for episode in judged),
-        )
+    def add(self, one: Compared) -> None:
+        """Take an episode that is compared."""
+        self.episodes.append(one)
+        if self.contract.task.name and one.of.judged:
+            self.success.add(one.of.is_success)
+            if not one.of.truncated:
+                self.success_of_terminated.add(one.of.is_success)
 
     def to_json(self) -> dict[str, object]:
         """Return what it is as plain data, without its episodes."""
-        told = {name: plain(getattr(self, name)) for name in _TOLD}
         return {
             'name': self.name,
             'contract': f'{self.contract.name} {self.contract.version}',
@@ -90,7 +75,11 @@ class Side:
             'pacing': plain(self.contract.pacing),
             'episodes': len(self.episodes),
             'steps': sum(episode.of.steps for episode in self.episodes),
-            **told,
+            'clients': dict(self.clients),
+            'success': self.success.to_json(),
+            'success_of_terminated': self.success_of_terminated.to_json(),
+            'left_out': dict(self.left_out),
+            'unreadable': self.unreadable,
         }
 
 
@@ -129,7 +118,7 @@ def read_side(
                 continue
             options = first.reset.options if first.reset else ''
             values = features(record, contract)
-            side.episodes.append(Compared(step.episode, options, record.imported, values))
+            side.add(Compared(step.episode, options, record.imported, values))
     return side
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.replay.differences import decided, FieldDifference
@@ -232,8 +233,7 @@ def differing(
     then: GateDecision,
     again: GateDecision | None,
     first: FieldDifference,
-    dimensions: Sequence[str],
-    units: Sequence[str],
+    contract: Contract,
 ) -> Difference:
     """Return what is to be said of a decision that came out as another."""
     dimension, by = '', None
@@ -241,8 +241,8 @@ def differing(
         changes = [b - a for a, b in zip(then.command, again.command, strict=True)]
         index = max(range(len(changes)), key=lambda i: abs(changes[i]))
         if changes[index]:
-            unit = units[index]
-            dimension = f'{dimensions[index]} ({unit})' if unit else dimensions[index]
+            name, unit = contract.command_dimensions[index], contract.command_unit[index]
+            dimension = f'{name} ({unit})' if unit else name
             by = changes[index]
     return Difference(
         step=then.id.step,

@@ -72,7 +72,6 @@ class _Agent:
     late: Replay | None = None
     now: EpisodeVerdict | None = None
     before: EpisodeVerdict | None = None
-    episode_id: str = ''
     over: bool = False
     status: EpisodeStatus | None = None
 
@@ -292,58 +291,36 @@ class Rerun:
         if self._find is not None:
             self._find(then.id, then, first)
         elif episode is not None:
-            self._keep(episode, then, again, first)
+            episode.decisions_unlike += 1
+            episode.by_reason.update(_why(then, again))
+            episode.differs(differing(then, again, first, self._contract))
         return True
-
-    def _keep(
-        self,
-        episode: EpisodeVerdict,
-        then: GateDecision,
-        again: GateDecision | None,
-        first: FieldDifference,
-    ) -> None:
-        episode.decisions_unlike += 1
-        for reason in _why(then, again):
-            episode.by_reason[reason] += 1
-        contract = self._contract
-        episode.differs(
-            differing(then, again, first, contract.command_dimensions, contract.command_unit)
-        )
 
     # Steps ---------------------------------------------------------------------------------------
 
     def _transition(self, then: Transition) -> None:
         agent = self._agent(then.id.agent)
-        if then.kind is Kind.RESET or agent.episode_id != then.id.episode_id:
-            self._begin(agent, then)
         episode = agent.now
-        if episode is None or agent.over:
-            self._finish_before(agent)
+        if episode is None or then.kind is Kind.RESET or episode.episode_id != then.id.episode_id:
+            episode = self._begin(agent, then)
+        if agent.over:
             agent.waiting.clear()
-            if episode is not None:
-                episode.after_ending += 1
-                _end(episode, then)
-            return
-        decisions = self._carried(agent, then)
-        self._step(agent, episode, then, decisions)
+            episode.after_ending += 1
+            _end(episode, then)
+        else:
+            self._step(agent, episode, then, self._carried(agent, then))
 
-    def _finish_before(self, agent: _Agent) -> None:
-        """Let the gate decide what it still said of an episode that was run."""
-        if agent.before is not None and not agent.over:
-            for decision in agent.waiting.values():
-                if decision.id.episode_id == agent.before.episode_id:
-                    self._decide(agent, decision)
-
-    def _begin(self, agent: _Agent, then: Transition) -> None:
+    def _begin(self, agent: _Agent, then: Transition) -> EpisodeVerdict:
         self._close(agent)
         self._begun += 1
-        agent.over, agent.episode_id = False, then.id.episode_id
+        agent.over = False
         agent.before = agent.now
         agent.now = EpisodeVerdict(
             number=self._begun, agent=then.id.agent, episode_id=then.id.episode_id, seed=then.seed
         )
         if self._find is None:
             self._episodes.append(agent.now)
+        return agent.now
 
     def _close(self, agent: _Agent) -> None:
         """Say of an episode without an ending which node declared one, if one did."""

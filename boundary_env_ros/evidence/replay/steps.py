@@ -113,20 +113,21 @@ class StepsAgain:
         last, before = self._last, self._before
         # Until the end is reached, nothing is known that the next step may follow from.
         self._last, self._before = then, None
-        if then.kind is Kind.RESET:
-            return self._begin(then)
+        is_reset = then.kind is Kind.RESET
         same_episode = last is not None and last.id.episode_id == then.id.episode_id
         follows = last is not None and same_episode and last.id.step + 1 == then.id.step
-        if not same_episode:
+        if is_reset or not same_episode:
             self._reset, self._supplied, self._lacks = None, {}, False
             self._buffer.forget()
+        if is_reset:
+            return self._begin(then)
         self._lacks = self._lacks or not follows
         self._since = self._since + 1 if follows else 0
         view = self._view(then)
         self._keep(then, view)
         if not follows or before is None:
             raise RecordError('the step before it is missing')
-        return self._close(then, before, view, self._reset, decisions)
+        return self._close(then, before, view, decisions)
 
     def _task_of(self, then: Transition) -> Task:
         """Return what judges a step: the task, unless it or the reset is not known."""
@@ -135,9 +136,7 @@ class StepsAgain:
     # A reset -------------------------------------------------------------------------------------
 
     def _begin(self, then: Transition) -> Transition:
-        self._buffer.forget()
         self._reset = record = then.reset
-        self._supplied, self._lacks = {}, False
         task = self._task_of(then)
         if record is not None:
             self._supplied = supply(task, self._contract, by_name(record.sampled), self._agent)
@@ -185,7 +184,6 @@ class StepsAgain:
         then: Transition,
         before: View,
         view: View,
-        reset: ResetRecord | None,
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
         contract = self._contract
@@ -214,7 +212,7 @@ class StepsAgain:
             ),
             before,
             contract=contract,
-            reset=reset,
+            reset=self._reset,
             captured=self._buffer.captured,
             gaps=0,
             task=self._task_of(then),

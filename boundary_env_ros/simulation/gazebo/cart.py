@@ -90,13 +90,11 @@ class GazeboCart:
     ----------
     contract
         With one agent and one group of two dimensions: forward m/s, turn rad/s.
-    config
-        What is declared about the sensors; default: as the simulated cart has them.
 
     """
 
-    def __init__(self, contract: Contract, config: CartConfig | None = None) -> None:
-        config = config or CartConfig()
+    def __init__(self, contract: Contract) -> None:
+        config = CartConfig()
         group = contract.action[0]
         if len(contract.agents) != 1 or len(contract.action) != 1 or group.size != 2:
             raise BoundaryError(
@@ -116,7 +114,6 @@ class GazeboCart:
             },
             _STEP_NS,
         )
-        self._begun = False
 
     # The driver ----------------------------------------------------------------------------------
 
@@ -152,7 +149,6 @@ class GazeboCart:
     def begin(self, state: BodyState, target: ResetTarget, seed: int) -> WorldReset:
         """Begin again after a reset that has led to a state, and return what was achieved."""
         self._pipeline.restart(state, seed)
-        self._begun = True
         return WorldReset(
             achieved=achieved(target, state.truth()),
             completed=state.at_ns,
@@ -161,13 +157,11 @@ class GazeboCart:
 
     def see(self, state: BodyState) -> None:
         """Take what is true of the cart now."""
-        if self._begun and self._pipeline.is_due(state.at_ns):
+        if self._pipeline.next_ns <= state.at_ns:
             self._pipeline.capture(state)
 
     def emissions(self, until: int) -> tuple[Emission, ...]:
         """Return what detector and bumper send up to a time of the world, ns."""
-        if not self._begun:
-            return ()
         return tuple(
             emission(reading, WIRE[reading.sensor][0]) for reading in self._pipeline.publish(until)
         )

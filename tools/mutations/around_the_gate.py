@@ -241,8 +241,8 @@ _NODES = (
     Mutation(
         'A flood is refused unread',
         GUARD,
-        '            if not budget.spend():',
-        '            if False:',
+        '            if budget.spend():',
+        '            if True:',
         (_GUARDED + 'a_flood_is_refused_unread_and_what_is_urgent_goes_before_it',),
     ),
     Mutation(

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args, overload, TYPE_CHECKING, TypeAlias, TypeVar
+from typing import Any, Final, get_args, TYPE_CHECKING, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
@@ -276,18 +276,11 @@ class RecordSource(ABC):
 
         """
 
-    @overload
-    def records(self) -> Iterator[Record]: ...
-
-    @overload
-    def records(self, cls: type[R], /) -> Iterator[R]: ...
-
-    @overload
-    def records(self, *classes: type[Record]) -> Iterator[Record]: ...
-
-    def records(self, *classes: Any) -> Iterator[Any]:
+    def records(self, *classes: type[R]) -> Iterator[R]:
         """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
-        return (entry.record for entry in self.entries(*classes))
+        wanted: Any = classes
+        found: Iterator[Any] = self.entries(*wanted)
+        return (entry.record for entry in found)
 
     def transitions(self) -> Iterator[Transition]:
         """

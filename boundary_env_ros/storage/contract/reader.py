@@ -360,9 +360,7 @@ class Reader:
             result.append(form.unfit if found is None else found)
         return tuple(result)
 
-    def different(
-        self, key: str, form: Form, expected: str, right: Collection[int] = ()
-    ) -> tuple[int, ...]:
+    def different(self, key: str, form: Form, expected: str) -> tuple[int, ...]:
         """
         Return a list of different values; none if the key is absent, or a value is wrong.
 
@@ -372,8 +370,6 @@ class Reader:
             The key, and the form of each value.
         expected
             What an error asks for.
-        right
-            How many there may be; empty: any number.
 
         """
         if not self.has(key):
@@ -381,7 +377,7 @@ class Reader:
         found = self.many(key, replace(form, unfit=None))
         if None in found:
             return ()
-        if len(set(found)) != len(found) or (right and len(found) not in right):
+        if len(set(found)) != len(found):
             self.problem((key,), expected, self._data[key])
             return ()
         return found

@@ -169,19 +169,18 @@ class _Source:
                 f'The bag has no definition of {type_name}. Record it again with its definitions.'
             )
         definition = self._definitions[type_name]
-        is_record = is_dataclass(cls)
-        hints = dict(hints_of(cls)) if is_record else {}
-        wanted = list(hints)
-        if cls is RosTime:
-            wanted = ['sec', 'nanosec']
-            hints = dict.fromkeys(wanted, int)
-        elif cls is Message:
+        hints: dict[str, Any] = {'sec': int, 'nanosec': int}
+        if cls is Message:
             hints = {field.name: _any_hint(field) for field in definition}
-            wanted = list(hints)
+        elif cls is not RosTime:
+            hints = dict(hints_of(cls))
+        wanted = tuple(hints)
         present = {field.name for field in definition}
         for missing in (field for field in wanted if field not in present):
             raise _no_such(cls, f'{type_name} has no field {missing!r}')
 
+        # Without its clock all of it is unknown.
+        unknown = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
         lines = [f'def {name}(b, o):']
         variables = {field: f'v{i}' for i, field in enumerate(wanted)}
         for field in definition:
@@ -190,17 +189,12 @@ class _Source:
                 lines.extend(self._field(field, _any_hint(field), '_'))
                 continue
             hint = hints[field.name]
-            if optional and cls is ClockReading and field.name == 'ros':
-                hint = Stamp | None
-            unknown = optional and cls is Stamp and field.name == 'clock'
-            if unknown:
-                hint = hint | None
+            hint = hint | None if field.name == unknown else hint
             lines.extend(self._field(field, hint, target))
         if not definition:
             lines.extend(('    b[o]', '    o += 1'))  # An empty message has one byte on the wire.
-        guard = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
-        if guard:
-            lines.extend((f'    if {variables[guard]} is None:', '        return None, o'))
+        if unknown:
+            lines.extend((f'    if {variables[unknown]} is None:', '        return None, o'))
         if cls is RosTime:
             lines.append(f'    return v0 * {NANOSECONDS} + v1, o')
         elif cls is Message:
@@ -209,7 +203,7 @@ class _Source:
             made = self._constant(_class_of(type_name, wanted))
             lines.append(f'    return {made}(**{{{pairs}}}), o')
         else:
-            made = self._constant(_thawed(cls, tuple(wanted)))
+            made = self._constant(_thawed(cls, wanted))
             lines.append(f'    r = {made}({", ".join(variables.values())})')
             lines.append(f'    r.__class__ = {self._constant(cls)}')
             lines.append('    return r, o')
@@ -281,14 +275,11 @@ class _Source:
 
     def _made(self, cls: Any) -> str:
         """Return the name of a function that makes a value of a plain class or an enum."""
-        if issubclass(cls, IntEnum):
-            return self._constant_table(cls) + '.__getitem__'
-        return self._constant(cls)
-
-    def _constant_table(self, cls: type[IntEnum]) -> str:
-        # A look-up costs a tenth of calling the class.
+        if not issubclass(cls, IntEnum):
+            return self._constant(cls)
         name = f'e{id(cls)}'
-        self.names[name] = {member.value: member for member in cls}
+        # A look-up costs a tenth of calling the class.
+        self.names[name] = {member.value: member for member in cls}.__getitem__
         return name
 
     def _converted(self, primitive: str, hint: Any, inner: Any, target: str) -> list[str]:
@@ -296,11 +287,8 @@ class _Source:
         wanted = hint if inner is None else inner
         natural = natural_type(primitive)
         if wanted is float and inner is not None:
-            number = target if natural is float else f'float({target})'
-            return [f'    {target} = None if {target} != {target} else {number}']
+            return [f'    {target} = None if {target} != {target} else {target}']
         made = target if wanted is natural else f'{self._made(wanted)}({target})'
-        if isinstance(wanted, type) and issubclass(wanted, IntEnum):
-            made = f'{self._constant_table(wanted)}[{target}]'
         if inner is not None:
             return [f'    {target} = {made} if {target} else None']
         return [] if made == target else [f'    {target} = {made}']

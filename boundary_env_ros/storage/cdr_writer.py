@@ -161,10 +161,10 @@ class _Body:
 
     def _field(self, field: Field, hint: Any, value: str | None) -> None:
         inner, element = optional_of(hint), element_of(hint)
-        if field.type == 'wstring':
+        if field.type == 'wstring' or (field.size is not None and hint is not bytes):
             raise RecordError(
-                'Unknown type in a message (expected numbers and strings in the messages of this '
-                f'package, got {field.type}). Build the messages of this version of the package.'
+                'Unknown type in a message (expected numbers, strings and sequences in those of '
+                f'this package, got {field}). Build the messages of this version of the package.'
             )
         if hint is bytes:
             self._bytes(field, value)
@@ -203,23 +203,13 @@ class _Body:
         self.lines.append(f'b += {data}')
 
     def _array(self, field: Field, element: Any, at_most_one: bool, value: str | None) -> None:
-        number = _PACKED.get(field.type)
-        if field.size is not None:
-            if number is None:
-                raise RecordError(
-                    'Unbounded numbers in a message (expected a fixed number of numbers in '
-                    f'{field.name!r}, got some of {field.type}). Build the messages of this '
-                    'version of the package.'
-                )
-            items = self._kept(f'(*{value or "()"}, *(0,) * {field.size})[:{field.size}]')
-        elif value is None:
+        if value is None:
             self._run.append(('I', '0'))
             return
-        else:
-            items = self._kept(value)
-            if at_most_one:
-                self.lines.append(f'{items} = () if {items} is None else ({items},)')
-            self._run.append(('I', f'len({items})'))
+        number, items = _PACKED.get(field.type), self._kept(value)
+        if at_most_one:
+            self.lines.append(f'{items} = () if {items} is None else ({items},)')
+        self._run.append(('I', f'len({items})'))
         self.flush()
         if number is not None:
             size = struct.calcsize(f'<{number}')

@@ -15,7 +15,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder
 from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
-from boundary_env_ros.storage.records import MessageDecoder
+from boundary_env_ros.storage.records import DecoderFor
 
 MSG, IDL = 'ros2msg', 'ros2idl'
 
@@ -40,43 +40,21 @@ def definition_text(channel: Channel) -> str:
     )
 
 
-def readable(channel: Channel) -> str:
+def decoders_of(channel: Channel) -> DecoderFor:
     """
-    Return the definition of a channel whose messages can be read.
+    Return a function that makes decoders of the messages of a channel, each of them once.
 
-    Raises
-    ------
-    RecordError
-        If they are not in CDR, or their type is unknown.
-
-    """
-    if channel.encoding == 'cdr':
-        return definition_text(channel)
-    raise RecordError(
-        f'Unknown encoding (expected messages in CDR on {channel.topic}, got '
-        f'{channel.encoding or "no encoding"}). Record them with ROS 2.'
-    )
-
-
-def message_decoder(channel: Channel) -> MessageDecoder:
-    """
-    Return a function that decodes the messages of a channel, as records if their class is given.
-
-    It raises :class:`~boundary_env_ros.errors.RecordError` for what is no such message, or has a
-    definition that cannot be read.
+    Both raise :class:`~boundary_env_ros.errors.RecordError`: for messages that are not in CDR or a
+    definition that cannot be read, and for what is no such message.
     """
 
     @cache
-    def made(cls: type) -> Decoder[Any]:
-        return record_decoder(cls, channel.type, readable(channel))
-
-    def decode(data: bytes, cls: type | None = None) -> Any:
-        try:
-            return made(cls or Message)(data)
-        except RecordError as error:
+    def decoder(cls: type | None) -> Decoder[Any]:
+        if channel.encoding != 'cdr':
             raise RecordError(
-                f'A message cannot be read (expected messages of type {channel.type} on '
-                f'{channel.topic}, got {str(error).rstrip(".")}). Record them again.'
-            ) from error
+                f'Unknown encoding (expected messages in CDR on {channel.topic}, got '
+                f'{channel.encoding or "no encoding"}). Record them with ROS 2.'
+            )
+        return record_decoder(cls or Message, channel.type, definition_text(channel))
 
-    return decode
+    return decoder

@@ -83,6 +83,8 @@ class McapFile:
 
     Attributes
     ----------
+    contents
+        What is in it.
     messages, saved_messages
         How many were written, and how many of them have left this process.
     saved_bytes
@@ -99,12 +101,10 @@ class McapFile:
             compression=CompressionType.ZSTD if compress else CompressionType.NONE,
         )
         self._channels: dict[str, tuple[int, Channel]] = {}
-        self._counts: dict[str, int] = {}
         self._schemas: Schemas = {}
+        self.contents = Contents()
         self.messages = self.saved_messages = 0
         self.saved_bytes = 0
-        self._start: int | None = None
-        self._end: int | None = None
         with suppress(OSError):
             # A file system that has no locks has bags all the same.
             fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -120,30 +120,18 @@ class McapFile:
         """Return the size of the file as it is now, bytes."""
         return self._file.position
 
-    @property
-    def contents(self) -> Contents:
-        """Return what is in it."""
-        return Contents(
-            counts={channel: self._counts[name] for name, (_, channel) in self._channels.items()},
-            start=self._start,
-            end=self._end,
-        )
-
     def add_topic(self, channel: Channel) -> None:
         """Write the definition of a topic."""
         number = registered(self._writer, channel, self._schemas)
         self._channels[channel.topic] = number, channel
-        self._counts[channel.topic] = 0
+        self.contents.counts[channel] = 0
 
     def write(self, topic: str, data: bytes, log_time: int, publish_time: int) -> None:
         """Write a message; what fills a chunk leaves this process with it."""
         before = self._file.position
-        self._writer.add_message(
-            self._channels[topic][0], log_time=log_time, data=data, publish_time=publish_time
-        )
-        self._counts[topic] += 1
-        self._start = log_time if self._start is None else min(self._start, log_time)
-        self._end = log_time if self._end is None else max(self._end, log_time)
+        number, channel = self._channels[topic]
+        self._writer.add_message(number, log_time=log_time, data=data, publish_time=publish_time)
+        self.contents.add(channel, log_time)
         self.messages += 1
         if self._file.position != before:
             self._saved()

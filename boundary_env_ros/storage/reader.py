@@ -27,17 +27,16 @@ from boundary_env_ros.storage.bag_metadata import (
     in_order,
     named_files,
 )
-from boundary_env_ros.storage.cdr import Decoder, record_decoder
-from boundary_env_ros.storage.decoding import message_decoder, MSG, readable
+from boundary_env_ros.storage.decoding import decoders_of, MSG
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
 from boundary_env_ros.storage.records import (
     AnotherFormat,
     ContractDescription,
+    DecoderFor,
     Entry,
     Follow,
     FORMAT,
     Message,
-    MessageDecoder,
     Piece,
     Record,
     RECORDS,
@@ -115,8 +114,7 @@ class Bag(RecordSource):
     ) -> Iterator[Piece]:
         """Yield records and messages as they stand in the files."""
         types = {name for name, cls in RECORDS.items() if cls in classes}
-        records: dict[tuple[str, bytes], Decoder[Record]] = {}
-        messages: dict[tuple[str, bytes], MessageDecoder] = {}
+        decoders: dict[tuple[str, bytes], DecoderFor] = {}
         for file in self._files:
             numbers: dict[str, int] = {}
             for channel, log_time, publish_time, data in file.messages(
@@ -131,20 +129,18 @@ class Bag(RecordSource):
                     follow(channel, log_time, publish_time, data)
                 topic, kind = channel.topic, channel.type
                 key = (kind, channel.definition)
+                if key not in decoders:
+                    if kind in types:  # for the whole bag, so not told of each message
+                        _refuse_another_format(channel, file.path)
+                    decoders[key] = decoders_of(channel)
+                decoder_for = decoders[key]
                 if topics is None or topic in topics:
-                    if key not in messages:
-                        messages[key] = message_decoder(channel)
-                    decoder = messages[key]
-                    yield Message(topic, kind, log_time, publish_time, data, decoder)
+                    yield Message(topic, kind, log_time, publish_time, data, decoder_for)
                 if kind not in types:
                     continue
                 number = numbers[topic] = numbers.get(topic, 0) + 1
-                if key not in records:  # for the whole bag, so not told of each message
-                    _refuse_another_format(channel, file.path)
                 try:
-                    if key not in records:
-                        records[key] = record_decoder(RECORDS[kind], kind, readable(channel))
-                    record = records[key](data)
+                    record = decoder_for(RECORDS[kind])(data)
                 except RecordError as error:
                     yield Unreadable(place=f'{file.path.name}:{topic}#{number}', why=str(error))
                 else:

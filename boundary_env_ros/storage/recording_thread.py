@@ -103,13 +103,6 @@ class RecordingThread:
                 begun = self._queue[0][0] if self._queue else None
         return 0.0 if begun is None else max(0.0, time.monotonic() - begun)
 
-    @property
-    def sync_behind(self) -> float:
-        """Return for how long the disk has been waited for, s."""
-        sync = self._sync
-        busy = sync is not None and sync.is_alive()
-        return time.monotonic() - self._sync_begun if busy else 0.0
-
     def write(
         self,
         topic: str,
@@ -169,10 +162,7 @@ class RecordingThread:
 
     def endings(self) -> list[EpisodeStatus]:
         """Return the endings that a dead environment could not declare; each once."""
-        endings = []
-        while self._endings:
-            endings.append(self._endings.popleft())
-        return endings
+        return [self._endings.popleft() for _ in range(len(self._endings))]
 
     def ask(self, act: Callable[[], T], patience: float) -> T:
         """
@@ -287,7 +277,8 @@ class RecordingThread:
                 f'{reason(self._sync_failure)}. {way_out(self._sync_failure)}'
             ) from self._sync_failure
         due = self._sync_begun + self._sync_interval
-        if self._sync_interval and not self.sync_behind and time.monotonic() >= due:
+        waits = self._sync is not None and self._sync.is_alive()
+        if self._sync_interval and not waits and time.monotonic() >= due:
             sync = self._recording.begin_sync()
             self._sync_begun = time.monotonic()
             # Beside the writing: the disk may take as long as it likes.

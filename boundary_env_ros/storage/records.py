@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, get_args, overload, Protocol, TYPE_CHECKING, TypeAlias, TypeVar
+from typing import Any, Final, get_args, TYPE_CHECKING, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
@@ -98,13 +98,8 @@ class Entry:
 #: Class of the records that messages are read as; None for objects with their fields.
 As: TypeAlias = type | None
 
-
-class MessageDecoder(Protocol):
-    """Decodes the messages of a topic, as records if their class is given."""
-
-    def __call__(self, data: bytes, cls: As = None) -> Any:
-        """Return an object with the attributes of a message."""
-        ...
+#: Gives what reads the messages of a topic.
+DecoderFor: TypeAlias = Callable[[As], Callable[[bytes], Any]]
 
 
 @dataclass(slots=True)
@@ -128,7 +123,7 @@ class Message:
     log_time: int
     publish_time: int
     data: bytes
-    _decoder: MessageDecoder
+    _decoder_for: DecoderFor
 
     def decode(self, cls: As = None) -> Any:
         """
@@ -145,7 +140,13 @@ class Message:
             If the bytes are no such message, or the definition is not in the ``.msg`` form.
 
         """
-        return self._decoder(self.data, cls)
+        try:
+            return self._decoder_for(cls)(self.data)
+        except RecordError as error:
+            raise RecordError(
+                f'A message cannot be read (expected messages of type {self.type} on '
+                f'{self.topic}, got {str(error).rstrip(".")}). Record them again.'
+            ) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,18 +276,11 @@ class RecordSource(ABC):
 
         """
 
-    @overload
-    def records(self) -> Iterator[Record]: ...
-
-    @overload
-    def records(self, cls: type[R], /) -> Iterator[R]: ...
-
-    @overload
-    def records(self, *classes: type[Record]) -> Iterator[Record]: ...
-
-    def records(self, *classes: Any) -> Iterator[Any]:
+    def records(self, *classes: type[R]) -> Iterator[R]:
         """Yield the records of some classes (of all, if none is named); see :meth:`entries`."""
-        return (entry.record for entry in self.entries(*classes))
+        wanted: Any = classes
+        found: Iterator[Any] = self.entries(*wanted)
+        return (entry.record for entry in found)
 
     def transitions(self) -> Iterator[Transition]:
         """

@@ -158,13 +158,14 @@ class _Work:
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
             self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
         if found:
-            self._tell_of_chain(folder)
+            self._tell_of_chain(files)
 
-    def _tell_of_chain(self, folder: Path) -> None:
+    def _tell_of_chain(self, files: Sequence[Path]) -> None:
         """Say what is left of the chain over the messages, which only their recorder can close."""
         chain = ChainCheck()
-        for _ in open_records(folder).pieces((), chain.add):
-            pass
+        for file in files:
+            for message in McapScan(file).messages(lambda _: True):
+                chain.add(*message)
         if chain.last is not None:
             self._lost.append(
                 f'the chain over the messages as a whole: it confirms {chain.confirmed} of the '

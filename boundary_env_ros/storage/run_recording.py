@@ -166,10 +166,7 @@ class RunRecording:
 
     def notices(self) -> Sequence[str]:
         """Return what an operator should know though the recording goes on; each once."""
-        notices = []
-        while self._notices:
-            notices.append(self._notices.popleft())
-        return notices
+        return [self._notices.popleft() for _ in range(len(self._notices))]
 
     def add_topic(self, name: str, type_name: str, qos: Sequence[Qos] = ()) -> None:
         """

@@ -27,13 +27,14 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.cdr import record_decoder
-from boundary_env_ros.storage.decoding import message_decoder
+from boundary_env_ros.storage.decoding import decoders_of
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_store import APPLICATION_ID, SCHEMA_VERSION
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC
 from boundary_env_ros.storage.reader import open_records
+from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.recovery import recover
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.contained import contained
@@ -242,7 +243,7 @@ def decode(text: str, data: bytes) -> object:
         definition_encoding='ros2msg',
         definition=text.encode(),
     )
-    return message_decoder(channel)(data)
+    return Message('/x', 'mine/msg/X', 0, 0, data, decoders_of(channel)).decode()
 
 
 def chain(levels: int) -> str:

@@ -81,14 +81,14 @@ def write_dataset(
     """
     with new_folder(path, 'a new data set') as draft:
         counts = _write_records(draft, format, entries)
-        if contract:
-            write_atomically(draft / CONTRACT, contract.encode())
-        write_manifest(draft, {'format': format, 'records': counts, 'tear': tear()})
+        write_manifest(draft, contract, {'format': format, 'records': counts, 'tear': tear()})
     return counts
 
 
-def write_manifest(folder: Path, data: Mapping[str, object]) -> None:
-    """Write what is said of a data set beside its files."""
+def write_manifest(folder: Path, contract: str, data: Mapping[str, object]) -> None:
+    """Write what is said of a data set beside its files, and the contract if it is known."""
+    if contract:
+        write_atomically(folder / CONTRACT, contract.encode())
     manifest = {'dataset': _VERSION, 'software_version': __version__, **data}
     write_atomically(folder / MANIFEST, f'{json.dumps(manifest, indent=2)}\n'.encode())
 

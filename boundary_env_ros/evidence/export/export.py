@@ -14,7 +14,6 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export.dataset import (
-    CONTRACT,
     FORMATS,
     write_dataset,
     write_manifest,
@@ -22,7 +21,6 @@ from boundary_env_ros.evidence.export.dataset import (
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
-from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
 
@@ -135,8 +133,7 @@ def _export_layout(run: Run, out: Path, format_: str) -> Exported:
             writer.release()
         left_out += _said(gaps)
         figures = {'episodes': episodes, 'steps': steps, 'left_out': left_out}
-        write_manifest(draft, {'format': format_, **figures})
-        write_atomically(draft / CONTRACT, run.contract_text().encode())
+        write_manifest(draft, run.contract_text(), {'format': format_, **figures})
     return Exported(
         unreadable=tuple(run.unreadable),
         episodes=episodes,

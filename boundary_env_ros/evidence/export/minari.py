@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 import re
 from typing import Any
@@ -12,7 +12,8 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.core.contract.model import ActionKind
+from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
+from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
@@ -114,20 +115,13 @@ class MinariWriter:
 
     def _action(self, step: Step) -> Any:
         groups = self._layout.contract.action
-        if all(group.kind in NUMBERS for group in groups):
-            return np.asarray(step.applied)
-        if not any(group.kind in NUMBERS for group in groups):
-            one = len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE
-            return choices(step.applied)[0 if one else slice(None)]
+        if len({group.kind in NUMBERS for group in groups}) == 1:
+            return _action(groups, step.applied)
         found, start = {}, 0
         for group in groups:
             part = step.applied[start : start + group.action_size]
             start += group.action_size
-            if group.kind in NUMBERS:
-                found[group.name] = np.asarray(part)
-            else:
-                one = group.kind is ActionKind.DISCRETE
-                found[group.name] = choices(part)[0 if one else slice(None)]
+            found[group.name] = _action((group,), part)
         return found
 
     def finish(self) -> None:
@@ -135,6 +129,14 @@ class MinariWriter:
 
     def release(self) -> None:
         """Do nothing: no file stays open."""
+
+
+def _action(groups: Sequence[ActionSpec], applied: Vector) -> Any:
+    """Return the action of groups that are all numbers, or all choices."""
+    if groups[0].kind in NUMBERS:
+        return np.asarray(applied)
+    one = len(groups) == 1 and groups[0].kind is ActionKind.DISCRETE
+    return choices(applied)[0 if one else slice(None)]
 
 
 def _append(rows: dict[str, Any], name: str, value: Any) -> None:

@@ -168,7 +168,7 @@ class _Importer:
             line=self._time,
             channels=[c for c in channels if c.topic in self._copied],
         )
-        self._cut: Cut | None = None
+        self._cut: Cut  # made with the first message
         self._begun: int | None = None
         self._complete_since: int | None = None
         self._never_begun = 0
@@ -185,7 +185,10 @@ class _Importer:
         """Read the bag through, and return what came of it."""
         total = self._bag.count
         try:
-            for now, group in groupby(self._placed(progress, total), lambda placed: placed[0]):
+            moments = groupby(self._placed(progress, total), lambda placed: placed[0])
+            for number, (now, group) in enumerate(moments):
+                if not number:
+                    self._start(now)
                 self._at(now, (placed[1:] for placed in group))
             self._finish('the bag ends')
             if not self._writer.recording.transitions:
@@ -214,8 +217,7 @@ class _Importer:
                 if clock is not None:
                     stamp = clock.clock.sec * NANOSECONDS + clock.clock.nanosec
                     self._time.ticked(stamp, logged)
-            read = topic in self._copied and self._ears.reads(topic)
-            message = self._decoded(recorded) if read else None
+            message = self._decoded(recorded) if topic in self._ears.heard else None
             now = self._time.logged(logged, None if message is None else stamp_of(message))
             progress(number, total)
             if now is not None:
@@ -234,6 +236,11 @@ class _Importer:
 
     # One moment ----------------------------------------------------------------------------------
 
+    def _start(self, now: int) -> None:
+        start = None if self._time.by_clock else self._bag.start
+        self._cut = self._options.cut(now if start is None else start)
+        self._writer.describe(self._time.instant(now))
+
     def _at(self, now: int, messages: Iterable[tuple[Recorded, Any]]) -> None:
         """
         Take all messages of one moment.
@@ -241,10 +248,6 @@ class _Importer:
         An observation holds what is there at its instant; a command of that instant can only
         answer it, and so belongs to the step after it.
         """
-        if self._cut is None:
-            start = None if self._time.by_clock else self._bag.start
-            self._cut = self._options.cut(now if start is None else start)
-            self._writer.describe(self._time.instant(now))
         self._advance(now - 1)
         commands = []
         for recorded, message in messages:
@@ -255,7 +258,7 @@ class _Importer:
             if message is None:
                 continue
             self._hear(topic, message, recorded.log_time, recorded.publish_time)
-            if topic in self._ears.commands:
+            if any(kind == 'command' for kind, *_ in self._ears.heard[topic]):
                 commands.append((topic, message))
         if self._complete_since is None and not self._agent.lacking:
             self._complete_since = now
@@ -265,29 +268,29 @@ class _Importer:
 
     def _hear(self, topic: str, message: Any, logged: int, published: int) -> None:
         line = self._time
-        for name, read in self._ears.fields.get(topic, ()):
-            reading = self._read(topic, read, message)
-            if reading is not None:
-                sample = reading.sample(
-                    line.captured(reading.stamp),
-                    # Old bags know one time only.
-                    published=None if published == logged else line.middleware(published),
-                    arrived=line.middleware(logged),
-                )
-                self._agent.sample(name, sample)
-                if reading.problem:
-                    self._other_frames[name] = reading.problem
-        for name, read in self._ears.feedback.get(topic, ()):
-            reading = self._read(topic, read, message)
-            if reading is not None:
-                self._agent.feedback(name, reading.values, line.captured(reading.stamp))
+        for kind, name, read in self._ears.heard[topic]:
+            reading = None if kind == 'command' else self._read(topic, read, message)
+            if reading is None:
+                continue
+            captured = line.captured(reading.stamp)
+            if kind == 'feedback':
+                self._agent.feedback(name, reading.values, captured)
+                continue
+            sample = reading.sample(
+                captured,
+                # Old bags know one time only.
+                published=None if published == logged else line.middleware(published),
+                arrived=line.middleware(logged),
+            )
+            self._agent.sample(name, sample)
+            if reading.problem:
+                self._other_frames[name] = reading.problem
 
     def _command(self, topic: str, message: Any, now: int) -> None:
-        assert self._cut is not None  # made with the first message
         self._cut.command(now)
         self._advance(now)
-        for name, read in self._ears.commands.get(topic, ()):
-            reading = self._read(topic, read, message)
+        for kind, name, read in self._ears.heard[topic]:
+            reading = self._read(topic, read, message) if kind == 'command' else None
             if reading is None:
                 continue
             if all(map(math.isfinite, reading.values)):
@@ -307,10 +310,9 @@ class _Importer:
     def _advance(self, until: int) -> None:
         """Do all that is due up to a moment: begin, close steps, end."""
         cut = self._cut
-        assert cut is not None  # made with the first message
         while True:
             if self._begun is None:
-                if cut.start_at is None or not self._begin(cut, until):
+                if cut.start_at is None or not self._begin(cut.start_at, until):
                     return
                 continue
             tick = self._begun + (self._agent.step + 1) * self._period
@@ -324,11 +326,10 @@ class _Importer:
             else:
                 return
 
-    def _begin(self, cut: Cut, until: int) -> bool:
+    def _begin(self, wanted: int, until: int) -> bool:
         """Begin what is asked for, once every field has come; return whether there is more."""
-        assert cut.start_at is not None  # the caller has looked
-        since = self._complete_since
-        at = None if since is None else max(cut.start_at, since)
+        cut, since = self._cut, self._complete_since
+        at = None if since is None else max(wanted, since)
         if cut.end_at is not None and cut.end_at <= (until if at is None else min(at, until)):
             self._never_begun += 1
             cut.ended()
@@ -348,11 +349,9 @@ class _Importer:
         """End what runs, with the last steps that were closed."""
         if self._agent.running:
             self._writer.keep(self._agent.end(why))
-        if self._begun is not None:
             self._over()
 
     def _over(self) -> None:
-        assert self._cut is not None  # made with the first message
         self._begun = None
         self._cut.ended()
 

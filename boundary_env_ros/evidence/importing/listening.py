@@ -32,8 +32,9 @@ class Ears:
     ----------
     names
         Name in the bag of every topic of the contract; the contract's own where it has none.
-    fields, feedback, commands
-        What is read of each topic: field or group of the action, and how.
+    heard
+        What is read of each topic: ``field``, ``feedback`` or ``command``, the name of the field
+        or the group of the action, and how.
     present
         Fields whose topic the bag has; derived ones whose inputs it has.
     lacking
@@ -42,15 +43,9 @@ class Ears:
     """
 
     names: Mapping[str, str]
-    fields: Mapping[str, Sequence[tuple[str, Read]]]
-    feedback: Mapping[str, Sequence[tuple[str, Read]]]
-    commands: Mapping[str, Sequence[tuple[str, Read]]]
+    heard: Mapping[str, Sequence[tuple[str, str, Read]]]
     present: frozenset[str]
     lacking: tuple[str, ...]
-
-    def reads(self, topic: str) -> bool:
-        """Return whether anything is read of a topic of the bag."""
-        return any(topic in heard for heard in (self.fields, self.feedback, self.commands))
 
 
 def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
@@ -70,30 +65,26 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
         If the bag has no topic for a field of the observation, or for a command.
 
     """
-    uses = wired(contract, agent, topics).values()
-    by_kind: dict[str, dict[str, list[tuple[str, Read]]]] = {
-        kind: {} for kind in ('field', 'feedback', 'command')
-    }
-    missing: dict[str, list[Use]] = {kind: [] for kind in by_kind}
+    heard: dict[str, list[tuple[str, str, Read]]] = {}
+    missing: dict[str, list[Use]] = {'field': [], 'feedback': [], 'command': []}
     names = {t: f'/{contract.topic_of(agent, t)}' for t in sensor_topics(contract)}
-    for use in uses:
+    present = {spec.name for spec in contract.fields if spec.derived is not None}
+    for use in wired(contract, agent, topics).values():
         if use.topic:
             names[use.wanted] = use.topic
         kind, _, name = use.name.partition(' ')
-        if kind not in by_kind:
+        if kind not in missing:
             continue
-        if use.topic:
-            by_kind[kind].setdefault(use.topic, []).append((name, use.read))
-        else:
+        if not use.topic:
             missing[kind].append(use)
+            continue
+        heard.setdefault(use.topic, []).append((kind, name, use.read))
+        if kind == 'field':
+            present.add(name)
     _refuse(contract, missing, topics)
-    present = {name for readers in by_kind['field'].values() for name, _ in readers}
-    present |= {spec.name for spec in contract.fields if spec.derived is not None}
     return Ears(
         names=names,
-        fields=by_kind['field'],
-        feedback=by_kind['feedback'],
-        commands=by_kind['command'],
+        heard=heard,
         present=frozenset(present),
         lacking=tuple(_lacking(contract, missing)),
     )

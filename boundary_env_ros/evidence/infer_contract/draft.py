@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 import math
 import re
-from typing import Final, TypeAlias
+from typing import Final
 
 from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
 from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, MOST_VALUES
@@ -20,8 +20,7 @@ from boundary_env_ros.evidence.infer_contract.survey import (
     TopicSurvey,
     TRAJECTORY,
 )
-from boundary_env_ros.evidence.infer_contract.writing import decide, guess, Page
-from boundary_env_ros.evidence.infer_contract.writing import Value as Written
+from boundary_env_ros.evidence.infer_contract.writing import decide, guess, Line, Lines, Page
 from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 
 #: How many periods of its topic a field may be old, and the least of that, s: a computer pauses.
@@ -62,10 +61,6 @@ doc/contract.md."""
 
 #: Ends the name of the topic on which a driver says what it applied of a command.
 _APPLIED = '/applied'
-
-#: Key, value and comment; an empty value is for a person to fill in.
-Line: TypeAlias = tuple[str, Written, str]
-Lines: TypeAlias = Sequence[Line]
 
 
 class Unfit(ValueError):
@@ -182,6 +177,11 @@ def _relative(name: str) -> str:
     return name.lstrip('/')
 
 
+def _of_topic(topic: TopicSurvey, comment: str = '') -> Lines:
+    """Return the keys that name a topic and its type."""
+    return [('topic', _relative(topic.name), comment), ('type', topic.type, '')]
+
+
 def _can_be_named(topic: TopicSurvey) -> bool:
     """Return whether a contract can name a topic and its type."""
     return TOPIC.fits(_relative(topic.name)) and TYPE.fits(topic.type)
@@ -294,10 +294,8 @@ def _image(topic: TopicSurvey) -> Lines:
 def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> None:
     page.section(name, 1)
     rate = '' if topic.rate is None else f', {topic.rate:.3g} Hz'
-    page.key('topic', _relative(topic.name), 2, f'seen {topic.messages} times{rate}')
-    page.key('type', topic.type, 2)
-    for line in lines:
-        page.form(*line[:2], 2, line[2])
+    page.form(_of_topic(topic, f'seen {topic.messages} times{rate}'), 2)
+    page.form(lines, 2)
     if not topic.stamped:
         said = (
             'its messages do not say when they were captured, so their age is unknown and '
@@ -355,10 +353,8 @@ def _write_group(
     seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
     page.section(name, 1)
     said = guess(f'it seems to command, by its type and name; {seen}')
-    page.key('topic', _relative(topic.name), 2, said)
-    page.key('type', topic.type, 2)
-    for line in lines:
-        page.form(*line[:2], 2, line[2])
+    page.form(_of_topic(topic, said), 2)
+    page.form(lines, 2)
     moves = topic.type in _TWISTS
     limit = 'max_acceleration' if moves else 'max_velocity'
     changes = (
@@ -369,29 +365,22 @@ def _write_group(
         's, after so long without a command the driver stops by itself; of a velocity '
         '`driver_timeout_probe: NUMBERS` and `up --probe` measure it'
     )
-    for key, what in (
-        ('low', f'{"[m/s, rad/s], " * moves}where the command may go'),
-        ('high', ''),
-        (limit, changes),
-        ('driver_timeout', timeout),
-    ):
-        page.section(key, 2, decide(what) if what else '')
+    low = f'{"[m/s, rad/s], " * moves}where the command may go'
+    bounds: Lines = [('low', '', decide(low)), ('high', '', '')]
+    page.form([*bounds, (limit, '', decide(changes)), ('driver_timeout', '', decide(timeout))], 2)
     if moves and odometry is not None:
-        page.section('feedback', 2, guess('the odometry tells what the robot did'))
-        page.key('topic', _relative(odometry.name), 3)
-        page.key('type', _ODOMETRY, 3)
-        page.key('fields', ('twist.twist.linear.x', 'twist.twist.angular.z'), 3)
-        return
-    if states is not None and any(key == 'joints' for key, *_ in lines):
-        page.section('feedback', 2, guess('the one topic that tells what the joints did'))
-        page.key('topic', _relative(states.name), 3)
-        page.key('type', JOINTS, 3)
-        return
-    page.section('feedback', 2, decide('the topic that tells what the robot did'))
-    for key in ('topic', 'type'):
-        page.section(key, 3)
-    said = 'a path in its message for each value of the command; or `joints`, `array`'
-    page.section('fields', 3, decide(said))
+        why = guess('the odometry tells what the robot did')
+        paths = ('twist.twist.linear.x', 'twist.twist.angular.z')
+        feedback: Lines = [*_of_topic(odometry), ('fields', paths, '')]
+    elif states is not None and any(key == 'joints' for key, *_ in lines):
+        why = guess('the one topic that tells what the joints did')
+        feedback = _of_topic(states)
+    else:
+        why = decide('the topic that tells what the robot did')
+        said = 'a path in its message for each value of the command; or `joints`, `array`'
+        feedback = [('topic', '', ''), ('type', '', ''), ('fields', '', decide(said))]
+    page.section('feedback', 2, why)
+    page.form(feedback, 3)
 
 
 # The rest ----------------------------------------------------------------------------------------

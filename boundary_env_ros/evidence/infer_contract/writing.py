@@ -19,6 +19,10 @@ _COLUMN = 44
 Scalar: TypeAlias = str | float | int | bool
 Value: TypeAlias = Scalar | Sequence[Scalar]
 
+#: Key, value and comment; an empty value is for a person to fill in.
+Line: TypeAlias = tuple[str, Value, str]
+Lines: TypeAlias = Sequence[Line]
+
 
 def guess(why: str) -> str:
     """Return the comment of a value that was made from what was seen."""
@@ -64,16 +68,17 @@ class Page:
         """Write a key and its value."""
         self._line(f'{"  " * depth}{written(key)}: {written(value)}', comment, depth)
 
-    def form(self, key: str, value: Value, depth: int = 0, comment: str = '') -> None:
-        """Write a key and its value, or for a person to fill in what is empty."""
-        if value in ('', ()):
-            self.section(key, depth, comment)
-        else:
-            self.key(key, value, depth, comment)
+    def form(self, lines: Lines, depth: int) -> None:
+        """Write keys and their values; what is empty is for a person to fill in."""
+        for key, value, comment in lines:
+            if value in ('', ()):
+                self.section(key, depth, comment)
+            else:
+                self.key(key, value, depth, comment)
 
-    def raw(self, line: str, depth: int = 0, comment: str = '') -> None:
+    def raw(self, line: str, depth: int) -> None:
         """Write a line as it is."""
-        self._line('  ' * depth + line, comment, depth)
+        self._lines.append('  ' * depth + line)
 
     def _line(self, line: str, comment: str, depth: int) -> None:
         if not comment:

@@ -126,18 +126,14 @@ class Reader:
                 self.problem((name,), NAME.expected, name)
         return self.names()
 
-    def _take(self, key: str, expected: str, default: object) -> object:
-        self._asked.append(key)
-        value = self._data.get(key)
-        if value is None:
-            if default is REQUIRED:
-                self.problem((key,), expected, said('nothing'))
-            return None
-        return value
+    def _take(self, key: str, expected: str, *, required: bool = True) -> object:
+        if not self.has(key) and required:
+            self.problem((key,), expected, said('nothing'))
+        return self._data.get(key)
 
     def section(self, key: str, *, required: bool = True, expected: str = '') -> Reader:
         """Return the reader of a mapping; of an empty one if it is optional and absent."""
-        value = self._take(key, expected or _SECTION, REQUIRED if required else None)
+        value = self._take(key, expected or _SECTION, required=required)
         if value is None:
             value = _MISSING if required else {}
         return self._reader(value, key)
@@ -228,9 +224,10 @@ class Reader:
     ) -> Any:
         kind = part.type
         assert part.key is not None
-        if (default in (None, ()) or is_dataclass(default)) and not self.has(name):
+        if not self.has(name) and default is not REQUIRED:
             return default
-        if 'none' in part.key.words and kind in (float, str) and self.is_word(name, 'none'):
+        held = self._data.get(name)
+        if 'none' in part.key.words and kind in (float, str) and held == 'none':
             return '' if kind is str else None
         if part.key.shown in (DIMENSION, DIMENSIONS):
             assert dimension is not None
@@ -274,9 +271,7 @@ class Reader:
         if kind == tuple[int, ...]:
             return self.places(name, shape['count'])
         if get_origin(kind) is not tuple:
-            return self.one(name, form, None if default is REQUIRED else default)
-        if default and default is not REQUIRED and not self.has(name):
-            return default
+            return self.one(name, form)
         if kind == tuple[float, ...] and shape.get('count') is None:
             shape['count'] = self.length(name)
         found = self.many(name, form, **shape)
@@ -293,12 +288,10 @@ class Reader:
             self.problem((key,), 'at least three corners', said(f'{len(found)}'))
         return found if len(found) >= _FEWEST and all(found) else ()
 
-    def one(self, key: str, form: Form, default: Any = None) -> Any:
-        """Return a value of a form; required unless it has a default."""
-        value = self._take(key, form.expected, REQUIRED if default is None else default)
-        if value is None:
-            return form.unfit if default is None else default
-        found = self._fit((key,), form, value)
+    def one(self, key: str, form: Form) -> Any:
+        """Return a value of a form, which must be there."""
+        value = self._take(key, form.expected)
+        found = None if value is None else self._fit((key,), form, value)
         return form.unfit if found is None else found
 
     def _fit(self, path: Path, form: Form, value: object) -> Any:
@@ -345,7 +338,7 @@ class Reader:
         lists = form.expected
         if count is not None:
             lists = f'{form.expected}, or a list of {"one" if count == 1 else count}'
-        value = self._take(key, expected or lists, REQUIRED)
+        value = self._take(key, expected or lists)
         unfit = (form.unfit,) * (count or 0)
         if value is None:
             return unfit
@@ -367,9 +360,7 @@ class Reader:
             result.append(form.unfit if found is None else found)
         return tuple(result)
 
-    def different(
-        self, key: str, form: Form, expected: str, right: Collection[int] = ()
-    ) -> tuple[int, ...]:
+    def different(self, key: str, form: Form, expected: str) -> tuple[int, ...]:
         """
         Return a list of different values; none if the key is absent, or a value is wrong.
 
@@ -379,8 +370,6 @@ class Reader:
             The key, and the form of each value.
         expected
             What an error asks for.
-        right
-            How many there may be; empty: any number.
 
         """
         if not self.has(key):
@@ -388,7 +377,7 @@ class Reader:
         found = self.many(key, replace(form, unfit=None))
         if None in found:
             return ()
-        if len(set(found)) != len(found) or (right and len(found) not in right):
+        if len(set(found)) != len(found):
             self.problem((key,), expected, self._data[key])
             return ()
         return found
@@ -400,7 +389,7 @@ class Reader:
     def sections(self, key: str) -> tuple[Reader, ...]:
         """Return the readers of a list of mappings."""
         expected = 'a list of mappings of keys'
-        value = self._take(key, expected, REQUIRED)
+        value = self._take(key, expected)
         if not isinstance(value, (list, tuple)):
             if value is not None:
                 self.problem((key,), expected, value)
@@ -412,13 +401,6 @@ class Reader:
         values = [self._data.get(key) for key in keys]
         return next((len(v) for v in values if isinstance(v, (list, tuple))), 1)
 
-    def is_word(self, key: str, word: str) -> bool:
-        """Return whether a key holds exactly this word, and if so count the key as asked for."""
-        if self._data.get(key) != word:
-            return False
-        self._asked.append(key)
-        return True
-
     def plain(self, key: str) -> Mapping[str, object]:
         """
         Return a mapping of plain data whose meaning is checked elsewhere.
@@ -426,7 +408,7 @@ class Reader:
         Its keys come in alphabetical order at every depth: their order in the file has no meaning,
         nor a place in the digest, so nothing may come to depend on it.
         """
-        value = self._take(key, _SECTION, None)
+        value = self._take(key, _SECTION, required=False)
         if isinstance(value, Mapping):
             found: Mapping[str, object] = self._plain(value, (key,))
             return found

@@ -75,7 +75,7 @@ class StepsAgain:
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
         self._buffer = ObservationBuffer(contract, topics)
         self._specs = (*contract.observation, *contract.state)
-        self._threshold = tuple(v for group in contract.action for v in group.feedback.threshold)
+        self._actuation = Actuation.of(contract, topics)
         self._last: Transition | None = None
         self._before: View | None = None
         self._reset: ResetRecord | None = None
@@ -189,15 +189,11 @@ class StepsAgain:
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
         contract = self._contract
-        actuation = Actuation(
-            self._threshold,
-            contract.safety.command_timeout,
-            contract.angles,
-            source=then.actuated_source,
-        )
+        self._actuation.clear()
         if then.measured_at is not None:
             # What the robot did, and when that was seen, is measured.
-            actuation.measured(Feedback(captured=then.measured_at, values=then.measured_action))
+            feedback = Feedback(captured=then.measured_at, values=then.measured_action)
+            self._actuation.measured(feedback)
         said = {item.key: item.value for item in then.diagnostics}
         again, _, _ = close(
             opened(
@@ -218,7 +214,7 @@ class StepsAgain:
             captured=self._buffer.captured,
             gaps=0,
             task=self._task_of(then),
-            actuation=actuation,
+            actuation=self._actuation,
             endings=self._found(then, view, said),
         )
         failed = f'ending:{endings.TASK_FAILED}'

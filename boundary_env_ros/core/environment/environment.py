@@ -463,19 +463,18 @@ class Environment:
             effects += reset.start(now)
             if reset.prompt:
                 effects.append(self.status(now))
-        if reset.finished is None and lockstep and isinstance(reset.step, WaitStep):
+        if lockstep and isinstance(reset.step, WaitStep):
             # The world stands still, and what is waited for comes only if it moves.
             if self._advance is None:
                 return (*effects, self._ask(self._contract.period, RosTime(0), now))
             if self._advanced is None or self._arrivals.awaited(self._advanced):
                 return ()
             self._advance = self._advanced = None
+        effects += reset.seen(self._buffer.latest, now)
         if reset.finished is None:
-            effects += reset.seen(self._buffer.latest, now)
-        if reset.finished is None:
-            if effects or not lockstep or not isinstance(reset.step, WaitStep):
-                return tuple(effects)
-            return (*effects, self._ask(self._contract.period, RosTime(0), now))
+            if not effects and lockstep and isinstance(reset.step, WaitStep):
+                effects.append(self._ask(self._contract.period, RosTime(0), now))
+            return tuple(effects)
         if not self._supplied:
             self._supplied = True
             try:

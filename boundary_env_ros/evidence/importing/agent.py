@@ -349,7 +349,7 @@ class ImportedAgent:
         """Return whether a field ends the episode; one that the bag has not is not lost."""
         absent = {
             field.name
-            for field in (*view.observation.fields, *view.state)
+            for field in view.fields
             if field.status is FieldStatus.MISSING and field.name not in self._present
         }
         return bool(set(self._buffer.lost(view)) - absent)

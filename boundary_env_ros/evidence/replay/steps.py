@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
@@ -271,11 +271,10 @@ class StepsAgain:
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue
             supplied = self._supplied.get(spec.task)
-            sample = sample_of(field, field.values if supplied is None else supplied)
-            self._buffer.take(field.name, sample)
+            values = field.values if supplied is None else tuple(supplied)
+            self._buffer.take(field.name, replace(field, values=values))
         view = self._buffer.view(then.id, then.closed)
-        fields = (*view.observation.fields, *view.state)
-        whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)
+        whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in view.fields)
         if self._lacks and self._since < self._past:
             # What a field is stacked of stands in the steps that are missing.
             whole = tuple(
@@ -290,19 +289,6 @@ class StepsAgain:
     def _keep(self, then: Transition, view: View) -> None:
         self._last, self._before = then, view
         self._buffer.keep(view)
-
-
-def sample_of(field: ObservationField, values: Vector) -> Sample:
-    """Return the sample that a field claims to be of, with its values or others."""
-    return Sample(
-        values=tuple(values),
-        captured=field.captured,
-        published=field.published,
-        arrived=field.arrived,
-        confidence=field.confidence,
-        image=field.image,
-        document=field.document,
-    )
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

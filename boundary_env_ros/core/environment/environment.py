@@ -29,11 +29,7 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
-from boundary_env_ros.core.environment.observation import (
-    missing,
-    Observation,
-    Sample,
-)
+from boundary_env_ros.core.environment.observation import Observation, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import (
     by_name,
@@ -794,10 +790,6 @@ class Environment:
             return replace(told, message=reset.prompt)
         lacking = ', '.join(self._lacking(now))
         return replace(told, message=f'The reset waits for {lacking}.' if lacking else '')
-
-    def missing(self) -> tuple[str, ...]:
-        """Return the fields that have not come in this episode, for diagnostics."""
-        return () if self._before is None else missing(self._before.observation)
 
 
 def _object(info: str) -> str:

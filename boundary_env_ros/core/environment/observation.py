@@ -307,11 +307,6 @@ def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     return tuple(map(min, map(max, values, spec.low), spec.high)), True
 
 
-def missing(observation: Observation) -> tuple[str, ...]:
-    """Return the names of the fields that never came."""
-    return tuple(f.name for f in observation.fields if f.status is FieldStatus.MISSING)
-
-
 def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tuple[str, ...]:
     """Return the fields whose staleness or range ends the episode, as the contract says."""
     ending = []

@@ -111,7 +111,9 @@ class Actuation:
         self._open: list[GateDecision] = []
 
     @classmethod
-    def of(cls, contract: Contract, topics: Mapping[str, str]) -> Actuation:
+    def of(
+        cls, contract: Contract, topics: Mapping[str, str], *, drivers_heard: bool = True
+    ) -> Actuation:
         """
         Return that of a contract.
 
@@ -121,6 +123,8 @@ class Actuation:
             The contract.
         topics
             Resolved topic of every topic that the contract names.
+        drivers_heard
+            Whether what drivers acknowledge will be told; without it no command waits for that.
 
         """
         acknowledged = {
@@ -128,7 +132,7 @@ class Actuation:
                 topics[group.acknowledgement.topic], part.start
             )
             for group, part in slices_of(contract.action)
-            if group.acknowledgement is not None
+            if drivers_heard and group.acknowledgement is not None
         }
         feedback = (topics[group.feedback.topic] for group in contract.action)
         return cls(

@@ -106,7 +106,7 @@ class ImportedAgent:
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
         )
-        self._actuation = Actuation.of(contract, topics)
+        self._actuation = Actuation.of(contract, topics, drivers_heard=False)
         self._groups: dict[str, Vector] = {}
         self._previous: Vector | None = None
         self._of_step_before: Vector | None = None

@@ -13,10 +13,10 @@ from dataclasses import replace
 import re
 
 from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.sources.paths import split_call
 from boundary_env_ros.storage.definitions import Field, full_name
 from boundary_env_ros.storage.message_types import listing, MessageTypes, Mismatch
 
-_CALL = re.compile(r'(\w+)\((.*)\)')
 _PART = re.compile(r'([A-Za-z_]\w*)((?:\[\d+\])*)', re.ASCII)
 _QUATERNION = ('x', 'y', 'z', 'w')
 
@@ -40,14 +40,14 @@ def resolve(type_name: str, path: str, types: MessageTypes) -> Field:
         If there is nothing, and why.
 
     """
-    call = _CALL.fullmatch(path)
-    if call is None:
-        return _walk(type_name, path, types)
-    inner = _walk(type_name, call[2], types)
+    function, place = split_call(path)
+    inner = _walk(type_name, place, types)
+    if not function:
+        return inner
     if inner.is_message and not inner.array:
         fields = types.fields(full_name(inner.type))
         if {field.name for field in fields if field.is_number}.issuperset(_QUATERNION):
-            return Field(name=call[1], type='float64')
+            return Field(name=function, type='float64')
     raise Mismatch(
         expected=f'a quaternion (a message with x, y, z and w) in {path}', actual=str(inner)
     )

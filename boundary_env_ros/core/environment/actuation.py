@@ -19,14 +19,17 @@ said of the one before has the same values.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 import math
+from types import MappingProxyType
 from typing import NamedTuple
 
 from boundary_env_ros.core.angles import all_near
+from boundary_env_ros.core.contract.model import Contract, slices_of
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import ActuationEvidence
 
@@ -72,8 +75,15 @@ class Actuation:
         Seconds after which feedback would rather show a later command.
     angles
         Dimensions that wrap: the feedback may say them a whole turn further on.
+    groups
+        Names of the groups of the command, in their order.
     acknowledged
-        What drivers say that they applied.
+        What drivers say that they applied, by the name of the input.
+    source
+        Topics of the feedback.
+
+    Attributes
+    ----------
     source
         Topics of the feedback.
 
@@ -84,18 +94,55 @@ class Actuation:
         threshold: Vector,
         patience: float,
         angles: Collection[int] = (),
-        acknowledged: Collection[Place] = (),
+        groups: Sequence[str] = (),
+        acknowledged: Mapping[str, Place] = MappingProxyType({}),
         source: str = '',
     ) -> None:
-        self._source = source
+        self.source = source
         self._angles = angles
         self._threshold = threshold
         self._patience = to_nanoseconds(patience)
         self._history: deque[Feedback] = deque(maxlen=_HISTORY)
-        self._acknowledged: dict[Place, deque[Feedback]] = {
-            place: deque(maxlen=_HISTORY) for place in acknowledged
+        self._groups: dict[str, Vector | None] = dict.fromkeys(groups)
+        self._places = acknowledged
+        self._acknowledged: dict[str, deque[Feedback]] = {
+            name: deque(maxlen=_HISTORY) for name in acknowledged
         }
         self._open: list[GateDecision] = []
+
+    @classmethod
+    def of(
+        cls, contract: Contract, topics: Mapping[str, str], *, drivers_heard: bool = True
+    ) -> Actuation:
+        """
+        Return that of a contract.
+
+        Parameters
+        ----------
+        contract
+            The contract.
+        topics
+            Resolved topic of every topic that the contract names.
+        drivers_heard
+            Whether what drivers acknowledge will be told; without it no command waits for that.
+
+        """
+        acknowledged = {
+            f'{ACKNOWLEDGEMENT}.{group.name}': Place(
+                topics[group.acknowledgement.topic], part.start
+            )
+            for group, part in slices_of(contract.action)
+            if drivers_heard and group.acknowledgement is not None
+        }
+        feedback = (topics[group.feedback.topic] for group in contract.action)
+        return cls(
+            tuple(value for group in contract.action for value in group.feedback.threshold),
+            patience=contract.safety.command_timeout,
+            angles=contract.angles,
+            groups=[group.name for group in contract.action],
+            acknowledged=acknowledged,
+            source=' '.join(dict.fromkeys(feedback)),
+        )
 
     def clear(self) -> None:
         """Forget everything: a new episode begins."""
@@ -103,6 +150,7 @@ class Actuation:
         for said in self._acknowledged.values():
             said.clear()
         self._open.clear()
+        self._groups = dict.fromkeys(self._groups)
 
     @property
     def latest(self) -> Feedback | None:
@@ -129,6 +177,31 @@ class Actuation:
             )
         )
 
+    def heard(self, name: str, values: Vector, captured: Stamp | None) -> None:
+        """
+        Take the measured state of one group, or what its driver acknowledged.
+
+        What the robot did is known as soon as every group was measured.
+
+        Parameters
+        ----------
+        name
+            Of the group, or of the input of its acknowledgement.
+        values, captured
+            What was said, and when that was so; what has no stamp shows nothing.
+
+        """
+        acknowledged = self._acknowledged.get(name)
+        if acknowledged is None:
+            self._groups[name] = values
+        if captured is None:
+            return
+        if acknowledged is not None:
+            acknowledged.append(Feedback(captured=captured, values=values))
+        elif None not in self._groups.values():
+            whole = tuple(value for part in self._groups.values() for value in part or ())
+            self.measured(Feedback(captured=captured, values=whole))
+
     def measured(self, feedback: Feedback) -> None:
         """
         Take a feedback; those captured before the last one are passed over.
@@ -141,10 +214,6 @@ class Actuation:
             self._history.append(feedback)
         elif feedback.captured.nanoseconds == latest.captured.nanoseconds:
             self._history[-1] = feedback
-
-    def acknowledged(self, place: Place, said: Feedback) -> None:
-        """Take what a driver says that it applied: the command of one group."""
-        self._acknowledged[place].append(said)
 
     def executions(self) -> tuple[ActuationEvidence, ...]:
         """Return what can now be shown to have been executed; each command is returned once."""
@@ -160,7 +229,8 @@ class Actuation:
         return tuple(found)
 
     def _find_acknowledged(self, decision: GateDecision) -> ActuationEvidence | None:
-        for place, history in self._acknowledged.items():
+        for name, history in self._acknowledged.items():
+            place = self._places[name]
             before: int | None = None
             for said in history:
                 part = slice(place.start, place.start + len(said.values))
@@ -191,7 +261,7 @@ class Actuation:
                 return None
             if self._moved(decision, before.values, feedback.values):
                 quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
-                return _evidence(decision, feedback, quantum, self._source)
+                return _evidence(decision, feedback, quantum, self.source)
             before = feedback
         return None
 

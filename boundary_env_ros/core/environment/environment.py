@@ -21,20 +21,15 @@ from boundary_env_ros.core.contract.model import (
     CallStep,
     Contract,
     Pacing,
-    slices_of,
     WaitStep,
     WorldStep,
 )
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
-from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
+from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
-from boundary_env_ros.core.environment.observation import (
-    missing,
-    Observation,
-    Sample,
-)
+from boundary_env_ros.core.environment.observation import Observation, Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import (
     by_name,
@@ -67,7 +62,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
-from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT, TF, TF_STATIC
+from boundary_env_ros.core.sources.inputs import TF, TF_STATIC
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -153,22 +148,7 @@ class Environment:
         self._agent = agent
         self._version = software_version
         self._name = name
-        feedback = (topics[group.feedback.topic] for group in contract.action)
-        self._feedback_source = ' '.join(dict.fromkeys(feedback))
-        self._acknowledged = {
-            f'{ACKNOWLEDGEMENT}.{group.name}': Place(
-                topics[group.acknowledgement.topic], part.start
-            )
-            for group, part in slices_of(contract.action)
-            if group.acknowledgement is not None
-        }
-        self._actuation = Actuation(
-            tuple(value for group in contract.action for value in group.feedback.threshold),
-            patience=contract.safety.command_timeout,
-            angles=contract.angles,
-            acknowledged=self._acknowledged.values(),
-            source=self._feedback_source,
-        )
+        self._actuation = Actuation.of(contract, topics)
         self._episode = EpisodeStatus(
             id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
         )
@@ -187,7 +167,6 @@ class Environment:
         """Forget all that is of one episode alone."""
         self._record: ResetRecord | None = None
         self._before: View | None = None
-        self._feedback: dict[str, Vector] = {}
         self._decisions: list[GateDecision] = []
         self._advance: SimStepRequest | None = None
         self._advanced: Advanced | None = None
@@ -383,20 +362,9 @@ class Environment:
         That is the measured state of a group, or what its driver acknowledged, by the name of its
         input.
         """
-        place = self._acknowledged.get(group)
-        if place is not None:
-            if captured is not None:
-                self._actuation.acknowledged(place, Feedback(captured=captured, values=values))
-        else:
-            self._measured(group, values, captured)
+        self._actuation.heard(group, values, captured)
         # While a step is open, its evidence may still be that of its own transition.
         return () if self._decisions else self._actuation.executions()
-
-    def _measured(self, group: str, values: Vector, captured: Stamp | None) -> None:
-        self._feedback[group] = values
-        if captured is not None and len(self._feedback) == len(self._contract.action):
-            whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
-            self._actuation.measured(Feedback(captured=captured, values=whole))
 
     @property
     def unusable(self) -> dict[str, str]:
@@ -491,19 +459,18 @@ class Environment:
             effects += reset.start(now)
             if reset.prompt:
                 effects.append(self.status(now))
-        if reset.finished is None and lockstep and isinstance(reset.step, WaitStep):
+        if lockstep and isinstance(reset.step, WaitStep):
             # The world stands still, and what is waited for comes only if it moves.
             if self._advance is None:
                 return (*effects, self._ask(self._contract.period, RosTime(0), now))
             if self._advanced is None or self._arrivals.awaited(self._advanced):
                 return ()
             self._advance = self._advanced = None
+        effects += reset.seen(self._buffer.latest, now)
         if reset.finished is None:
-            effects += reset.seen(self._buffer.latest, now)
-        if reset.finished is None:
-            if effects or not lockstep or not isinstance(reset.step, WaitStep):
-                return tuple(effects)
-            return (*effects, self._ask(self._contract.period, RosTime(0), now))
+            if not effects and lockstep and isinstance(reset.step, WaitStep):
+                effects.append(self._ask(self._contract.period, RosTime(0), now))
+            return tuple(effects)
         if not self._supplied:
             self._supplied = True
             try:
@@ -580,7 +547,7 @@ class Environment:
                     for group in self._contract.action
                 )
             ).strip()
-            lacking.append(f'feedback ({self._feedback_source}{why and f": {why}"})')
+            lacking.append(f'feedback ({self._actuation.source}{why and f": {why}"})')
         gate = self._gate
         if (
             gate is None
@@ -823,10 +790,6 @@ class Environment:
             return replace(told, message=reset.prompt)
         lacking = ', '.join(self._lacking(now))
         return replace(told, message=f'The reset waits for {lacking}.' if lacking else '')
-
-    def missing(self) -> tuple[str, ...]:
-        """Return the fields that have not come in this episode, for diagnostics."""
-        return () if self._before is None else missing(self._before.observation)
 
 
 def _object(info: str) -> str:

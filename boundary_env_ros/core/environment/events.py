@@ -143,12 +143,11 @@ class Events:
         self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._active = False
         self._past: list[str] = []
-        self._begin('')
+        self._begin(StepId(digest=digest, agent=''))
 
-    def _begin(self, episode_id: str) -> None:
-        self._episode_id = episode_id
+    def _begin(self, id_: StepId) -> None:
         self._sequence = 0
-        self._step = StepId(digest=self._digest, agent='', episode_id=episode_id)
+        self._step = replace(id_, step=0)
         self._acting, self._action = 0, 0
         self._fields: dict[str, ObservationField] = {}
         self._told_through = 0
@@ -167,10 +166,8 @@ class Events:
         An ending is told by the transition that closes the last step, which may come after it. It
         is waited for until the environment repeats itself, but not if that is dead.
         """
-        if status.id.digest != self._digest:
-            return ()
         found = list(self._turn_to(status.id, active=status.state in _ACTIVE))
-        if not self._active or status.id.episode_id != self._episode_id:
+        if not self._is_told_of(status.id):
             return tuple(found)
         if status.state.over:
             told = status.id.step <= self._step.step and status.ending != endings.RESET_FAILED
@@ -190,26 +187,18 @@ class Events:
 
     def decision(self, decision: GateDecision) -> Happenings:
         """Take a decision of the gate."""
-        if (
-            not self._active
-            or decision.id.episode_id != self._episode_id
-            or decision.id.digest != self._digest
-            or decision.sequence <= self._told_through
-            or decision.sequence in self._told
-        ):
+        if not (self._is_told_of(decision.id) and self._is_new(decision)):
             return ()
         self._told.add(decision.sequence)
         return tuple(self._of_decision(decision))
 
     def transition(self, transition: Transition) -> Happenings:
         """Take a step that was closed, with decisions that were not heard of before."""
-        if transition.id.digest != self._digest:
-            return ()
         found = list(self._turn_to(transition.id, active=True))
-        if not self._active or transition.id.episode_id != self._episode_id:
+        if not self._is_told_of(transition.id):
             return tuple(found)
         for decision in transition.decisions:
-            if decision.sequence > self._told_through and decision.sequence not in self._told:
+            if self._is_new(decision):
                 found += self._of_decision(decision)
         numbers = [decision.sequence for decision in transition.decisions]
         self._told_through = max((self._told_through, *numbers))
@@ -243,15 +232,20 @@ class Events:
 
     def _turn_to(self, id_: StepId, *, active: bool) -> Iterator[EnvironmentEvent]:
         """Turn to the episode that is told of, if it is a new one that goes on."""
-        if not active or id_.episode_id in ('', self._episode_id, *self._past):
+        known = ('', self._step.episode_id, *self._past)
+        if not active or id_.digest != self._digest or id_.episode_id in known:
             return
         if self._active:
             # Another one began, and this one's last step was not heard of.
             yield self._over(self._ending)
-        self._past = [*self._past[-15:], self._episode_id]
-        self._begin(id_.episode_id)
-        self._step = StepId(digest=id_.digest, agent=id_.agent, episode_id=id_.episode_id)
+        self._past = [*self._past[-15:], self._step.episode_id]
+        self._begin(id_)
         self._active = True
+
+    def _is_told_of(self, id_: StepId) -> bool:
+        """Return whether something belongs to the episode that is active."""
+        here = self._step.digest, self._step.episode_id
+        return self._active and (id_.digest, id_.episode_id) == here
 
     def _over(self, status: EpisodeStatus | None) -> EnvironmentEvent:
         """Return the ending that only a state of the episode tells."""
@@ -266,6 +260,9 @@ class Events:
             if status is None
             else _ending(status.ending, status.declared_by, status.message),
         )
+
+    def _is_new(self, decision: GateDecision) -> bool:
+        return decision.sequence > self._told_through and decision.sequence not in self._told
 
     # What happened -------------------------------------------------------------------------------
 
@@ -378,12 +375,7 @@ class Events:
 
     def _of_step(self, decision: GateDecision) -> StepId:
         # What was rejected goes by the name that its request gave itself.
-        return StepId(
-            digest=self._digest,
-            agent=self._step.agent,
-            episode_id=self._episode_id,
-            step=decision.id.step,
-        )
+        return replace(self._step, step=decision.id.step)
 
 
 def _ending(ending: str, declared_by: str, message: str) -> str:

@@ -86,7 +86,10 @@ def refuse_long(wish: SimStepRequest, contract: Contract) -> None:
 
 
 def awaited(
-    report: SimStepResponse, interesting: Collection[str], seen: Mapping[str, int]
+    report: SimStepResponse,
+    interesting: Collection[str],
+    seen: Mapping[str, int],
+    counts: Counter[str] | None = None,
 ) -> tuple[str, ...]:
     """
     Return the topics whose last message of an advance has not arrived yet.
@@ -99,14 +102,22 @@ def awaited(
         Topics that matter to the caller.
     seen
         Stamp of the last message that arrived, by topic, nanoseconds.
+    counts
+        How many have arrived, by topic: messages that carry no stamp are told apart by that. None:
+        these are not waited for.
 
     """
+
+    def is_here(topic: str, count: int, last: int) -> bool:
+        if last:
+            return not count or seen.get(topic, -1) >= last
+        return counts is None or counts[topic] >= count
+
+    each = zip(report.topics, report.published, report.last_stamp, strict=True)
     return tuple(
         topic
-        for topic, count, last in zip(
-            report.topics, report.published, report.last_stamp, strict=True
-        )
-        if count and last and topic in interesting and seen.get(topic, -1) < last
+        for topic, count, last in each
+        if topic in interesting and not is_here(topic, count, last)
     )
 
 
@@ -150,13 +161,5 @@ class Arrivals:
 
     def awaited(self, advanced: Advanced) -> tuple[str, ...]:
         """Return the topics whose last message of an advance has not come yet."""
-        report, topics = advanced.report, frozenset(self._topics.values())
-        # Messages that carry no stamp are told apart by how many there were.
-        uncounted = tuple(
-            topic
-            for topic, count, last in zip(
-                report.topics, report.published, report.last_stamp, strict=True
-            )
-            if not last and topic in topics and self._counts[topic] < count
-        )
-        return (*awaited(report, topics, self._seen), *uncounted)
+        topics = frozenset(self._topics.values())
+        return awaited(advanced.report, topics, self._seen, self._counts)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from operator import le
+from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import FieldSpec, OnStale, OutOfBounds
 from boundary_env_ros.core.contract.sources import Vector
@@ -125,9 +126,13 @@ class Sample:
     document: str = ''
 
 
+#: What is frozen: a sample as it came, or a field of a record that is to be frozen once more.
+Sampled: TypeAlias = Sample | ObservationField
+
+
 def freeze(
     specs: Sequence[FieldSpec],
-    latest: Mapping[str, Sample],
+    latest: Mapping[str, Sampled],
     sources: Mapping[str, str],
     *,
     observed: ClockReading,
@@ -170,9 +175,7 @@ def freeze(
     return tuple(frozen[spec.name] for spec in specs)
 
 
-def newest_of_skewed(
-    specs: Sequence[FieldSpec], latest: Mapping[str, Sample | ObservationField]
-) -> int | None:
+def newest_of_skewed(specs: Sequence[FieldSpec], latest: Mapping[str, Sampled]) -> int | None:
     """Return when the newest of the fields that belong together was captured."""
     captured = [
         sample.captured.nanoseconds
@@ -186,7 +189,7 @@ def newest_of_skewed(
 
 def _field(
     spec: FieldSpec,
-    sample: Sample | None,
+    sample: Sampled | None,
     source: str,
     observed: ClockReading,
     newest: int | None,
@@ -302,11 +305,6 @@ def bring_inside(values: Vector, spec: FieldSpec) -> tuple[Vector, bool]:
     if all(map(le, spec.low, values)) and all(map(le, values, spec.high)):
         return values, False
     return tuple(map(min, map(max, values, spec.low), spec.high)), True
-
-
-def missing(observation: Observation) -> tuple[str, ...]:
-    """Return the names of the fields that never came."""
-    return tuple(f.name for f in observation.fields if f.status is FieldStatus.MISSING)
 
 
 def lost(specs: Sequence[FieldSpec], fields: Sequence[ObservationField]) -> tuple[str, ...]:

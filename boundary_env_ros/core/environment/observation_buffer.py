@@ -18,6 +18,7 @@ from boundary_env_ros.core.environment.observation import (
     Observation,
     ObservationField,
     Sample,
+    Sampled,
     why_lost,
 )
 from boundary_env_ros.core.gate.decision import StepId
@@ -37,6 +38,11 @@ class View:
 
     observation: Observation
     state: tuple[ObservationField, ...]
+
+    @property
+    def fields(self) -> tuple[ObservationField, ...]:
+        """All that the environment judges by."""
+        return (*self.observation.fields, *self.state)
 
 
 class ObservationBuffer:
@@ -64,7 +70,7 @@ class ObservationBuffer:
     """
 
     def __init__(self, contract: Contract, topics: Mapping[str, str]) -> None:
-        self.latest: dict[str, Sample] = {}
+        self.latest: dict[str, Sampled] = {}
         self.unusable: dict[str, str] = {}
         self.captured: dict[int, Stamp | None] = {}
         self._unmeasured: dict[str, str] = {}
@@ -85,7 +91,7 @@ class ObservationBuffer:
         self.captured.clear()
         self._frames.clear()
 
-    def take(self, name: str, sample: Sample) -> bool:
+    def take(self, name: str, sample: Sampled) -> bool:
         """
         Take a sample of a field, and return whether it measured anything.
 
@@ -173,15 +179,12 @@ class ObservationBuffer:
         step = observation.id.step
         self.captured[step] = observation[self._contract.reaction_of].captured
         self.captured.pop(step - ANSWERABLE, None)
-        self._frames.append(
-            {f.name: f.values for f in (*view.observation.fields, *view.state) if f.values}
-        )
+        self._frames.append({f.name: f.values for f in view.fields if f.values})
 
     def lost(self, view: View) -> Mapping[str, str]:
         """Return the fields whose staleness or range ends the episode, each with why."""
-        fields = (*view.observation.fields, *view.state)
-        ending = lost(self._judged_by, fields)
-        pairs = zip(self._judged_by, fields, strict=True)
+        ending = lost(self._judged_by, view.fields)
+        pairs = zip(self._judged_by, view.fields, strict=True)
         return {
             spec.name: why_lost(spec, field, self._unmeasured.get(spec.name, ''))
             for spec, field in pairs
@@ -191,8 +194,7 @@ class ObservationBuffer:
     def quickest(self, view: View) -> float | None:
         """Return the shortest age at which a field that is too old ends an episode; None: none."""
         ending = self.lost(view)
-        fields = (*view.observation.fields, *view.state)
-        stale = {f.name for f in fields if f.status is FieldStatus.STALE}
+        stale = {f.name for f in view.fields if f.status is FieldStatus.STALE}
         found = (spec.max_age for spec in self._judged_by if spec.name in stale & ending.keys())
         return min((age for age in found if age is not None), default=None)
 

@@ -24,7 +24,7 @@ from boundary_env_ros.core.contract.model import (
     WorldStep,
 )
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import Sample
+from boundary_env_ros.core.environment.observation import Sampled
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
@@ -199,7 +199,7 @@ class Resetting:
     _confirmed: list[str] = field(default_factory=list, init=False)
     _index: int = field(default=0, init=False)
     _since: int = field(default=0, init=False)
-    _seen: Sample | None = field(default=None, init=False)
+    _seen: Sampled | None = field(default=None, init=False)
 
     @property
     def step(self) -> ResetStep | None:
@@ -251,7 +251,7 @@ class Resetting:
             self.answer = WorldReset(completed=now.ros.nanoseconds)
         return tuple(effects)
 
-    def seen(self, latest: Mapping[str, Sample], now: ClockReading) -> ResetEffects:
+    def seen(self, latest: Mapping[str, Sampled], now: ClockReading) -> ResetEffects:
         """Look whether what is waited for has come."""
         step = self.step
         if not isinstance(step, WaitStep):

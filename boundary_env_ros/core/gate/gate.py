@@ -104,6 +104,6 @@ class Gate:
         """
         Return the least and the greatest command that bounds and rate allow now, by dimension.
 
-        Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`plan`.
+        Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`evaluate_actions`.
         """
         return self._reducer.reach(self.state, now)

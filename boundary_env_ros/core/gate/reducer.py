@@ -735,7 +735,7 @@ class Reducer:
         """
         Return the least and the greatest command that bounds and rate allow now, by dimension.
 
-        Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`plan`.
+        Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`evaluate_actions`.
         """
         situation = self._situation(state, Trigger.REQUEST, Event(now=now))
         limits, previous = state.limits, situation.previous

@@ -25,8 +25,6 @@ Message = Any  # anything with the attributes of the message
 Getter = Callable[[Message], Any]
 Numbers = tuple[float, ...]
 
-_PART = re.compile(r'[A-Za-z_]\w*(\[\d{1,9}\])*', re.ASCII)
-_NAME = re.compile(r'[A-Za-z_]\w*', re.ASCII)
 _CALL = re.compile(r'(\w+)\((.*)\)')
 
 

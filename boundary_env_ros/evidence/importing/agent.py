@@ -16,7 +16,7 @@ import uuid
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import ActionKind, Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.actuation import Actuation, Feedback
+from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.endings import (
     ABANDONED,
     EndingKind,
@@ -106,15 +106,7 @@ class ImportedAgent:
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
         )
-        self._actuation = Actuation(
-            tuple(value for group in contract.action for value in group.feedback.threshold),
-            patience=contract.safety.command_timeout,
-            angles=contract.angles,
-            source=' '.join(
-                dict.fromkeys(topics[group.feedback.topic] for group in contract.action)
-            ),
-        )
-        self._feedback: dict[str, Vector] = {}
+        self._actuation = Actuation.of(contract, topics, drivers_heard=False)
         self._groups: dict[str, Vector] = {}
         self._previous: Vector | None = None
         self._of_step_before: Vector | None = None
@@ -139,10 +131,7 @@ class ImportedAgent:
 
     def feedback(self, group: str, values: Vector, captured: Stamp | None) -> None:
         """Take the measured state of one group of the command's dimensions."""
-        self._feedback[group] = values
-        if captured is not None and len(self._feedback) == len(self._contract.action):
-            whole = tuple(value for g in self._contract.action for value in self._feedback[g.name])
-            self._actuation.measured(Feedback(captured=captured, values=whole))
+        self._actuation.heard(group, values, captured)
 
     def command(self, group: str, values: Vector, now: ClockReading) -> None:
         """Take the command of one group; with it the others are as they were sent last."""
@@ -360,7 +349,7 @@ class ImportedAgent:
         """Return whether a field ends the episode; one that the bag has not is not lost."""
         absent = {
             field.name
-            for field in (*view.observation.fields, *view.state)
+            for field in view.fields
             if field.status is FieldStatus.MISSING and field.name not in self._present
         }
         return bool(set(self._buffer.lost(view)) - absent)

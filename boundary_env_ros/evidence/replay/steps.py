@@ -20,7 +20,7 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField, Sample
+from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
@@ -75,7 +75,7 @@ class StepsAgain:
         topics = {t: contract.topic_of(agent, t) for t in sensor_topics(contract)}
         self._buffer = ObservationBuffer(contract, topics)
         self._specs = (*contract.observation, *contract.state)
-        self._threshold = tuple(v for group in contract.action for v in group.feedback.threshold)
+        self._actuation = Actuation.of(contract, topics)
         self._last: Transition | None = None
         self._before: View | None = None
         self._reset: ResetRecord | None = None
@@ -187,15 +187,11 @@ class StepsAgain:
         decisions: tuple[GateDecision, ...],
     ) -> Transition:
         contract = self._contract
-        actuation = Actuation(
-            self._threshold,
-            contract.safety.command_timeout,
-            contract.angles,
-            source=then.actuated_source,
-        )
+        self._actuation.clear()
         if then.measured_at is not None:
             # What the robot did, and when that was seen, is measured.
-            actuation.measured(Feedback(captured=then.measured_at, values=then.measured_action))
+            feedback = Feedback(captured=then.measured_at, values=then.measured_action)
+            self._actuation.measured(feedback)
         said = {item.key: item.value for item in then.diagnostics}
         again, _, _ = close(
             opened(
@@ -216,7 +212,7 @@ class StepsAgain:
             captured=self._buffer.captured,
             gaps=0,
             task=self._task_of(then),
-            actuation=actuation,
+            actuation=self._actuation,
             endings=self._found(then, view, said),
         )
         failed = f'ending:{endings.TASK_FAILED}'
@@ -273,11 +269,10 @@ class StepsAgain:
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue
             supplied = self._supplied.get(spec.task)
-            sample = sample_of(field, field.values if supplied is None else supplied)
-            self._buffer.take(field.name, sample)
+            values = field.values if supplied is None else tuple(supplied)
+            self._buffer.take(field.name, replace(field, values=values))
         view = self._buffer.view(then.id, then.closed)
-        fields = (*view.observation.fields, *view.state)
-        whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in fields)
+        whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in view.fields)
         if self._lacks and self._since < self._past:
             # What a field is stacked of stands in the steps that are missing.
             whole = tuple(
@@ -292,19 +287,6 @@ class StepsAgain:
     def _keep(self, then: Transition, view: View) -> None:
         self._last, self._before = then, view
         self._buffer.keep(view)
-
-
-def sample_of(field: ObservationField, values: Vector) -> Sample:
-    """Return the sample that a field claims to be of, with its values or others."""
-    return Sample(
-        values=tuple(values),
-        captured=field.captured,
-        published=field.published,
-        arrived=field.arrived,
-        confidence=field.confidence,
-        image=field.image,
-        document=field.document,
-    )
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

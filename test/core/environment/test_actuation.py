@@ -217,14 +217,14 @@ def test_feedback_that_wraps_is_evidence_only_of_where_the_angle_went() -> None:
 
 def test_what_a_driver_says_that_it_applied_goes_before_what_moved() -> None:
     motor, gripper = Place('/applied', 0), Place('/gripper', 1)
-    actuation = Actuation(THRESHOLD, PATIENCE, acknowledged=(motor, gripper))
+    actuation = Actuation(THRESHOLD, PATIENCE, acknowledged={'motor': motor, 'gripper': gripper})
     actuation.measured(feedback(-10 * MS, 0.0, 0.0))
     actuation.commanded(command(0, (0.4, 0.001), (0.1, 0.001)))  # 0.001 is as it was
     actuation.commanded(command(5 * MS, (0.401, 0.001), (0.4, 0.001), sequence=2))
     actuation.measured(feedback(90 * MS, 0.4, 0.0))  # would show the first one
     for at, value in ((-5, 0.4), (20, 0.1), (31, float(np.float32(0.4))), (41, 0.401)):
-        actuation.acknowledged(motor, feedback(at * MS, value))
-        actuation.acknowledged(gripper, feedback(at * MS, 0.001))
+        actuation.heard('motor', (value,), stamp(at * MS))
+        actuation.heard('gripper', (0.001,), stamp(at * MS))
     first, second = actuation.executions()
     assert (first.source, first.actuated, first.quantum) == ('/applied', stamp(31 * MS), 0.011)
     assert first.measured == pytest.approx((0.4,))
@@ -232,7 +232,7 @@ def test_what_a_driver_says_that_it_applied_goes_before_what_moved() -> None:
     assert second.measured == (0.401,)
     # One that never comes, or too late, leaves it to the feedback.
     actuation.commanded(command(100 * MS, (0.0, 0.001), (0.4, 0.001), sequence=3))
-    actuation.acknowledged(motor, feedback(700 * MS, 0.0))
+    actuation.heard('motor', (0.0,), stamp(700 * MS))
     actuation.measured(feedback(150 * MS, 0.0, 0.0))
     [third] = actuation.executions()
     assert (third.source, third.actuated) == ('', stamp(150 * MS))

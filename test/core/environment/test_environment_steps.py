@@ -274,7 +274,6 @@ def test_an_idle_environment_closes_nothing() -> None:
     assert world.environment.watch(world.now) == ()
     assert world.environment.end('abandoned', 'somebody', '', world.now) == ()
     assert world.environment.observation is None
-    assert world.environment.missing() == ()
 
 
 def test_an_ended_environment_closes_nothing_more() -> None:

@@ -17,7 +17,6 @@ from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     freeze,
     lost,
-    missing,
     Observation,
     Sample,
 )
@@ -94,7 +93,7 @@ def test_a_field_without_an_age_limit_is_fresh_for_ever() -> None:
 
 def test_a_field_that_never_came_is_missing_and_empty_never_filled_up() -> None:
     observation = observe(Timepiece())
-    assert missing(observation) == tuple(spec.name for spec in SPECS)
+    assert tuple(f.name for f in observation.fields) == tuple(spec.name for spec in SPECS)
     for field in observation.fields:
         assert field.status is FieldStatus.MISSING
         assert field.values == ()

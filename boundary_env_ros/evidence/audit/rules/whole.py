@@ -25,7 +25,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 from boundary_env_ros.evidence.audit.rules.observation import wrong_field
 from boundary_env_ros.evidence.replay.differences import first_difference
-from boundary_env_ros.evidence.replay.steps import sample_of
 
 #: Steps in which a value must be the same, each time another one, to be no coincidence.
 COINCIDENCES = 3
@@ -105,9 +104,7 @@ def frozen_otherwise(
     if tuple(field.name for field in fields) != tuple(spec.name for spec in specs):
         return  # which is named by the rule about fields
     latest = {
-        field.name: sample_of(field, field.values)
-        for field in fields
-        if field.values or field.image or field.document
+        field.name: field for field in fields if field.values or field.image or field.document
     }
     try:
         again = freeze(

@@ -53,6 +53,7 @@ from boundary_env_ros.storage.records import Entry
 from support.bag_maker import write_bag, write_records
 from support.export_runs import bagged, driven_by_hand, episodes_in, ExportRun, front_of, values_of
 from support.record_maker import Bench, chosen_start, Piece
+from support.shipped import changed
 from support.world_maker import make_world_tape
 
 #: LeRobot is heavy: its part is tested where it is installed.
@@ -142,6 +143,23 @@ def test_run_that_a_layout_cannot_hold_is_refused(
     with pytest.raises(RecordError, match=expected):
         export_run(tmp_path / 'records', tmp_path / 'set', layout)
     assert [path.name for path in tmp_path.iterdir()] == ['records']
+
+
+def test_documents_are_in_no_layout_and_said_to_be_left_out(
+    layout: str, record: list[Piece], tmp_path: Path
+) -> None:
+    notes = {'topic': 'notes', 'schema': {'type': 'string'}, 'max_rate': 10.0}
+    loaded = changed('warehouse_cart', documents={'notes': notes})
+    write_records(tmp_path / 'records', record, loaded.text)
+    exported = export_run(tmp_path / 'records', tmp_path / 'set', layout)
+    assert exported.steps == sum(map(_is_step, record))
+    assert "the documents of 'notes'" in exported.left_out
+
+
+def test_commands_that_are_documents_alone_are_refused(layout: str, tmp_path: Path) -> None:
+    write_records(tmp_path / 'records', [], (GOOD / 'documents.yaml').read_text())
+    with pytest.raises(RecordError, match=r'got documents alone\). Export it as parquet or jsonl'):
+        export_run(tmp_path / 'records', tmp_path / 'set', layout)
 
 
 def test_place_that_is_taken_is_left_as_it_is(run: ExportRun, layout: str, tmp_path: Path) -> None:

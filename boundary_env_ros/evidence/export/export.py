@@ -105,7 +105,15 @@ def export_run(
 
 def _export_layout(run: Run, out: Path, format_: str) -> Exported:
     contract = _contract_of(run)
+    if not contract.action:
+        raise RecordError(
+            f'{run.path} has no commands of numbers (expected those for {format_}, got documents '
+            'alone). Export it as parquet or jsonl.'
+        )
     images, left_out = _images_of(run, contract)
+    documents = [group.name for group in contract.documents]
+    documents += [spec.name for spec in contract.observation if spec.is_document]
+    left_out += [f'the documents of {name!r}' for name in documents]
     episodes = steps = 0
     with new_folder(out, 'a new data set') as draft:
         module, _, name = LAYOUTS[format_].partition(':')

@@ -146,7 +146,9 @@ class Layout:
 
     def __init__(self, contract: Contract, images: tuple[FieldSpec, ...]) -> None:
         self.contract = contract
-        self.numbers = tuple(spec for spec in contract.observation if not spec.is_image)
+        self.numbers = tuple(
+            spec for spec in contract.observation if not (spec.is_image or spec.is_document)
+        )
         self.images = images
         self.of_step = tuple(self._step_columns())
         self.columns = (*self.of_step, *self._sight_columns())

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 import re
 from typing import Any
@@ -72,7 +73,7 @@ class MinariWriter:
             (folder / 'data').absolute(),
             spaces.Dict({s.name: field_space(s) for s in (*layout.numbers, *layout.images)}),
             # Of the record: doubles, and one action a step.
-            action_space(layout.contract, dtype=np.float64, horizon=1),
+            action_space(replace(layout.contract, documents=()), dtype=np.float64, horizon=1),
             jpeg_encoding=False,
         )
         self._storage.update_metadata(

@@ -84,8 +84,8 @@ class NoOpPolicy:
         space = action_space(contract)
         if space.shape is None:
             raise BoundaryError(
-                'Numbers and choices are mixed (expected groups of numbers '
-                'alone, or of choices alone, got both).'
+                'The policy no-op gives one vector (expected groups of numbers alone, or of '
+                f'choices alone, got {space}). Choose another policy.'
             )
         self._shape = space.shape
         self._row: Array = np.array(action, dtype=space.dtype)

@@ -14,7 +14,14 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 #: What code that was not written for it raises at wrong input.
-WRONG_INPUT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+WRONG_INPUT = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 class BoundaryError(Exception):

@@ -263,11 +263,15 @@ class AgentClient:
         transition, delivered = self._reset_transition(deadline)
         if transition.truncated:
             raise ResetFailed(self._ending_message() or f'The reset failed: {transition.ending}.')
+        # One that ended at once, at its goal or by a stop, tells so in the first step.
         self._wait(
             lambda: (
-                self._gate is not None
-                and self._gate.episode_id == self._episode_id
-                and self._gate.state not in _SHUT
+                (
+                    self._gate is not None
+                    and self._gate.episode_id == self._episode_id
+                    and self._gate.state not in _SHUT
+                )
+                or self._over()
             ),
             deadline,
             'the safety gate to let commands through (gate_status)',

@@ -29,6 +29,8 @@ from boundary_env_ros.storage.records import TOPICS
 # camera sends in three seconds.
 _DEPTH = 1000
 _DEPTH_OF_LARGE = 100
+# Publishers of one topic, the gate and those that come and go, whose numbers are told apart.
+_PUBLISHERS = 4
 _LARGE = frozenset(
     {'sensor_msgs/msg/Image', 'sensor_msgs/msg/CompressedImage', 'sensor_msgs/msg/PointCloud2'}
 )
@@ -170,7 +172,8 @@ class RawSubscriptions:
         self._node = node
         self._on_lost = on_lost
         self._group = Unattended()
-        self._numbers: dict[RecordedTopic, int] = {}
+        # The last number of each publisher of a topic, of which a few may take turns.
+        self._numbers: dict[RecordedTopic, list[int]] = {}
         self._publishers = {topic: 0 for topic in topics if topic.foreign}
         self._made = {topic: self._subscribe(topic, reliable=True) for topic in topics}
 
@@ -212,9 +215,13 @@ class RawSubscriptions:
     def _count(self, topic: RecordedTopic, number: int | None) -> None:
         if number is None or topic.numbered:
             return
-        missing = number - self._numbers.get(topic, number - 1) - 1
-        self._numbers[topic] = number
-        # A number that does not grow is that of another publisher.
+        last = self._numbers.setdefault(topic, [])
+        before = max((other for other in last if other < number), default=None)
+        if before is not None:
+            last.remove(before)
+        last.append(number)
+        del last[:-_PUBLISHERS]
+        missing = 0 if before is None else number - before - 1
         if missing > 0 and self._node.count_publishers(topic.name) == 1:
             self._on_lost(topic, missing)
 

@@ -203,6 +203,8 @@ class ChainCheck:
     ----------
     messages, confirmed
         How many messages there are, and how many of them a link confirms.
+    types
+        Type of each topic that has messages.
     last
         The last link; None if there is none.
     breaks
@@ -218,6 +220,7 @@ class ChainCheck:
         self._topics: dict[str, _Topic] = {}
         self._decode = record_decoder(ChainLink, CHAIN_TYPE, known_definition(CHAIN_TYPE)[0])
         self.messages = self.confirmed = 0
+        self.types: dict[str, str] = {}
         self.last: ChainLink | None = None
         self.breaks: list[Break] = []
         self.from_start = True
@@ -241,6 +244,7 @@ class ChainCheck:
             if topic.first not in (b'', first):
                 self._break(Break(channel.topic, 'one type and definition', 'another'))
             topic.channel, topic.first = channel, first
+            self.types[channel.topic] = channel.type
         topic.digest = next_digest(topic.digest, log_time, data)
         topic.pending.append(topic.digest)
         self.messages += 1

@@ -58,7 +58,8 @@ def test_json_has_findings_counts_and_what_was_not_checked(
     assert data['outcome'] == 'contradicted'
     assert data['counts']['step-recomputed'] > 0
     whys = {item['why'] for item in data['not_checked']}
-    assert whys == {'the record has no raw messages', NO_TRUTH, NO_EVIDENCE}
+    no_index = 'the folder of the run has no index'
+    assert whys == {'the record has no raw messages', no_index, NO_TRUTH, NO_EVIDENCE}
 
 
 @pytest.mark.parametrize(

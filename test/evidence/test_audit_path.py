@@ -155,7 +155,7 @@ def test_steps_alone_are_audited_without_contract(
     assert 'step-recomputed' in report.not_applied
     given = audit_path(tmp_path / 'steps', contract)
     assert given.counts == {}, f'\n{given}'
-    assert set(given.not_applied) == FROM_TOPICS | BESIDE_STEPS
+    assert set(given.not_applied) == FROM_TOPICS | BESIDE_STEPS | {'index-agrees'}
 
 
 def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(

@@ -171,6 +171,12 @@ def test_a_command_that_reaches_nobody_is_told_while_the_gate_is_armed(tmp_path:
             gate.until(lambda: f'{nobody}std_msgs/msg/String' in said(), 'the other type')
         finally:
             driver.close()
+        driver = Probe(gate.domain_id)
+        try:
+            driver.subscribe(topic, JointTrajectory, names.LATCHED)
+            gate.until(lambda: f'hears nothing on {topic}' in said(), 'the QoS that does not fit')
+        finally:
+            driver.close()
         gate.probe.subscribe(topic, JointTrajectory, names.RECORD)
         gate.until(lambda: nobody not in said(), 'that the driver is there')
         assert gate.process.log is not None

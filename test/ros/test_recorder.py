@@ -425,6 +425,25 @@ def test_gaps_are_counted_and_told_at_once(bench: Bench) -> None:
     bench.logs('messages are missing in the record')
 
 
+def test_publishers_that_take_turns_on_a_topic_lose_nothing(bench: Bench) -> None:
+    bench.record()
+    odom = bench.publisher(Odometry, 'odom')
+    for number in range(9):
+        odom(odometry(number))
+    bench.until(lambda: len(bench.on_disk('odom')) == 9, 'the messages of the one')
+    with bench.probe.publisher(Odometry, 'odom', names.RECORD) as other:
+        for number in range(9, 12):
+            other.publish(odometry(number))
+        bench.until(lambda: len(bench.on_disk('odom')) == 12, 'the messages of the other')
+    odom(odometry(12))
+    bench.until(lambda: numbers(bench.on_disk('odom')) == [*range(13)], 'the next of the one')
+    since = len(bench.probe.messages(names.RECORDER_STATUS))
+    bench.until(
+        lambda: len(bench.probe.messages(names.RECORDER_STATUS)) > since + 1, 'two heartbeats'
+    )
+    assert bench.status().lost == 0
+
+
 def test_full_queue_is_counted(bench: Bench) -> None:
     bench.record()
     odom = bench.publisher(Odometry, 'odom')

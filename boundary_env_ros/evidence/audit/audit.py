@@ -20,7 +20,7 @@ from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.run_files import Progress, Run, with_task
-from boundary_env_ros.storage.record_chain import ChainCheck
+from boundary_env_ros.storage.record_chain import CHAIN_TYPE, ChainCheck
 from boundary_env_ros.storage.records import Message, Record, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -142,9 +142,19 @@ def audit_path(
     if index is not None and damaged:
         # What cannot be read is named; that the index has it, too, is no other finding.
         auditor.cannot_check('index-agrees', 'a part of the record cannot be read')
+    elif index is None and folder.bag.is_dir():
+        auditor.cannot_check('index-agrees', 'the folder of the run has no index')
     elif index is not None:
         for mismatch, of in index.mismatches(torn=bool(run.source.tear)):
             auditor.find('index-agrees', mismatch, of)
     damaged = damaged or bool(run.source.tear or run.source.holes)
-    told = check_chain(chain, auditor, damaged=damaged, episodes=len(episodes), key=key, head=head)
+    told = check_chain(
+        chain,
+        auditor,
+        topics=[key for key, n in run.source.topics().items() if n and key[1] != CHAIN_TYPE],
+        damaged=damaged,
+        episodes=len(episodes),
+        key=key,
+        head=head,
+    )
     return replace(auditor.report(torn=bool(run.source.tear)), chain=told)

@@ -332,6 +332,13 @@ class Auditor:
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
+            for named in () if torn else agent.decided.values():
+                last = agent.steps.get(named.episode_id, 0)
+                # The very last one may be on its way to the recorder while that is stopped.
+                if named.step > last + 1:
+                    expected = f'every step up to {named.step}, which the gate had heard of'
+                    fewer = Mismatch('id.step', expected, f'none behind step {last}')
+                    self.find('steps-in-order', fewer, named, near=True)
             if agent.sent is not None:
                 for step, decision, log_time in agent.only_carried.values():
                     recent = torn and log_time >= self._now - DELAY
@@ -426,6 +433,9 @@ class Auditor:
             if evidence is not None:
                 self._compare_evidence(evidence, each.decision, now)
         agent.last = now
+        agent.steps.put(
+            of.episode_id, max(of.step, agent.steps.get(of.episode_id, 0)), memory.EPISODES
+        )
         self._look_for_leaks(agent, now)
         if ActuationEvidence not in self._began and self._terms is not None and not self._alone:
             answer = None if now.actuated is not None else now.answer
@@ -496,6 +506,9 @@ class Auditor:
         place = f'gate decision {decision.sequence}'
         direct = decision.sequence != 1
         agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
+        named = agent.decided.get(decision.id.episode_id, decision.id)
+        if decision.id.step >= named.step:
+            agent.decided.put(decision.id.episode_id, decision.id, memory.EPISODES)
         self._check_link(agent.sent, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:

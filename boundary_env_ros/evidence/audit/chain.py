@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.auditor import Auditor
@@ -22,6 +22,7 @@ def check_chain(
     chain: ChainCheck,
     auditor: Auditor,
     *,
+    topics: Collection[tuple[str, str]],
     damaged: bool,
     episodes: int,
     key: bytes,
@@ -36,6 +37,8 @@ def check_chain(
         The chain, which has followed all messages of the bag.
     auditor
         What gets the findings.
+    topics
+        Names and types of the topics that have messages, as the bag sums them up.
     damaged
         Whether messages are known to be missing: then what is only missing is no contradiction.
     episodes
@@ -46,6 +49,14 @@ def check_chain(
     """
     chain.finish()
     last = chain.last
+    # What the topics are is read from the summary, which no chain covers.
+    found = chain.types.items()
+    wrong = found - topics if damaged else found ^ set(topics)
+    for name, kind in sorted(wrong) if chain.messages else ():
+        there, not_there = f'{name} ({kind}) in the summary', 'none there'
+        if (name, kind) not in found:
+            there, not_there = f'messages of {name} ({kind})', 'none but in the summary'
+        auditor.find('record-unchanged', Mismatch('topics', there, not_there))
     if last is None:
         if chain.messages:  # Else the record is no bag, and the auditor says so.
             auditor.cannot_check('record-unchanged', _NO_CHAIN)

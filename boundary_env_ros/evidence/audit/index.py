@@ -108,24 +108,28 @@ class IndexCheck:
                 if known is not None and label not in known:
                     told = f'the label {label.label.name} by {label.user!r}, as in the records'
                     yield self._differs(told, 'none of it'), last
-            if row is not None and last is not None:
-                for mismatch in self._row(row, made, torn=torn):
+            if row is not None:
+                compare = self._ending if last is None else self._row
+                for mismatch in compare(row, made, torn=torn):
                     yield mismatch, last
             elif last is not None:
                 yield self._differs('a row for each episode', 'none for this one'), last
         for episode, _ in () if torn else rows:
             yield self._differs('no episode that the records do not have', repr(episode)), None
 
-    def _row(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
-        # An environment that hung and woke up says so itself, after the recorder has.
-        lost = made.done and row.ending == made.ending == ENVIRONMENT_LOST
+    def _ending(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
         if made.done:
-            if _told(row) != _told(made) and not lost:
+            if _told(row) != _told(made) and not _is_lost(row, made):
                 yield self._differs(_told(made), _told(row))
-        elif torn:
-            return
-        elif row.success:
+        elif row.success and not torn:
             yield self._differs('an ending in the records', _told(row))
+        if row.step_count < made.step_count or (row.step_count > made.step_count and not torn):
+            yield self._differs(f'{made.step_count} steps', str(row.step_count))
+
+    def _row(self, row: EpisodeRow, made: EpisodeRow, *, torn: bool) -> Iterator[Mismatch]:
+        yield from self._ending(row, made, torn=torn)
+        if torn and not made.done:
+            return
         # Who acts stands in no record before the first request: until then any client is one.
         clients: set[object] = {*(self._clients[made.key] - {''} or {row.state.client}), ''}
         facts: tuple[tuple[str, object, set[object]], ...] = (
@@ -141,11 +145,9 @@ class IndexCheck:
         for name, told, known in facts:
             if told not in known:
                 yield self._differs(f'{name} {" or ".join(map(repr, known))}', repr(told))
-        if row.step_count < made.step_count or (row.step_count > made.step_count and not torn):
-            yield self._differs(f'{made.step_count} steps', str(row.step_count))
         if row.rewarded != made.rewarded and not torn:
             yield self._differs(f'rewards up to step {made.rewarded}', str(row.rewarded))
-        if made.done and not lost and not torn:
+        if made.done and not torn and not _is_lost(row, made):
             yield from self._ended(row, made)
         total, returned = (
             math.nan if one.episode_return is None else one.episode_return for one in (made, row)
@@ -166,6 +168,11 @@ class IndexCheck:
 
     def _differs(self, expected: str, actual: str) -> Mismatch:
         return Mismatch(self._path.name, expected, actual)
+
+
+def _is_lost(row: EpisodeRow, made: EpisodeRow) -> bool:
+    # An environment that hung and woke up says so itself, after the recorder has.
+    return made.done and row.ending == made.ending == ENVIRONMENT_LOST
 
 
 def _told(row: EpisodeRow) -> str:

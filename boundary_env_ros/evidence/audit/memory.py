@@ -68,7 +68,8 @@ class Agent:
     ``bereft`` is the last episode whose ending others declared, for its environment was dead;
     ``ahead`` is evidence of execution whose step has not come yet, ``early`` names the episodes of
     what came before any step; ``halves`` are steps without their record of privileged fields, and
-    the other way round, each with the log time of the last record then.
+    the other way round, each with the log time of the last record then; ``steps`` and ``decided``
+    are the last step of each episode, and the last that the gate names in a decision.
     """
 
     last: Transition | None = None
@@ -79,6 +80,8 @@ class Agent:
     )
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     left: Bounded[str, None] = field(default_factory=Bounded)
+    steps: Bounded[str, int] = field(default_factory=Bounded)
+    decided: Bounded[str, StepId] = field(default_factory=Bounded)
     bereft: str = ''
     carried: Link | None = None
     sent: Link | None = None

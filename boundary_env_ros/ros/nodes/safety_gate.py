@@ -16,7 +16,7 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.qos import QoSProfile
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
@@ -588,11 +588,18 @@ class SafetyGate(ContractNode):
         said = []
         for group in self.contract.action:
             topic = self.resolve_topic_name(group.topic)
-            there = {
-                info.topic_type
+            listening = [
+                info
                 for info in self.get_subscriptions_info_by_topic(topic)
                 if info.node_name not in (self.get_name(), _RECORDER)
-            }
+            ]
+            there = {info.topic_type for info in listening}
+            said += [
+                f'{info.node_name} hears nothing on {topic} (expected a subscription with '
+                'volatile durability, got transient local). Mend the QoS of the driver.'
+                for info in listening
+                if info.qos_profile.durability is DurabilityPolicy.TRANSIENT_LOCAL
+            ]
             if group.type not in there:
                 said.append(
                     f'Nobody listens to {topic} (expected a subscription of {group.type}, got '

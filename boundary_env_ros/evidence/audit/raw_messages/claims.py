@@ -193,7 +193,9 @@ class Claims:
 
     def sent_after(self, claim: Claim, heard: Heard) -> int:
         """Return how long after that of a claim was received a message was sent, ns; else 0."""
-        if claim.got is None or self._history.contract.sim_time:
+        # A bag that has log times only repeats them: they tell nothing of when it was sent.
+        repeated = heard.publish_time == heard.log_time
+        if claim.got is None or repeated or self._history.contract.sim_time:
             return 0
         late = heard.publish_time - claim.got
         return late if late > READING else 0

@@ -144,12 +144,15 @@ class CommandChecks:
                 self._decided_by(pairs.sent.popleft(), pairs)
 
     def finish(self, end: int) -> None:
-        """Pair all that is left; at the end of a record one half may be missing."""
+        """Pair all that is left; at the end of a record one half may be missing, if allowed."""
         self.check(end + 1 if self._history.torn else end - END)
         for pairs in self.pairs.values():
-            for half in pairs.decided:
+            for half in tuple(pairs.decided):
                 if _partner(half, pairs.sent, stamped=pairs.stamped) is not None:
                     self._on_topic(half, pairs)
+            for half in tuple(pairs.sent):
+                if not pairs.is_in_bounds(half.content):
+                    self._decided_by(half, pairs)
 
     def _on_topic(self, half: _Half, pairs: _Pairs) -> None:
         decision, use = half.decision, pairs.use

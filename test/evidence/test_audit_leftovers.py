@@ -1,0 +1,177 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is left when steps are taken out, and what stands where nothing is compared any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+import json
+from pathlib import Path
+import sqlite3
+import struct
+
+import pytest
+
+pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
+from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.transition import ActuationEvidence, Transition
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
+from boundary_env_ros.storage.contract_file import LoadedContract
+from boundary_env_ros.storage.episode_store import EpisodeStore
+from boundary_env_ros.storage.run_folder import RunFolder
+from support.bag_maker import make_tape, of, Tape, write_bag
+from support.record_maker import Bench
+
+#: Record opcodes of MCAP.
+_FOOTER, _CHANNEL = 2, 4
+_MAGIC = 8
+
+
+@pytest.fixture(scope='module')
+def tape(loaded: LoadedContract, task: Task) -> Tape:
+    """Return what an honest recorder had of three episodes."""
+    return make_tape(Bench, loaded, task, seed=5)
+
+
+def hidden(tape: Tape, episode_id: str, *, after: int = -1) -> Tape:
+    """Return a tape without the steps of an episode behind one, of which nobody says it ran."""
+    kept = []
+    for sent in tape:
+        what = sent.what
+        mine = getattr(getattr(what, 'id', None), 'episode_id', '') == episode_id
+        if mine and isinstance(what, (Transition, ActuationEvidence)) and what.id.step > after:
+            continue
+        kept.append(sent)
+    return kept
+
+
+def test_an_episode_whose_steps_were_taken_out_is_told_by_the_gate(
+    tmp_path: Path, tape: Tape
+) -> None:
+    episode = of(tape, Transition)[-1].id.episode_id
+
+    def told(status: EpisodeStatus) -> EpisodeStatus:
+        if status.id.episode_id != episode:
+            return status
+        id_ = replace(status.id, episode_id='', step=0)
+        return replace(status, id=id_, state=EpisodeState.IDLE, ending='', declared_by='')
+
+    forged = [
+        replace(s, what=told(s.what)) if isinstance(s.what, EpisodeStatus) else s
+        for s in hidden(tape, episode)
+    ]
+    write_bag(tmp_path / 'bag', forged)
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts['steps-in-order'] == 1, f'\n{report}'
+
+
+def test_an_end_that_was_cut_off_is_told_by_the_gate(tmp_path: Path, tape: Tape) -> None:
+    last = of(tape, Transition)[-1].id
+    write_bag(tmp_path / 'bag', hidden(tape, last.episode_id, after=last.step - 8))
+    found = [f for f in audit_path(tmp_path / 'bag').findings if f.rule == 'steps-in-order']
+    assert [f.actual for f in found] == [f'none behind step {last.step - 8}']
+
+
+@pytest.mark.parametrize('before_end', [0, 190_000_000], ids='{} ns before the end'.format)
+def test_a_command_beyond_the_bounds_is_named_up_to_the_end_of_the_record(
+    tmp_path: Path, tape: Tape, before_end: int
+) -> None:
+    at = tape[-1].log_time - before_end
+    command = next(sent for sent in reversed(tape) if sent.topic == '/cmd_vel')
+    what = json.loads(json.dumps(command.what))
+    what['twist']['linear']['x'] = 99.0
+    rogue = replace(command, what=what, log_time=at, publish_time=at)
+    write_bag(tmp_path / 'bag', sorted([*tape, rogue], key=lambda sent: sent.log_time))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {'command-on-topic': 1}, f'\n{report}'
+
+
+def test_a_summary_that_names_another_topic_than_the_messages_is_named(
+    tmp_path: Path, tape: Tape
+) -> None:
+    write_bag(tmp_path / 'bag', tape)
+    (file,) = (tmp_path / 'bag').glob('*.mcap')
+    file.write_bytes(with_other_summary(file.read_bytes(), b'/cmd_vel', b'/cmd_val'))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts['record-unchanged'] == 2, f'\n{report}'
+    assert report.outcome is Outcome.CONTRADICTED
+
+
+def with_other_summary(data: bytes, topic: bytes, other: bytes) -> bytes:
+    """Return an MCAP file whose summary alone calls a topic by another name of that length."""
+    footer = len(data) - _MAGIC - 29
+    start = struct.unpack_from('<Q', data, footer + 9)[0]
+    end = struct.unpack_from('<Q', data, footer + 17)[0] or footer
+    summary, place = bytearray(), start
+    while place < end:
+        opcode, size = struct.unpack_from('<BQ', data, place)
+        record = data[place : place + 9 + size]
+        summary += record.replace(topic, other) if opcode == _CHANNEL else record
+        place += 9 + size
+    # Neither offsets of a part nor a checksum: both may be left out.
+    last = struct.pack('<BQQQI', _FOOTER, 20, start, 0, 0)
+    return data[:start] + bytes(summary) + last + data[-_MAGIC:]
+
+
+def test_a_bag_that_has_log_times_only_is_believed(tmp_path: Path, tape: Tape) -> None:
+    """A converted bag repeats them, and the recorder was later than whoever acted on a message."""
+    late = [(s, s.log_time + 5_000_000) for s in tape]
+    write_bag(tmp_path / 'bag', [replace(s, log_time=at, publish_time=at) for s, at in late])
+    report = audit_path(tmp_path / 'bag')
+    assert 'values-from-sensors' not in report.counts, f'\n{report}'
+
+
+def test_options_that_are_nested_without_end_are_a_finding(tmp_path: Path, tape: Tape) -> None:
+    def nested(what: object) -> object:
+        if not isinstance(what, Transition) or what.reset is None:
+            return what
+        return replace(what, reset=replace(what.reset, options='[' * 100_000))
+
+    write_bag(tmp_path / 'bag', [replace(s, what=nested(s.what)) for s in tape])
+    assert 'step-recomputed' in audit_path(tmp_path / 'bag').counts
+
+
+def run_folder(
+    tmp_path: Path, tape: Tape, loaded: LoadedContract, known: Iterable[object]
+) -> Path:
+    """Return a run folder whose index is of what was known."""
+    run = RunFolder.create(tmp_path / 'run')
+    run.contract.write_text(loaded.text)
+    write_bag(run.bag, tape)
+    with EpisodeStore.create(run.episodes) as store:
+        for now, record in enumerate(known):
+            if isinstance(record, EpisodeStatus) and record.id.episode_id:
+                store.index.update(record, environment='warehouse_cart', now=now)
+            elif isinstance(record, Transition):
+                store.index.add_step(record, now=now)
+    return run.path
+
+
+def test_a_row_of_an_episode_without_steps_is_compared_with_what_was_announced(
+    tmp_path: Path, tape: Tape, loaded: LoadedContract
+) -> None:
+    episode = of(tape, Transition)[-1].id.episode_id
+    left = hidden(tape, episode)
+    run = run_folder(tmp_path, left, loaded, [sent.what for sent in left])
+    assert 'index-agrees' not in audit_path(run).counts
+    with sqlite3.connect(run / 'episodes.sqlite') as index:
+        ((text,),) = index.execute('select record from episodes where episode_id = ?', (episode,))
+        row = json.loads(text)
+        row['state'] |= {'state': 'TERMINATED', 'ending': 'success', 'declared_by': 'task:me'}
+        row |= {'episode_return': 99.0, 'step_count': 12}
+        change = 'update episodes set record = ? where episode_id = ?'
+        index.execute(change, (json.dumps(row), episode))
+    index.close()
+    assert audit_path(run).counts['index-agrees'] == 2
+
+
+def test_a_run_without_its_index_is_not_fully_checked(
+    tmp_path: Path, tape: Tape, loaded: LoadedContract
+) -> None:
+    run = run_folder(tmp_path, tape, loaded, (s.what for s in tape))
+    assert 'index-agrees' not in audit_path(run).not_applied
+    (run / 'episodes.sqlite').unlink()
+    assert 'index-agrees' in audit_path(run).not_applied

@@ -33,7 +33,9 @@ from boundary_env_ros.errors import (
     ResetNeeded,
 )
 from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.ros import names
+from boundary_env_ros.ros.agent_client import AgentClient
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.processes import isolated_environment
 from support.ros_world import PATIENT, seek_goal, SOON, World, write_contract
@@ -65,6 +67,22 @@ def _no_episode_is_left(world: World) -> Iterator[None]:
 
 
 # Reset and step ---------------------------------------------------------------------------------
+
+
+def test_an_episode_that_is_over_before_its_client_sees_it_run_tells_so_in_its_first_step(
+    env: BoundaryEnv, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish = AgentClient.finish_begin
+
+    def descheduled(client: AgentClient) -> StepResult:
+        time.sleep(1.0)
+        return finish(client)
+
+    monkeypatch.setattr(AgentClient, 'finish_begin', descheduled)
+    _, info = env.reset(seed=1, options={'start': [-3.7, -3.0, 0.0], 'goal': [-3.7, -3.0]})
+    assert info['step'] == 0
+    *_, terminated, truncated, info = env.step(np.zeros(2, dtype=np.float32))
+    assert (terminated, truncated, info['ending'], info['step']) == (True, False, 'success', 1)
 
 
 def test_made_by_its_id_it_resets_and_steps(world: World) -> None:

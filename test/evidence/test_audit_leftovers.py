@@ -15,6 +15,7 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
@@ -87,6 +88,31 @@ def test_a_command_beyond_the_bounds_is_named_up_to_the_end_of_the_record(
     write_bag(tmp_path / 'bag', sorted([*tape, rogue], key=lambda sent: sent.log_time))
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {'command-on-topic': 1}, f'\n{report}'
+
+
+@pytest.mark.parametrize(('field', 'ahead'), [('measured_at', -8), ('measured_at.host', 0)])
+def test_a_measurement_of_another_step_or_host_is_named(
+    tmp_path: Path, tape: Tape, field: str, ahead: int
+) -> None:
+    steps = of(tape, Transition)
+    place = next(i for i, t in enumerate(steps) if t.id.step == 20)
+    now, other = steps[place], steps[place + ahead]
+    at = other.measured_at if ahead else replace(now.measured_at, host='x')
+    forged = replace(now, measured_at=at, measured_action=other.measured_action)
+    write_bag(tmp_path / 'bag', [replace(s, what=forged) if s.what is now else s for s in tape])
+    found = audit_path(tmp_path / 'bag').findings
+    assert ('execution-measured', field) in {(f.rule, f.field) for f in found}
+
+
+def test_a_second_observation_of_a_step_is_named_whichever_came_first(
+    tmp_path: Path, tape: Tape
+) -> None:
+    true = next(s for s in tape if isinstance(s.what, Observation) and s.what.id.step == 20)
+    first, *others = true.what.fields
+    wrong = replace(true.what, fields=(replace(first, values=(9.0, 9.0, 1.0)), *others))
+    place = tape.index(true)
+    write_bag(tmp_path / 'bag', [*tape[:place], replace(true, what=wrong), *tape[place:]])
+    assert audit_path(tmp_path / 'bag').counts == {'as-published': 1}
 
 
 def test_a_summary_that_names_another_topic_than_the_messages_is_named(

@@ -108,6 +108,10 @@ class PublishedChecks:
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""
         self._first.setdefault('observation', log_time)
+        known = self._observations.get(_step(observation), observation)
+        if not same(known, observation):
+            another = Mismatch('observation', 'one observation of a step', 'another of it')
+            self._history.find('as-published', another, observation.id)
         self._observations.put(_step(observation), observation, _WAITING)
         self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
 

@@ -187,6 +187,11 @@ def _measured_action(scene: Scene) -> Found:
         same_clock = (stamp.clock, stamp.host) == (closed.clock, closed.host)
         if same_clock and stamp.nanoseconds > closed.nanoseconds:
             yield Mismatch('measured_at', 'not after `closed`', 'after it')
+        robot = scene.terms.contract.robot_host if scene.terms else stamp.host
+        yield from unlike('measured_at.host', robot or closed.host, stamp.host, 'of the robot')
+        before = None if scene.earlier is None else scene.earlier.measured_at
+        if before is not None and before.nanoseconds > stamp.nanoseconds:
+            yield Mismatch('measured_at', 'not before that of the step before', 'before it')
     sizes = {len(a) for a in (now.measured_action, now.commanded_action) if a}
     if scene.terms is not None:
         sizes.add(len(scene.terms.limits.low))

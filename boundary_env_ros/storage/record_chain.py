@@ -13,7 +13,7 @@ or a copy of the last head in another place, a forger can make the whole chain a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 import json
@@ -203,8 +203,6 @@ class ChainCheck:
     ----------
     messages, confirmed
         How many messages there are, and how many of them a link confirms.
-    types
-        Type of each topic that has messages.
     last
         The last link; None if there is none.
     breaks
@@ -220,7 +218,6 @@ class ChainCheck:
         self._topics: dict[str, _Topic] = {}
         self._decode = record_decoder(ChainLink, CHAIN_TYPE, known_definition(CHAIN_TYPE)[0])
         self.messages = self.confirmed = 0
-        self.types: dict[str, str] = {}
         self.last: ChainLink | None = None
         self.breaks: list[Break] = []
         self.from_start = True
@@ -244,10 +241,15 @@ class ChainCheck:
             if topic.first not in (b'', first):
                 self._break(Break(channel.topic, 'one type and definition', 'another'))
             topic.channel, topic.first = channel, first
-            self.types[channel.topic] = channel.type
         topic.digest = next_digest(topic.digest, log_time, data)
         topic.pending.append(topic.digest)
         self.messages += 1
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """Return the type of each topic that has messages."""
+        channels = (topic.channel for topic in self._topics.values())
+        return {channel.topic: channel.type for channel in channels if channel is not None}
 
     def finish(self) -> None:
         """Look at what the last link says of the whole bag."""

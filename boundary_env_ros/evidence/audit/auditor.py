@@ -392,7 +392,7 @@ class Auditor:
         agent = self._agents[now.id.agent]
         last = agent.last
         begins = last is None or last.id.episode_id != now.id.episode_id
-        reopened = begins and now.id.episode_id in agent.left
+        reopened = begins and now.id.episode_id in agent.steps
         if begins:
             self._episodes += not reopened
             if last is not None:
@@ -452,7 +452,6 @@ class Auditor:
             expected = 'an ending before the next episode begins'
             none = Mismatch('terminated, truncated', expected, 'neither')
             self.find('episode-ended', none, last.id)
-        agent.left.put(last.id.episode_id, None, memory.EPISODES)
 
     @staticmethod
     def _ended(agent: Agent) -> bool:
@@ -632,9 +631,8 @@ class Auditor:
 
     def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
         """Look at evidence that no decision of a step is for."""
-        last, episode_id = agent.last, evidence.id.episode_id
-        known = episode_id in agent.left or (last is not None and last.id.episode_id == episode_id)
-        if not known and (self._holes or episode_id in agent.early):
+        episode_id = evidence.id.episode_id
+        if episode_id not in agent.steps and (self._holes or episode_id in agent.early):
             return  # The record has nothing of that episode.
         place, expected = (
             f'evidence for decision {evidence.decision_sequence}',

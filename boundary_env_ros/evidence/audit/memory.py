@@ -79,7 +79,6 @@ class Agent:
         default_factory=Bounded
     )
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
-    left: Bounded[str, None] = field(default_factory=Bounded)
     steps: Bounded[str, int] = field(default_factory=Bounded)
     decided: Bounded[str, StepId] = field(default_factory=Bounded)
     bereft: str = ''

@@ -102,9 +102,9 @@ def step_info(
     requested_action, admitted_action, commanded_action
         The action, three times.
     intervention
-        Whether a person had the robot in this step: None, or a mapping with ``by`` (the topic of
-        those commands), ``commands`` (how many went out) and ``dimensions`` (names of those of
-        the command in which the person asked for anything else than the policy).
+        What a person did who had the robot in this step: ``by`` (the topic of those commands),
+        ``commands`` (how many went out) and ``dimensions`` (names of those of the command in
+        which the person asked for anything else than the policy); empty if nobody had it.
     clipped
         For each dimension, whether what was admitted differs from what was requested.
     clipped_observation
@@ -112,7 +112,7 @@ def step_info(
     gate
         The gate as its last decision in this step has it: ``armed``, ``stopped`` (it follows the
         stop profile), ``latched`` (by an emergency stop) and ``foreign_publishers`` (how many
-        others publish commands); None if it decided nothing.
+        others publish commands); empty if it decided nothing.
     latency
         Seconds by stage, None where unknown: a :class:`StageTimes`, which knows their clocks.
     overrun, missed
@@ -208,10 +208,10 @@ def outcome_of(
     return reward, step_info(contract, last, missed, full=full)
 
 
-def _intervention(contract: Contract, transition: Transition) -> Info | None:
+def _intervention(contract: Contract, transition: Transition) -> Info:
     found = intervention_in(transition)
     if found is None:
-        return None
+        return {}  # not None: Gymnasium's vectors need a mapping of each environment, or of none
     return {
         'by': found.topic,
         'commands': found.commands,
@@ -219,9 +219,9 @@ def _intervention(contract: Contract, transition: Transition) -> Info | None:
     }
 
 
-def _gate(transition: Transition) -> Info | None:
+def _gate(transition: Transition) -> Info:
     if not transition.decisions:
-        return None
+        return {}
     last = transition.decisions[-1]
     return {
         'armed': last.armed,

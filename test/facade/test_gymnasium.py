@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from importlib.metadata import entry_points
 from pathlib import Path
 import subprocess
@@ -13,7 +14,7 @@ from typing import Any
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import (
     ClipAction,
     FilterObservation,
@@ -267,6 +268,24 @@ def test_a_vector_resets_by_itself_with_the_next_step(mode: str, hasty: Path) ->
     assert [info['step'].tolist() for *_, info in steps] == [
         [1, 1], [2, 2], [3, 3], [0, 0], [1, 1],
     ]  # fmt: skip
+
+
+def test_a_vector_steps_while_another_of_its_environments_resets(
+    hasty: Path, tmp_path: Path
+) -> None:
+    shorter = tmp_path / 'shorter.yaml'
+    shorter.write_text(changed('warehouse_cart', episode__time_limit=0.1).text, encoding='utf-8')
+    envs = SyncVectorEnv(
+        [partial(gymnasium.make, CART, contract=str(c), **EMBEDDED) for c in (shorter, hasty)]
+    )
+    try:
+        envs.reset(seed=1)
+        infos = [envs.step(np.zeros((2, 2), dtype=np.float32))[-1] for _ in range(3)]
+    finally:
+        envs.close()
+    assert [info['step'].tolist() for info in infos] == [[1, 1], [0, 2], [1, 3]]
+    # The gate has decided nothing yet where the episode begins.
+    assert infos[1]['gate']['_armed'].tolist() == [False, True]
 
 
 def test_a_vector_resets_by_itself_in_the_same_step(hasty: Path) -> None:

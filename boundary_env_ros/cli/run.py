@@ -146,8 +146,10 @@ def _run(options: SimpleNamespace) -> int:
     progress = Progress()
 
     def told(result: EpisodeResult) -> None:
+        if not results or results[-1] is not result:
+            results.append(result)
         progress(
-            f'episode {len(results) + 1}/{options.episodes}  seed {result.seed}  step '
+            f'episode {len(results)}/{options.episodes}  seed {result.seed}  step '
             f'{result.steps}/{loaded.contract.max_steps}  return {result.total:+.2f}'
         )
 
@@ -171,11 +173,13 @@ def _run(options: SimpleNamespace) -> int:
                 for seed in range(options.seed, options.seed + options.episodes):
                     if stop.is_set():
                         break
-                    result = runner.episode(seed, dict(options.option))
-                    results.append(result)
-                    progress.done()
-                    if not options.as_json:
-                        print(line_of(result), flush=True)
+                    begun = len(results)
+                    try:
+                        runner.episode(seed, dict(options.option))
+                    finally:  # what was done of one that is broken off is reported too
+                        progress.done()
+                        if results[begun:] and not options.as_json:
+                            print(line_of(results[-1]), flush=True)
             except BoundaryError as error:
                 failure = str(error)
             except KeyboardInterrupt:

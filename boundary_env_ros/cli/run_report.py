@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.evidence.summary.figures import Summary
 from boundary_env_ros.evidence.summary.statistics import Proportion
 from boundary_env_ros.evidence.summary.summary import summarise
@@ -22,9 +23,12 @@ from boundary_env_ros.terminal import table as aligned
 def line_of(result: EpisodeResult) -> str:
     """Return an episode in one line."""
     ended = f'{_kind(result):<10} {result.ending}' if result.ending else f'left: {result.left}'
+    verdicts = [transition.verdict for transition in result.transitions]
     late = ''.join(
         f'  {name} {count}'
         for name, count in (
+            ('steps without an action in time', sum(t.overrun for t in result.transitions)),
+            ('rejected actions', verdicts.count(Verdict.REJECTED)),
             ('late chunks', result.chunks_late),
             ('dropped chunks', result.chunks_dropped),
         )

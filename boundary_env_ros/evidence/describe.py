@@ -192,7 +192,7 @@ class _Writing:
             value = dict(value)
         is_map = isinstance(value, Mapping)
         if not value or not (is_dataclass(value) or is_dataclass(first) or is_map):
-            self._page.key(key, _plain(item, names), depth, comment)
+            self._page.key(key, _meant(_plain(item, names)), depth, comment)
             return
         self._page.section(key, depth, comment)
         if is_dataclass(value):
@@ -239,6 +239,12 @@ def _plain(item: _Item, dimensions: Sequence[str] = ()) -> Any:
         same = all(one == value[0] for one in value)
         return shown(value[0] if same else value)
     return shown(value)
+
+
+def _meant(value: Any) -> Any:
+    """Return a number without what arithmetic left at its end: 0.3 of 0.30000000000000004."""
+    short = float(f'{value:.15g}') if isinstance(value, float) else value
+    return short if len(repr(short)) < 15 else value
 
 
 def shape_of(value: object) -> str:

@@ -108,6 +108,11 @@ class Run:
         """Return whether it is a file of one transition."""
         return self.path.is_file() and self.path.suffix == '.json'
 
+    @cached_property
+    def _counts(self) -> Mapping[tuple[str, str], int]:
+        """What the source counts, asked for once: a torn file is read through for it."""
+        return self.source.topics()
+
     @property
     def topics(self) -> Mapping[str, str]:
         """
@@ -117,7 +122,7 @@ class Run:
         """
         there = {
             name: kind
-            for (name, kind), messages in self.source.topics().items()
+            for (name, kind), messages in self._counts.items()
             if messages or kind == STOP_TYPE
         }
         return there if set(there.values()) - {CHAIN_TYPE, *RECORDS} else {}
@@ -130,7 +135,7 @@ class Run:
         """Yield what :meth:`RecordSource.pieces` does, and tell how far it is."""
         progress, done, total = self._progress, 0, None
         if progress is not None:
-            counts = self.source.topics().items()
+            counts = self._counts.items()
             total = sum(n for (_, kind), n in counts if kind in RECORDS) or None
         for piece in self.source.pieces(topics, follow):
             yield piece

@@ -10,7 +10,7 @@ from boundary_env_ros.core.environment.endings import SUCCESS
 from boundary_env_ros.core.transition import Transition
 
 #: Why an episode was left that was broken off.
-INTERRUPTED = 'interrupted'
+INTERRUPTED, BROKEN_OFF = 'interrupted', 'broken off'
 
 
 @dataclass(slots=True, kw_only=True)

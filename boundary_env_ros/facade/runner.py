@@ -17,7 +17,7 @@ from boundary_env_ros.facade.chunking import Prediction, spliced
 from boundary_env_ros.facade.inference import Inference
 from boundary_env_ros.facade.policies.policy import Array, Policy
 from boundary_env_ros.facade.run_plan import Plan
-from boundary_env_ros.facade.run_result import EpisodeResult, INTERRUPTED
+from boundary_env_ros.facade.run_result import BROKEN_OFF, EpisodeResult, INTERRUPTED
 from boundary_env_ros.facade.spaces import observation_values
 from boundary_env_ros.facade.steps import ignore, Image, StepRequest, StepResult
 from boundary_env_ros.facade.world import agent_of, World
@@ -139,6 +139,9 @@ class Runner:
                 self._alternate(first)
         except _LeftError:
             self._result.left = INTERRUPTED
+        except BaseException:
+            self._result.left = BROKEN_OFF
+            raise
         return self._result
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import math
 
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 
-from boundary_env_ros.core.gate.decision import GateState, GateStatus, Verdict
+from boundary_env_ros.core.gate.decision import GateState, GateStatus, Reason, Verdict
 from boundary_env_ros.core.step_timing import StepTiming
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
@@ -19,7 +19,7 @@ _WORDS = {
     GateState.ARMED: 'armed, and the episode does not run yet',
     GateState.RUNNING: 'commands are let through',
     GateState.STOPPING: 'the robot is stopped',
-    GateState.EMERGENCY_STOPPED: 'the emergency stop is latched',
+    GateState.EMERGENCY_STOPPED: Reason.EMERGENCY_STOP.text,
     GateState.PROBING: 'the timeout of the driver is measured',
     GateState.INACTIVE: 'not active: nothing is published',
 }

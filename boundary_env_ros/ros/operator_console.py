@@ -20,6 +20,7 @@ from rclpy.node import Node
 from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import Label
+from boundary_env_ros.core.gate.decision import GateState, GateStatus, Reason
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, wait_until
@@ -151,11 +152,16 @@ class _Terminal:
         self._states: dict[str, EpisodeStatus] = {}
         self._asked: Question | None = None
         self._answered: tuple[str, str, float] = ('', '', 0.0)
+        self._stopped: set[str] = set()
         incoming = Incoming(node)
         for agent in contract.agents:
-            topic = contract.topic_of(agent, names.EPISODE_STATUS)
-            heard = incoming.guarded(topic, self._on_status)
-            node.create_subscription(msg.EpisodeStatus, topic, heard, names.LATCHED_MANY)
+            for kind, name, hear in (
+                (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_status),
+                (msg.GateStatus, names.GATE_STATUS, self._on_gate),
+            ):
+                topic = contract.topic_of(agent, name)
+                heard = incoming.guarded(topic, hear)
+                node.create_subscription(kind, topic, heard, names.LATCHED_MANY)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)
@@ -212,6 +218,14 @@ class _Terminal:
             ending = f'{status.ending} ({status.state.name.lower()} after {status.id.step} steps)'
             self._ended.append(Question(agent, episode, ending))
 
+    def _on_gate(self, message: Any) -> None:
+        """Note whose emergency stop is latched; where that changes, a question is asked again."""
+        status = from_msg(GateStatus, message)
+        stopped = {status.agent} if status.state is GateState.EMERGENCY_STOPPED else set()
+        if stopped != self._stopped & {status.agent}:
+            self._stopped ^= {status.agent}
+            self._asked = None
+
     def _tell_waiting(self, agent: str, episode: str, message: str) -> None:
         """Say once what a reset waits for that no person can confirm."""
         if not message:
@@ -238,6 +252,8 @@ class _Terminal:
                 else f'Episode {short} ended: {text}.'
             )
             _say(f'\n{said}')
+            if question.is_reset and question.agent in self._stopped:
+                _say(f'Before you confirm: {Reason.EMERGENCY_STOP.text}.')
         if question.is_reset and self._yes:
             self._confirm(question, True, '')
             return

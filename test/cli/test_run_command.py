@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import json
 import os
 from pathlib import Path
@@ -17,11 +18,15 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros import __version__
 from boundary_env_ros.cli.main import main
+from boundary_env_ros.cli.run_report import line_of
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.facade.run_result import EpisodeResult
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
+from support.storage_wire import transition
 
 Output = pytest.CaptureFixture[str]
 
@@ -170,11 +175,23 @@ def test_what_cannot_be_run_is_refused_before_anything_is(
     assert output.out == ''
 
 
+def test_a_line_says_of_a_policy_that_is_always_too_late_that_it_is() -> None:
+    without = replace(transition(1), overrun=True, verdict=None)
+    rejected = replace(transition(2), overrun=False, verdict=Verdict.REJECTED)
+    ended = EpisodeResult(seed=1, steps=3, ending='time_limit', truncated=True)
+    assert line_of(ended).endswith('truncated  time_limit')
+    late = replace(ended, transitions=[without, rejected, replace(without, ending='time_limit')])
+    told = line_of(late).split('time_limit')[1].strip()
+    assert told == 'steps without an action in time 2  rejected actions 1'
+
+
 @pytest.mark.parametrize(
-    ('calls', 'done'), [(0, False), (80, True)], ids=['at once', 'in the second episode']
+    ('calls', 'steps'),
+    [(0, []), (20, [19]), (80, [60, 19])],
+    ids=['at once', 'in the first episode', 'in the second episode'],
 )
-def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
-    tmp_path: Path, capsys: Output, calls: int, done: bool
+def test_a_policy_that_fails_breaks_the_run_off_and_what_was_done_is_reported(
+    tmp_path: Path, capsys: Output, calls: int, steps: list[int]
 ) -> None:
     (tmp_path / 'mine.py').write_text(
         'def make(contract):\n    calls = []\n    def policy(observation):\n'
@@ -185,7 +202,10 @@ def test_a_policy_that_fails_breaks_the_run_off_with_a_code_of_its_own(
     assert main(['run', '--policy', f'{tmp_path}/mine.py:make', *CART, '--episodes', '9']) == 1
     output = capsys.readouterr()
     assert f'RuntimeError: broken ({tmp_path}/mine.py, line 6)' in output.err
-    assert ('inferences' in output.out) == done, 'the table of what was done'
+    told = [line.split() for line in output.out.splitlines() if line.startswith('seed ')]
+    assert [int(words[2]) for words in told] == steps
+    assert ('left: broken off' in output.out) == bool(steps)
+    assert ('inferences' in output.out) == bool(steps), 'the table of what was done'
     assert 'No transitions' not in output.out
 
 

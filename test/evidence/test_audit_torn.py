@@ -16,6 +16,7 @@ from boundary_env_ros.evidence.audit import auditor
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.raw_messages import auditor as raw_auditor
+from boundary_env_ros.evidence.run_files import Run
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from support.bag_maker import make_tape, raw, Sent, Tape, write_bag, write_to
@@ -42,6 +43,22 @@ def torn(tmp_path: Path) -> Auditing:
             return audit_path(log.path)
 
     return torn
+
+
+def test_a_torn_bag_is_read_through_once_to_know_what_is_to_be_read(
+    tape: Tape, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with McapLog(tmp_path / 'bag', compress=False) as log:
+        for _ in write_to(log, tape):
+            pass
+        log.flush()
+        run, told, counted = Run(log.path, lambda *now: told.append(now)), [], []
+        topics = run.source.topics
+        monkeypatch.setattr(run.source, 'topics', lambda: counted.append(1) or topics())
+        assert run.topics
+        assert list(run.pieces())
+        assert told[-1][0] == told[-1][1]
+    assert len(counted) == 1
 
 
 def in_order(tape: Tape) -> Tape:

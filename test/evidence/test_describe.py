@@ -152,6 +152,15 @@ def test_a_value_that_the_file_does_not_say_is_said_to_be_the_default() -> None:
     assert period.split('#')[1] == ' s.'
 
 
+def test_numbers_are_told_as_a_person_writes_them() -> None:
+    cart = by_name('warehouse_cart')
+    computed, written = 3 * 0.1, 3.141592653589793
+    safety = replace(cart.safety, hold_timeout=computed, command_timeout=written)
+    told = data_in(replace(cart, safety=safety))['safety']
+    assert repr(computed) == '0.30000000000000004'
+    assert (told['hold_timeout'], told['command_timeout']) == (0.3, written)
+
+
 def test_a_sentence_is_told_once() -> None:
     text = ' '.join(describe(by_name('warehouse_cart')).split())
     assert text.count('keeps its last values') == 1

@@ -89,6 +89,47 @@ def test_joints_are_named(contract: Contract) -> None:
     assert contract.action[0].source == Array(path='data', length=2, names=('lift', 'turn'))
 
 
+def test_what_was_always_nan_in_a_bag_is_no_field_and_the_draft_says_why(tmp_path: Path) -> None:
+    battery, wheel = 'sensor_msgs/msg/BatteryState', 'acme_msgs/msg/Wheel'
+
+    def content() -> Content:
+        for number in range(9):
+            at = START + number * SECOND // 10
+            nothing = dict.fromkeys(('current', 'temperature', 'charge'), float('nan'))
+            held = header(at, '')
+            yield '/battery', battery, at, make(battery, header=held, voltage=15.1, **nothing)
+            # One that was measured once is measured.
+            speed = float('nan' if number else 0.5)
+            slip = np.array([0.1, np.nan])
+            yield '/wheel', wheel, at, make(wheel, header=held, speed=speed, slip=slip)
+            dead = make(FLOAT, data=float('nan'))
+            yield '/dead', FLOAT, at, dead
+            joints = make(
+                'sensor_msgs/msg/JointState',
+                header=held,
+                name=['lift'],
+                position=np.array([0.5]),
+                effort=np.array([np.nan]),
+            )
+            yield '/joint_states', 'sensor_msgs/msg/JointState', at, joints
+
+    text = init_from_bag(write_bag(tmp_path / 'flight', content()))
+    fields = {field.name: field.source for field in filled(text).observation}
+    assert set(fields) == {
+        'battery_voltage',
+        'battery_percentage',
+        'joint_states_position',
+        'wheel',
+    }
+    assert fields['wheel'] == Paths(paths=('speed', 'slip[0]', 'locked'))
+    left_out = ' '.join(text.partition('# Left out:')[2].replace('#', '').split())
+    why = 'NaN in every message that was seen'
+    assert f'/battery ({battery}): current, temperature, charge: {why}' in left_out
+    assert f'/dead ({FLOAT}): {why}' in left_out
+    assert f'/joint_states (sensor_msgs/msg/JointState): effort: {why}' in left_out
+    assert f'/wheel ({wheel}): slip[1]: {why}' in left_out
+
+
 def test_rates_are_measured(text: str) -> None:
     assert 'seen 40 times, 20 Hz' in text
     assert 'GUESS: s, 5 periods at 20 Hz' in text

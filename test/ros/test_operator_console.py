@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 import numpy as np
+from std_srvs.srv import Trigger
 
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
 from boundary_env_ros.core.transition import Transition
@@ -215,6 +216,26 @@ def test_deadline_passes_and_the_next_question_is_asked(world: World, env: Bound
             terminal.type('yes')
             reset.result(_SOON)
         assert terminal.interrupt() == 0
+
+
+def test_a_latched_emergency_stop_is_told_before_a_person_confirms(world: World) -> None:
+    def call(service: str) -> None:
+        assert world.probe.call(Trigger, f'safety_gate/{service}', Trigger.Request()).success
+
+    call('emergency_stop')
+    with sitting(world, '--user', 'ada') as terminal:
+        terminal.until('as ada')
+        begin = srv.BeginEpisode.Request(digest=world.loaded.digest, client='ann', seed_given=True)
+        assert not world.probe.call(srv.BeginEpisode, names.BEGIN_EPISODE, begin).result.code
+        terminal.until('Before you confirm: the emergency stop is latched')
+        terminal.until('Done?')
+        call('clear_emergency_stop')
+        terminal.until(f'asks: {PROMPT}')
+        terminal.type('y')
+        terminal.until('Confirmed.')
+        assert terminal.interrupt() == 0
+    assert terminal.text.count('Before you confirm') == 1
+    world.end_episode()
 
 
 def test_yes_confirms_whatever_is_asked_for_without_a_terminal(

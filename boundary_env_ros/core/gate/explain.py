@@ -11,6 +11,7 @@ from boundary_env_ros.core.contract.sources import Source, value_names
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
+    Reason,
     RuleResult,
 )
 from boundary_env_ros.core.gate.rules.documents import DOCUMENT, DocumentRules
@@ -57,6 +58,13 @@ def worst_of(results: Iterable[RuleResult]) -> tuple[tuple[RuleResult, int], ...
     return tuple((max(alike, key=_change), len(alike) - 1) for alike in found.values())
 
 
+def worst_to_log(decision: GateDecision) -> tuple[tuple[RuleResult, int], ...]:
+    """Return :func:`worst_of` a decision, without the silence of a policy that need not act."""
+    idle = any(r.reason in (Reason.EPISODE_OVER, Reason.DEACTIVATED) for r in decision.rules)
+    silence = Reason.COMMAND_TIMEOUT if idle else None
+    return worst_of(result for result in decision.rules if result.reason is not silence)
+
+
 def _change(result: RuleResult) -> float:
     if result.before is None or result.after is None:
         return 0.0
@@ -78,7 +86,7 @@ def sentence(
     others
         In how many other dimensions it did the same.
     what_came
-        Of a sensor that gave no usable value, what it gave.
+        Of a sensor that gave no usable value, what it gave; of a silent one its topic.
 
     """
     words = f'{result.outcome.name} by {result.rule}: {result.reason.text}'
@@ -107,11 +115,16 @@ def _apart(one: float, other: float) -> tuple[str, str]:
 
 
 def came(result: RuleResult, decision: GateDecision, contract: Contract | None) -> str:
-    """Return what came that a rule could not go by, of a sensor or a policy; else empty."""
+    """Return what came that a rule could not go by, or the topic that is silent; else empty."""
     if result.rule == DOCUMENT and decision.request is not None and contract is not None:
         return DocumentRules(contract).fault(decision.request)
     name = result.rule.removeprefix(f'{SENSORS}.')
-    return next((unusable(m, contract) for m in decision.measurements if m.name == name), '')
+    measurement = next((m for m in decision.measurements if m.name == name), None)
+    if measurement is None:
+        return ''
+    is_silent = result.reason is Reason.OBSERVATION_TIMEOUT
+    silent = f'topic {measurement.topic}' if is_silent else ''
+    return '; '.join(filter(None, (silent, unusable(measurement, contract))))
 
 
 def unusable(measurement: Measurement, contract: Contract | None) -> str:

@@ -63,6 +63,10 @@ doc/contract.md."""
 _APPLIED = '/applied'
 
 
+#: Why there is no field of a number.
+_NAN = 'NaN in every message that was seen, so it would never be fresh'
+
+
 class Unfit(ValueError):
     """Raised when nothing can be made of a topic; says why."""
 
@@ -120,6 +124,9 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
             else:
                 for part, lines in _fields(topic).items():
                     fields[_free_name(f'{topic.name}_{part}', fields)] = (topic, lines)
+                if topic.unmeasured:
+                    which = ', '.join(topic.unmeasured)
+                    left_out.append(f'{topic.name} ({topic.type}): {which}: {_NAN}')
         except Unfit as error:
             left_out.append(f'{topic.name} ({topic.type}): {error}')
     if not fields:
@@ -222,7 +229,7 @@ def _fields(topic: TopicSurvey) -> dict[str, Lines]:
         raise Unfit('nothing came on it while looking')
     found = dict(_parts(topic))
     if not found:
-        raise Unfit('it has no number that a field could name')
+        raise Unfit(_NAN if topic.unmeasured else 'it has no number that a field could name')
     if topic.frame:
         frame: Line = ('frame', topic.frame, guess('as its header says'))
         for part, lines in found.items():
@@ -236,6 +243,8 @@ def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
     unit: Line = ('unit', '', decide('one, or one for each'))
     if topic.type == IMAGE:
         yield '', _image(topic)
+    elif topic.type in (SCAN, *ARRAYS) and topic.unmeasured:
+        return
     elif topic.type == SCAN:
         if topic.lengths is None or not topic.lengths[0]:
             raise Unfit('a scan without beams came')
@@ -245,7 +254,7 @@ def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
     elif topic.type == JOINTS:
         if not (topic.joints and topic.quantities):
             raise Unfit('no names of joints, or nothing measured of them, came')
-        for quantity in topic.quantities:
+        for quantity in (q for q in topic.quantities if q not in topic.unmeasured):
             names: Line = ('joints', topic.joints, guess('all of them, as in the message'))
             yield quantity, [names, ('quantity', quantity, ''), unit, *_bounds(len(topic.joints))]
     elif topic.type in ARRAYS:
@@ -256,15 +265,17 @@ def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
         yield '', [('array', ARRAYS[topic.type], ''), size, unit, *_bounds(length[0])]
     elif topic.type in PARTS:
         known = PARTS[topic.type]
-        for part, has in known.items():
+        unmeasured = set(topic.unmeasured)
+        measured = {p: has for p, has in known.items() if unmeasured.isdisjoint(has.paths)}
+        for part, has in measured.items():
             axes = tuple(path.rpartition('.')[2] for path in has.paths)
             bounds = _bounds(len(axes), *dict.fromkeys(has.unit), names=axes)
             if axes == ('x', 'y', 'z', 'w'):
                 bounds = [('low', -1.0, ''), ('high', 1.0, '')]
             yield (part if len(known) > 1 else ''), [('parts', (part,), ''), *bounds]
-    elif topic.paths:
-        which: Line = ('fields', topic.paths, decide('which of them'))
-        yield '', [which, unit, *_bounds(len(topic.paths))]
+    elif paths := tuple(path for path in topic.paths if path not in topic.unmeasured):
+        which: Line = ('fields', paths, decide('which of them'))
+        yield '', [which, unit, *_bounds(len(paths))]
 
 
 def _bounds(count: int, *unit: str, names: Sequence[str] = ()) -> Lines:

@@ -9,8 +9,10 @@ from contextlib import suppress
 from itertools import islice
 from typing import Any, Final
 
-from boundary_env_ros.core.sources.message_parts import ARRAYS
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
+from boundary_env_ros.core.sources.paths import getter
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.definitions import full_name
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
 
@@ -61,6 +63,8 @@ class TopicSurvey:
         Least and greatest length of its sequence of numbers; None if it has none.
     joints, quantities
         Names of its joints, and what is told of them.
+    unmeasured
+        Field paths of what was NaN in every message that was seen.
     image
         Height, width and encoding of the first image.
     trouble
@@ -88,6 +92,17 @@ class TopicSurvey:
         else:
             self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
             self.paths = tuple(islice(_numbers(type_name, types), _MOST_PATHS))
+        self.unmeasured: tuple[str, ...] = ()
+        self._unmeasured = {path: getter(path) for path in self._looked_at()}
+
+    def _looked_at(self) -> tuple[str, ...]:
+        """Return the paths of which it is noted whether they ever have a value."""
+        if self.type == JOINTS:
+            return QUANTITIES
+        if self.type in _SEQUENCES:
+            return (_SEQUENCES[self.type],)
+        parts = PARTS.get(self.type, {}).values()
+        return tuple(path for part in parts for path in part.paths) or self.paths
 
     @property
     def rate(self) -> float | None:
@@ -130,12 +145,20 @@ class TopicSurvey:
                 self.image = (int(message.height), int(message.width), str(message.encoding))
             if self.type == JOINTS and not self.quantities:
                 self.quantities = tuple(q for q in QUANTITIES if len(getattr(message, q)))
-        except _BROKEN as error:
+            self._unmeasured = {p: g for p, g in self._unmeasured.items() if _is_nan(g(message))}
+            self.unmeasured = tuple(self._unmeasured)
+        except (*_BROKEN, RecordError) as error:
             self.give_up(f'a message could not be read: {error}')
 
     def give_up(self, trouble: str) -> None:
         """Note why the messages cannot be read; the first reason stays."""
         self.trouble = self.trouble or trouble
+
+
+def _is_nan(value: Any) -> bool:
+    """Return whether a number, or each number of a sequence that has some, is NaN."""
+    values = value if hasattr(value, '__len__') else (value,)
+    return len(values) > 0 and all(one != one for one in values)
 
 
 def _numbers(

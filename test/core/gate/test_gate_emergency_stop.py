@@ -10,6 +10,7 @@ from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import ClearEmergencyStop, PublishersSeen
+from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.errors import RequestRejected, ResultCode
@@ -157,6 +158,8 @@ def test_an_emergency_stop_that_falls_silent_stops_the_robot_like_a_lost_sensor(
     [result] = stop.rules
     assert (stop.verdict, result.rule) == (Verdict.STOPPED, 'emergency_stop')
     assert (result.reason, result.limit) == (Reason.OBSERVATION_TIMEOUT, HEARTBEAT)
+    (told,) = sentences(stop, bench.contract)
+    assert told.endswith(', limit 0.3 s; topic /emergency_stop)'), told
     # It is no press: when it is back the robot goes on.
     bench.alive.add('emergency_stop')
     bench.wait(1.0, policy=(0.4, 0.0))

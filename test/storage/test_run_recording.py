@@ -216,7 +216,7 @@ def test_environment_that_lives_after_all_changes_nothing_but_is_told_of(
 def test_environment_that_woke_up_and_says_the_same_adds_its_last_step(
     recording: Recording,
 ) -> None:
-    recording.hear('/episode_status', RUNNING)
+    recording.hear('/episode_status', replace(RUNNING, client='pilot'))
     recording.hear('/transition', transition(0))
     assert recording.look_until(0.0, 3.0)
     ending = {'ending': 'environment_lost', 'declared_by': 'environment'}
@@ -224,6 +224,7 @@ def test_environment_that_woke_up_and_says_the_same_adds_its_last_step(
     assert list(recording.made.notices()) == []
     row = recording.row()
     assert (row.step_count, row.declared_by) == (1, 'recorder')
+    assert row.state.client == 'pilot'
     assert row.episode_return == transition(0).reward + transition(1).reward
 
 

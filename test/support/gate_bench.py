@@ -261,6 +261,9 @@ class Witness:
                 return  # there is nothing to brake
         assert any(map(math.isnan, self.safe)), 'stopped without a command'
         assert self.before(now) is None
+        assert not self._speeds_on() or all(
+            result.rule.startswith('sensors.feedback.') for result in decision.rules
+        ), 'a speed that is still commanded was not taken back'
         assert decision.previous_command == ()
         assert decision.admitted_action == ()
         if self.braking:
@@ -303,6 +306,12 @@ class Witness:
             found += [None] * group.size if one is None else one[here]
         return found
 
+    def _speeds_on(self) -> bool:
+        """Return whether a speed was commanded last, beside a place, that is not the safe one."""
+        return any(map(math.isnan, self.safe)) and any(
+            self._is_speed(i) and was != self.safe[i] for i, was in enumerate(self.last or ())
+        )
+
     def _check_motion(self, decision: GateDecision, now: ClockReading) -> None:
         period = self.contract.period
         stopped = decision.verdict is Verdict.STOPPED
@@ -314,6 +323,12 @@ class Witness:
         if not seeded and not stopped and self._parted(decision, now):
             before = self._kept(now)
             seeded = before != self.last
+        if before is None and stopped and self._speeds_on():
+            assert self.last is not None  # the speeds are taken back; a place is not known
+            before = tuple(
+                was if math.isnan(safe) else safe
+                for was, safe in zip(self.last, self.safe, strict=True)
+            )
         assert decision.previous_command == (before or ()), 'not seeded as declared'
         assert decision.seeded is seeded
         if before is None:

@@ -164,6 +164,21 @@ class CommandHistory:
                 return kept, kept != previous
         return previous, False
 
+    def unheeded(
+        self, limits: Limits, measurements: Mapping[str, Measurement], now: ClockReading
+    ) -> Vector | None:
+        """
+        Return where a stop begins of which nothing is known but that speeds are still commanded.
+
+        A driver that does not brake by itself, as it ought to, still follows them. None if none
+        is commanded but the safe ones.
+        """
+        command = self.command
+        if command is None or all(command[i] == limits.safe[i] for i in limits.speeds):
+            return None
+        known = known_of(limits, measurements, self._since_sent(now))
+        return beside(limits, command, known, (True,) * len(command), to_stop=True)
+
     def _since_sent(self, now: ClockReading) -> float:
         """Return the seconds since when the robot may have moved: the last command."""
         if self.out is None or self._lockstep:

@@ -424,22 +424,33 @@ class Reducer:
     def _rule(
         self, state: State, situation: RuleInput, at: Event, wanted: Vector | None
     ) -> tuple[RuleOutput, RuleInput]:
-        """Rule on a request; return in which situation, too."""
+        """
+        Rule on a request or on silence; return in which situation, too.
+
+        A stop takes from what was commanded, as far as that is in force or nothing else is known.
+        """
         ruling = rule(state.limits, situation, wanted)
-        if ruling.verdict is Verdict.STOPPED and situation.seeded:
-            # A stop takes from what was commanded, as far as that is in force.
-            commands, measurements = state.commands, situation.measurements
+        if ruling.verdict is not Verdict.STOPPED:
+            return ruling, situation
+        commands, measurements, seeded = state.commands, situation.measurements, False
+        if not ruling.command:
+            previous = commands.unheeded(state.limits, measurements, at.now)
+        elif situation.seeded:
             previous, seeded = commands.previous(state.limits, Trigger.TIMER, measurements, at.now)
-            commanded = replace(
-                situation,
-                previous=previous,
-                seeded=seeded,
-                previous_rate=commands.rate,
-                previous_acceleration=commands.acceleration,
-            )
-            stop = rule(state.limits, commanded, wanted)
-            if not seeded and stop.verdict is Verdict.STOPPED:
-                return stop, commanded
+        else:
+            previous = None
+        if previous is None or seeded:
+            return ruling, situation
+        commanded = replace(
+            situation,
+            previous=previous,
+            seeded=False,
+            previous_rate=commands.rate,
+            previous_acceleration=commands.acceleration,
+        )
+        stop = rule(state.limits, commanded, wanted)
+        if stop.verdict is Verdict.STOPPED and stop.results:
+            return stop, commanded
         return ruling, situation
 
     def _next_of_chunk(self, state: State, at: Event) -> Step:
@@ -550,6 +561,8 @@ class Reducer:
         if stop is not None:
             if not stop.results:
                 return state, ()  # nothing was asked for yet, and nothing asks for a stop
+            if not stop.command:
+                stop, situation = self._rule(state, situation, at, in_force)
             told = state.stopping and _why(stop) == state.reasons
             state = replace(state, stopping=True)
             if not stop.command and told:
@@ -577,7 +590,8 @@ class Reducer:
         decisions: Decisions = ()
         nowhere = False
         if state.moving:
-            ruling = rule(state.limits, replace(situation, over=True), None)
+            over = replace(situation, over=True)
+            ruling, situation = self._rule(state, over, at, None)
             state, decisions = self._emit(state, ruling, situation, at)
             # The driver brakes by itself by now, and where it is to stay is unknown.
             nowhere = not ruling.command
@@ -600,7 +614,7 @@ class Reducer:
         situation = replace(self._situation(state, Trigger.TIMER, event), deactivated=True)
         if not situation.armed and state.commands.command is None:
             situation = replace(situation, previous=state.commands.in_force, seeded=False)
-        ruling = rule(state.limits, situation, None)
+        ruling, situation = self._rule(state, situation, event, None)
         state, decisions = self._emit(state, ruling, situation, event)
         state = replace(state, health=state.health.after_tick(event.now))
         if not ruling.command or not state.moving:

@@ -9,12 +9,12 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract, OnStale, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import ProbeDrivers
 from boundary_env_ros.errors import RequestRejected, ResultCode
-from support.core_world import Path_, shipped
+from support.core_world import Path_, rich, shipped
 from support.gate_bench import Bench
 from support.gate_numbers import TICK
 
@@ -277,6 +277,37 @@ def test_an_obstacle_brakes_at_once_whatever_is_being_measured(silent: bool) -> 
     cart.run(0.5)
     assert 'obstacle_stop' in bench.gate.state.probe_failure
     assert cart.told == (0.0, 0.0)
+
+
+def test_a_base_that_never_brakes_is_stopped_though_nobody_knows_where_its_arm_is() -> None:
+    rich_one = rich()
+    base = replace(contract().action[0], feedback=replace(rich_one.action[2].feedback))
+    arm_and_base = replace(
+        rich_one,
+        state=(),
+        action=(base, rich_one.action[0]),
+        safety=replace(rich_one.safety, obstacles=()),
+        observation=tuple(replace(f, on_stale=OnStale.MARK) for f in rich_one.observation),
+    )
+    bench = Bench(arm_and_base)
+    bench.motion = (0.0, 0.0, 0.5, -0.5)
+    bench.pulse()
+    bench.gate.apply(ProbeDrivers(now=bench.time.now))
+    bench.witness.probing = True
+
+    def run(seconds: float) -> None:
+        for _ in range(round(seconds / TICK)):
+            bench.time.wait(TICK)
+            bench.pulse()
+            for decision in bench.tick():
+                bench.motion = decision.command or bench.motion
+
+    run(0.3)
+    assert bench.motion[0] == 0.1
+    bench.alive.discard('odometry')
+    run(1.0)
+    assert bench.gate.state.probe_failure
+    assert bench.motion == (0.0, 0.0, 0.5, -0.5)
 
 
 def test_a_failed_probe_may_be_repeated() -> None:

@@ -360,9 +360,10 @@ class Reducer:
         self, state: State, request: ActionRequest, *, running: bool
     ) -> tuple[RuleResult, ...]:
         return (
-            well_formed(request.action, self._size, request.horizon, self._contract.horizon)
+            # First whose it is: what a stranger sends, in whatever form, is no action of the step.
+            state.lease_state.refusals(request, running=running)
+            or well_formed(request.action, self._size, request.horizon, self._contract.horizon)
             or numbered(request)
-            or state.lease_state.refusals(request, running=running)
             or out_of_turn(self._contract, self._agent, request.id.step)
             or (self._documents.refusals(request) if request.payload else ())
         )

@@ -56,10 +56,11 @@ def test_an_action_without_a_value_is_rejected(bench: Bench) -> None:
         ({'sequence': 0}, Reason.OUT_OF_ORDER),
     ],
 )
-def test_only_the_holder_of_the_lease_is_heard(
-    bench: Bench, changes: dict[str, object], reason: Reason
+@pytest.mark.parametrize('action', [(0.1, 0.0), (0.1,), (math.nan, 0.0)])
+def test_only_the_holder_of_the_lease_is_heard_whatever_others_send(
+    bench: Bench, changes: dict[str, object], reason: Reason, action: tuple[float, ...]
 ) -> None:
-    decision = bench.ask(0.1, 0.0, **changes)
+    decision = bench.ask(*action, **changes)
     assert decision.verdict is Verdict.REJECTED
     assert reasons(decision) == {reason}
     assert bench.ask(0.1, 0.0).verdict is Verdict.ADMITTED

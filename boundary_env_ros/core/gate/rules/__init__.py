@@ -5,7 +5,7 @@ The rules of the safety gate, as pure functions.
 
 They run in one fixed order, and the strictest outcome wins:
 
-1. :mod:`.admission` and :mod:`boundary_env_ros.core.gate.lease`: ``well_formed``, ``authority``,
+1. :mod:`boundary_env_ros.core.gate.lease` and :mod:`.admission`: ``authority``, ``well_formed``,
    ``turn``, ``operator``, ``age``, and :mod:`.documents`: ``document``, ``document_rate``. Is it
    heard? If not it is REJECTED, and nothing is published because of it.
 2. :mod:`.stopping`: ``emergency_stop``, ``authority``, ``gate``, ``clock``,

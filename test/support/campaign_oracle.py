@@ -247,10 +247,10 @@ class Oracle:
         if self.deactivating:
             found.add(Reason.DEACTIVATED)
         if trigger is Trigger.TIMER:
-            if (self.braking or self._outlived) and not self.deactivating:
+            since, over = self.heard_request, self.braking or self._outlived
+            if over and not self.deactivating:
                 found.add(Reason.EPISODE_OVER)
-            since = self.heard_request
-            if since is not None and now.steady - since > self.silent:
+            elif not self.deactivating and since is not None and now.steady - since > self.silent:
                 found.add(Reason.COMMAND_TIMEOUT)
         ticked = self.ticked_at
         if ticked is not None and not self.lockstep:
@@ -260,7 +260,8 @@ class Oracle:
             if abs(now.ros.nanoseconds - ticked.ros.nanoseconds - passed) > self.jump:
                 found.add(Reason.CLOCK)
         heard = self.heard_environment
-        if heard is None or now.steady - heard > self.environment_timeout:
+        gone = heard is None or now.steady - heard > self.environment_timeout
+        if gone and not self.deactivating:
             found.add(Reason.ENVIRONMENT_TIMEOUT)
         if trigger is Trigger.TIMER and self.lockstep:
             return found

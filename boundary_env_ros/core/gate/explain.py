@@ -58,13 +58,6 @@ def worst_of(results: Iterable[RuleResult]) -> tuple[tuple[RuleResult, int], ...
     return tuple((max(alike, key=_change), len(alike) - 1) for alike in found.values())
 
 
-def worst_to_log(decision: GateDecision) -> tuple[tuple[RuleResult, int], ...]:
-    """Return :func:`worst_of` a decision, without the silence of a policy that need not act."""
-    idle = any(r.reason in (Reason.EPISODE_OVER, Reason.DEACTIVATED) for r in decision.rules)
-    silence = Reason.COMMAND_TIMEOUT if idle else None
-    return worst_of(result for result in decision.rules if result.reason is not silence)
-
-
 def _change(result: RuleResult) -> float:
     if result.before is None or result.after is None:
         return 0.0

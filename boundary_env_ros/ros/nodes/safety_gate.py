@@ -53,7 +53,7 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.explain import came, sentence, worst_to_log
+from boundary_env_ros.core.gate.explain import came, sentence, worst_of
 from boundary_env_ros.core.gate.gate import Gate
 from boundary_env_ros.core.gate.publishers import Echoes, Publishers, relied_on, ReliedOn
 from boundary_env_ros.core.gate.reducer import Decisions
@@ -522,7 +522,7 @@ class SafetyGate(ContractNode):
 
     def _log(self, decision: GateDecision) -> None:
         """Say which rule did what to which dimension most, each once in a while."""
-        for result, others in worst_to_log(decision):
+        for result, others in worst_of(decision.rules):
             if not self._logged.due((result.outcome, result.rule)):
                 continue
             names = self.contract.command_dimensions

@@ -73,8 +73,12 @@ def test_every_reason_to_stop_is_told_in_the_documented_order() -> None:
         Reason.ENVIRONMENT_TIMEOUT,
         Reason.OBSERVATION_TIMEOUT,
         Reason.OBSTACLE_STOP,
-        Reason.COMMAND_TIMEOUT,
     ]
+    # Behind the end of its episode a policy is not silent: nobody waits for it.
+    running = replace(everything, over=False)
+    assert reasons(stops(LIMITS, running, (0.5, 0.0)))[-1] is Reason.COMMAND_TIMEOUT
+    left = reasons(stops(LIMITS, replace(running, deactivated=True), (0.5, 0.0)))
+    assert not {Reason.COMMAND_TIMEOUT, Reason.ENVIRONMENT_TIMEOUT}.intersection(left)
 
 
 def test_a_stop_goes_before_a_refusal_for_bounds() -> None:

@@ -8,18 +8,14 @@ import math
 
 import pytest
 
-from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import (
     Measurement,
     Reason,
     RuleResult,
     Verdict,
 )
-from boundary_env_ros.core.gate.explain import sentence, unusable, worst_of, worst_to_log
+from boundary_env_ros.core.gate.explain import sentence, unusable, worst_of
 from boundary_env_ros.storage.contract_file import load
-from support.core_world import shipped
-from support.gate_bench import Bench
-from support.gate_numbers import cruise
 
 DIMENSIONS = ('base/linear.x', 'base/angular.z')
 
@@ -91,16 +87,6 @@ def test_of_many_dimensions_the_one_that_changed_most_is_told_and_the_others_are
         ),
         'LIMITED by bounds: the value lies outside the bounds of the contract',
     ]
-
-
-def test_the_log_names_no_silent_policy_while_the_robot_brakes_after_an_episode() -> None:
-    bench = cruise(Bench(shipped()).start())
-    silent = bench.wait(bench.contract.safety.command_timeout + 0.04)[-1]
-    assert [r.reason for r, _ in worst_to_log(silent)] == [Reason.COMMAND_TIMEOUT]
-    bench.say(EpisodeState.TRUNCATED)
-    *_, last = bench.wait(0.04)
-    assert {r.reason for r in last.rules} == {Reason.EPISODE_OVER, Reason.COMMAND_TIMEOUT}
-    assert [r.reason for r, _ in worst_to_log(last)] == [Reason.EPISODE_OVER]
 
 
 @pytest.mark.parametrize(

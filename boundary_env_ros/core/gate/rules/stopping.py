@@ -35,7 +35,8 @@ def stops(limits: Limits, situation: RuleInput, wanted: Vector | None) -> tuple[
         # In lockstep the world stands still between two requests, however long that takes.
         results += _gate_and_clock(limits, situation)
     results += _competing(limits, situation)
-    if situation.trigger is not Trigger.PROBE:  # before the first episode
+    # Nobody has to act or to say anything then: before the first episode, and behind the last one.
+    if not (situation.trigger is Trigger.PROBE or situation.deactivated):
         results += _environment(limits, situation)
     by_timer = situation.trigger is Trigger.TIMER
     if situation.others_turn or not (by_timer and lockstep):
@@ -45,7 +46,7 @@ def stops(limits: Limits, situation: RuleInput, wanted: Vector | None) -> tuple[
         results += obstacle_stops(limits, situation, wanted)
         results += workspace_stops(limits, situation)
     if by_timer:
-        if not situation.others_turn:  # of whom nothing was to be heard
+        if not (situation.others_turn or situation.over or situation.deactivated):
             results += _silence(limits, situation)
         if situation.stopped and not results and (situation.others_turn or not lockstep):
             # What stopped it may be gone in an instant. To go on then at what it had braked to is

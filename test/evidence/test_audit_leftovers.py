@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
-from support.bag_maker import make_tape, of, Tape, write_bag
+from support.bag_maker import make_tape, of, Tape, write_bag, write_records
 from support.record_maker import Bench
 
 #: Record opcodes of MCAP.
@@ -158,6 +158,16 @@ def test_options_that_are_nested_without_end_are_a_finding(tmp_path: Path, tape:
 
     write_bag(tmp_path / 'bag', [replace(s, what=nested(s.what)) for s in tape])
     assert 'step-recomputed' in audit_path(tmp_path / 'bag').counts
+
+
+def test_records_without_raw_messages_have_a_chain_that_was_checked(
+    tmp_path: Path, tape: Tape, loaded: LoadedContract
+) -> None:
+    run = write_records(tmp_path / 'run', of(tape, Transition), loaded.text)
+    report = audit_path(run)
+    assert report.chain['confirmed'] == report.chain['messages']
+    assert 'values-from-sensors' in report.not_applied
+    assert 'record-unchanged' not in report.not_applied
 
 
 def run_folder(

@@ -80,6 +80,12 @@ WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are 
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
 NO_EVIDENCE = 'the record has no actuation evidence, which may come after its step'
 
+#: Why it is not known whether a message was changed.
+NO_CHAIN = (
+    'the record has no chain over its messages: it is unknown whether it was changed after it '
+    'was recorded'
+)
+
 #: Nanoseconds behind a hole in which a record may speak of what was in it.
 REACH = 2 * NANOSECONDS
 
@@ -108,6 +114,11 @@ class Auditor:
     missing
         Why there is no contract or task; empty if none was given.
 
+    Attributes
+    ----------
+    has_chain
+        Whether a chain over the messages of the record was looked at.
+
     """
 
     def __init__(
@@ -120,6 +131,7 @@ class Auditor:
         alone: bool = False,
         missing: str = '',
     ) -> None:
+        self.has_chain = False
         self._task = task
         self._alone = alone
         self._missing = missing
@@ -165,6 +177,8 @@ class Auditor:
         needed = rule.id in RECOMPUTED or (rule.raw and self._has_topics)
         if needed and self._terms is None:
             return self._missing or NO_CONTRACT
+        if rule.id == 'record-unchanged' and not self.has_chain:
+            return NO_CHAIN
         if rule.id == 'step-recomputed' and self._task is None:
             return self._missing or 'the task of the contract is not known'
         if rule.raw and self._raw is None:

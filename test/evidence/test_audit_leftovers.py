@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+import itertools
 import json
 from pathlib import Path
 import sqlite3
 import struct
+from typing import Any
 
 import pytest
 
@@ -17,14 +19,15 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.transition import ActuationEvidence, Transition
+from boundary_env_ros.core.gate.decision import ActionRequest
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 from support.bag_maker import make_tape, of, Tape, write_bag, write_records
-from support.record_maker import Bench
+from support.record_maker import Bench, Sent
 
 #: Record opcodes of MCAP.
 _FOOTER, _CHANNEL = 2, 4
@@ -113,6 +116,80 @@ def test_a_second_observation_of_a_step_is_named_whichever_came_first(
     place = tape.index(true)
     write_bag(tmp_path / 'bag', [*tape[:place], replace(true, what=wrong), *tape[place:]])
     assert audit_path(tmp_path / 'bag').counts == {'as-published': 1}
+
+
+@pytest.mark.parametrize('kind', [Observation, PrivilegedObservation])
+@pytest.mark.parametrize('which', ['beyond the end', 'of no episode', 'of one that is over'])
+def test_what_was_observed_of_no_step_is_named(
+    tmp_path: Path, tape: Tape, kind: type, which: str
+) -> None:
+    place = next(i for i, s in enumerate(tape) if type(s.what) is kind and s.what.id.step == 20)
+    true, last = tape[place], of(tape, kind)[-1]
+    step = replace(true.what.id, step=100_000)
+    if which == 'of no episode':
+        step = replace(step, episode_id='00000000-0000-4000-8000-000000000000', step=0)
+    elif which == 'of one that is over':
+        step = replace(last.id, step=last.id.step + 1)
+    more = replace(true, what=replace(true.what, id=step))
+    write_bag(tmp_path / 'bag', [*tape[: place + 1], more, *tape[place + 1 :]])
+    rule = 'as-published' if kind is Observation else 'truth-withheld'
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {rule: 1}, f'\n{report}'
+
+
+def is_step(sent: Sent, kind: type, step: int, episode_id: str) -> bool:
+    """Return whether what was sent is of a kind and of a step."""
+    what = sent.what
+    return type(what) is kind and (what.id.episode_id, what.id.step) == (episode_id, step)
+
+
+@pytest.mark.parametrize('step', [0, 1, 7])
+def test_the_last_observation_of_a_record_may_have_no_step(
+    tmp_path: Path, tape: Tape, step: int
+) -> None:
+    """Steps are larger than what was observed in them, and come to the recorder later."""
+    episode = of(tape, Transition)[-1].id.episode_id
+    end = next(s for s in tape if is_step(s, PrivilegedObservation, step, episode))
+    cut = tape[: tape.index(end) + 1]
+    write_bag(tmp_path / 'bag', [s for s in cut if not is_step(s, Transition, step, episode)])
+    report = audit_path(tmp_path / 'bag')
+    assert report.ok, f'\n{report}'
+    assert report.excused == {}
+
+
+@pytest.mark.parametrize('lost', [1, 2])
+def test_an_environment_that_died_may_have_observed_one_step_more(
+    tmp_path: Path, tape: Tape, lost: int
+) -> None:
+    first, second, _ = dict.fromkeys(t.id.episode_id for t in of(tape, Transition))
+    end = next(i for i, s in enumerate(tape) if is_step(s, PrivilegedObservation, 20, first))
+    status = [s for s in tape[:end] if isinstance(s.what, EpisodeStatus)][-1]
+    ended = {'state': EpisodeState.TRUNCATED, 'ending': 'environment_lost'}
+    told = replace(status.what, **ended, declared_by='recorder')
+    begin = next(
+        i
+        for i, s in enumerate(tape)
+        if isinstance(s.what, EpisodeStatus) and s.what.id.episode_id == second
+    )
+    steps = range(21 - lost, 21)
+    kept = [s for s in tape[:end] if not any(is_step(s, Transition, n, first) for n in steps)]
+    died = replace(status, what=told, log_time=tape[end].log_time)
+    write_bag(tmp_path / 'bag', [*kept, died, *tape[begin:]])
+    counts = audit_path(tmp_path / 'bag').counts
+    assert ('as-published' in counts) is (lost > 1)
+
+
+def test_a_recorder_that_came_in_mid_episode_may_have_observed_more_than_its_first_step(
+    tmp_path: Path, tape: Tape
+) -> None:
+    begin = next(s for s in tape if isinstance(s.what, Observation) and s.what.id.step == 20)
+    heard = [s for s in tape if s.log_time >= begin.log_time]
+    heard.remove(
+        next(s for s in heard if s.what.id == begin.what.id and type(s.what) is Transition)
+    )
+    write_bag(tmp_path / 'bag', [*tape[:2], *heard])
+    report = audit_path(tmp_path / 'bag')
+    assert not {'as-published', 'truth-withheld'} & set(report.counts), f'\n{report}'
 
 
 def test_a_summary_that_names_another_topic_than_the_messages_is_named(

@@ -232,6 +232,11 @@ class RawAuditor:
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
         self.history.torn = torn
+    @property
+    def stepless(self) -> tuple[tuple[Observation, int], ...]:
+        """Return the observations that no step came for, each with its log time."""
+        return self._published.stepless
+
         self._look(math.inf)
         self._commands.finish(self.history.now)
 

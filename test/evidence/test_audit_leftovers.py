@@ -192,6 +192,45 @@ def test_a_recorder_that_came_in_mid_episode_may_have_observed_more_than_its_fir
     assert not {'as-published', 'truth-withheld'} & set(report.counts), f'\n{report}'
 
 
+class Twice(Bench):
+    """A policy that gives two actions one number, now and then."""
+
+    other = True
+
+    def _ask(self, request: ActionRequest) -> None:
+        super()._ask(request)
+        if request.sequence % 5 == 0:
+            again = replace(request, action=(0.1, 0.2)) if self.other else request
+            self.keep(again)
+            super()._ask(again)
+
+
+@pytest.mark.parametrize('other', [False, True])
+def test_a_request_that_the_gate_refused_for_its_number_is_answered(
+    tmp_path: Path, loaded: LoadedContract, task: Task, other: bool
+) -> None:
+    Twice.other = other
+    write_bag(tmp_path / 'bag', make_tape(Twice, loaded, task, seed=5))
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+
+
+@pytest.mark.parametrize('later', [1, 200_000_000])
+def test_another_request_of_a_number_needs_its_own_answer(
+    tmp_path: Path, tape: Tape, later: int
+) -> None:
+    true = [s for s in tape if isinstance(s.what, ActionRequest)][20]
+    other = replace(
+        true, what=replace(true.what, action=(0.3, 0.1)), log_time=true.log_time + later
+    )
+    write_bag(tmp_path / 'bag', sorted([*tape, other], key=lambda s: s.log_time))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {'request-answered': 1}, f'\n{report}'
+    same = replace(true, log_time=true.log_time + later)
+    write_bag(tmp_path / 'same', sorted([*tape, same], key=lambda s: s.log_time))
+    assert audit_path(tmp_path / 'same').outcome is Outcome.SUPPORTED
+
+
 def test_a_summary_that_names_another_topic_than_the_messages_is_named(
     tmp_path: Path, tape: Tape
 ) -> None:

@@ -29,11 +29,11 @@ _Place = tuple[str, str, int]
 
 @dataclass(slots=True)
 class _Asked:
-    """What is known of one number under a lease: the requests of that number, and its answer."""
+    """What is known of one number under a lease: its requests, and those that were answered."""
 
     log_time: int
     requests: list[ActionRequest] = field(default_factory=list)
-    answered: bool = False
+    answered: list[ActionRequest] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -128,7 +128,10 @@ class PublishedChecks:
         if request is not None:
             lease = self._lease(request)
             lease.answered = max(request.sequence, lease.answered)
-            self._of(request, log_time).answered = True
+            answered = self._of(request, log_time).answered
+            # Of a chunk each action is answered.
+            if not answered or not same(answered[-1], request):
+                answered.append(request)
 
     # Checking ------------------------------------------------------------------------------------
 
@@ -186,7 +189,11 @@ class PublishedChecks:
             return
         asked = self._asked.get((request.lease_id, request.sequence))
         if asked is not None and asked.answered:
-            return
+            # What alone has a number is compared with its answer. The gate answers others of that
+            # number, too: it refuses them.
+            alone = len(asked.requests) == 1
+            if alone or any(same(request, answered) for answered in asked.answered):
+                return
         if self._history.torn and request.sequence > self._lease(request).answered:
             self._history.spare('torn', 'requests')
             return

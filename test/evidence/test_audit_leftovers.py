@@ -107,6 +107,33 @@ def test_a_measurement_of_another_step_or_host_is_named(
     assert ('execution-measured', field) in {(f.rule, f.field) for f in found}
 
 
+def test_an_old_measurement_that_is_repeated_is_named(tmp_path: Path, tape: Tape) -> None:
+    steps = of(tape, Transition)
+    first = next(i for i, t in enumerate(steps) if t.id.step == 20)
+    old, ids = steps[first], {t.id for t in steps[first + 1 : first + 15]}
+
+    def repeated(what: object) -> object:
+        if not isinstance(what, Transition) or what.id not in ids:
+            return what
+        return replace(what, measured_at=old.measured_at, measured_action=old.measured_action)
+
+    write_bag(tmp_path / 'bag', [replace(s, what=repeated(s.what)) for s in tape])
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts['values-newest'] == 14, f'\n{report}'
+
+
+def test_measured_actions_that_were_taken_out_are_named(tmp_path: Path, tape: Tape) -> None:
+    def without(what: object) -> object:
+        if not isinstance(what, Transition):
+            return what
+        return replace(what, measured_at=None, measured_action=())
+
+    write_bag(tmp_path / 'bag', [replace(s, what=without(s.what)) for s in tape])
+    report = audit_path(tmp_path / 'bag')
+    steps = [t for t in of(tape, Transition) if t.reset is None]
+    assert report.counts['execution-measured'] == len(steps), f'\n{report}'
+
+
 def test_a_second_observation_of_a_step_is_named_whichever_came_first(
     tmp_path: Path, tape: Tape
 ) -> None:

@@ -76,7 +76,7 @@ _RULES_OF: Mapping[str, tuple[str, ...]] = {
         'frame-as-contract',
     ),
     'privileged': ('values-from-sensors', 'frame-as-contract'),
-    'feedback': ('values-from-sensors',),
+    'feedback': ('values-from-sensors', 'values-newest'),
     'environment': ('values-from-sensors',),
     'command': ('command-on-topic',),
     'document': ('command-on-topic',),

@@ -130,7 +130,7 @@ class PublishedChecks:
             lease.answered = max(request.sequence, lease.answered)
             answered = self._of(request, log_time).answered
             # Of a chunk each action is answered.
-            if not answered or not same(answered[-1], request):
+            if not (answered and same(answered[-1], request)) and len(answered) < _WAITING:
                 answered.append(request)
 
     # Checking ------------------------------------------------------------------------------------

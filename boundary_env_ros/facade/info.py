@@ -17,6 +17,7 @@ from boundary_env_ros.core.intervention import intervention_in
 from boundary_env_ros.core.latency import STAGES, STEADY_IN_LOCKSTEP
 from boundary_env_ros.core.step_timing import over_budget
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.errors import RecordError
 from boundary_env_ros.facade.steps import StepResult
 
 Info = dict[str, Any]
@@ -166,7 +167,7 @@ def step_info(
         'declared_by': transition.declared_by,
         'message': ending_message(transition, contract),
         'unresolved_images': list(delivery.unresolved),
-        'world': json.loads(transition.info or '{}'),
+        'world': _world(transition.info),
     }
     if full:
         info.update(_details(transition))
@@ -180,6 +181,17 @@ def step_info(
     if delivery.replayed is not None:
         info['replay'] = asdict(delivery.replayed)
     return info
+
+
+def _world(text: str) -> object:
+    """Return what a world says of itself, which a record may say otherwise than a world does."""
+    try:
+        return json.loads(text or '{}')
+    except (ValueError, RecursionError) as error:
+        raise RecordError(
+            f'The info of a step cannot be read (expected a JSON object, got {error}); take '
+            'another copy of the record.'
+        ) from error
 
 
 def _details(transition: Transition) -> Info:

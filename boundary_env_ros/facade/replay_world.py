@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, groupby
-import json
 import math
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import numpy as np
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest
+from boundary_env_ros.core.service_requests import options_of
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
@@ -246,7 +246,7 @@ class ReplayWorld:
                 f'The episode {which!r} has another seed (expected {seed}, '
                 f'got {reset.seed}). Leave out one of the two.'
             )
-        known = json.loads(reset.reset.options or '{}') if reset.reset is not None else {}
+        known = options_of(reset.reset.options) if reset.reset is not None else {}
         if wanted and wanted != known:
             raise RequestRejected(
                 f'The episode {episode.index} was recorded with other options '

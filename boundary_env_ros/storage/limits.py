@@ -10,7 +10,7 @@ low enough for any machine that this package runs on.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import yaml
 
@@ -63,9 +63,29 @@ def exceeded(where: object, what: str, most: int, got: str = 'more') -> RecordEr
     return RecordError(f'{where} is too large (expected at most {most} {what}, got {got}); {_FIX}')
 
 
+def open_file(path: Path) -> BinaryIO:
+    """
+    Open a regular file; a device may have no end, and a pipe no beginning.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    RecordError
+        If it is no regular file.
+
+    """
+    if path.exists() and not path.is_file():
+        raise RecordError(
+            f'{path} cannot be read (expected a regular file, got a folder, pipe or device); put '
+            'the file itself in its place'
+        )
+    return path.open('rb')
+
+
 def read_file(path: Path, most: int) -> bytes:
     """
-    Return the content of a regular file; a device may have no end, and a pipe no beginning.
+    Return the content of a regular file.
 
     Raises
     ------
@@ -75,9 +95,7 @@ def read_file(path: Path, most: int) -> bytes:
         If it is no regular file, or has more bytes than the limit.
 
     """
-    if path.exists() and not path.is_file():
-        raise RecordError(f'{path} cannot be read (expected a regular file, got something else)')
-    with path.open('rb') as file:
+    with open_file(path) as file:
         data = file.read(most + 1)
     if len(data) > most:
         raise exceeded(path, 'bytes', most)

@@ -268,7 +268,7 @@ def _files_in(path: Path) -> list[Path]:
 
 
 def _file(path: Path) -> BagFile:
-    with path.open('rb') as file:
+    with limits.open_file(path) as file:
         head = file.read(len(SQLITE))
     if head.startswith(MAGIC) or path.suffix == '.mcap':
         return McapScan(path)

@@ -23,6 +23,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.atomic import sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
     folder_text,
@@ -300,12 +301,7 @@ def _is_closed(path: Path) -> bool:
         If it still writes it, or the file is something else.
 
     """
-    if not path.is_file():
-        raise RecordError(
-            f'{path} cannot be recovered (expected a regular file, got something else); '
-            'take it out of the folder'
-        )
-    with path.open('rb') as file:
+    with limits.open_file(path) as file:
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -87,7 +87,7 @@ def test_honest_record_is_clean(record: list[Piece], contract: Contract, task: T
     report = audit_all(record, contract, task)
     assert report.counts == {}, f'\n{report}'
     assert report.ok
-    assert set(report.not_applied) == FROM_TOPICS
+    assert set(report.not_applied) == {*FROM_TOPICS, 'record-unchanged'}
     assert report.episodes == 5
 
 
@@ -139,7 +139,7 @@ def test_without_task_rewards_are_not_judged_again(
 ) -> None:
     report = audit(transitions, contract=contract)
     # The transitions alone have neither privileged observations nor late evidence beside them.
-    lacking = {'step-recomputed', *BESIDE_STEPS}
+    lacking = {'step-recomputed', 'record-unchanged', *BESIDE_STEPS}
     assert set(report.not_applied) == lacking | FROM_TOPICS
     assert 'the task of the contract is not known' in str(report)
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+import itertools
 import json
 from pathlib import Path
 import sqlite3
 import struct
+from typing import Any
 
 import pytest
 
@@ -17,14 +19,15 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.transition import ActuationEvidence, Transition
+from boundary_env_ros.core.gate.decision import ActionRequest
+from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
-from support.bag_maker import make_tape, of, Tape, write_bag
-from support.record_maker import Bench
+from support.bag_maker import make_tape, of, Tape, write_bag, write_records
+from support.record_maker import Bench, Sent
 
 #: Record opcodes of MCAP.
 _FOOTER, _CHANNEL = 2, 4
@@ -104,6 +107,81 @@ def test_a_measurement_of_another_step_or_host_is_named(
     assert ('execution-measured', field) in {(f.rule, f.field) for f in found}
 
 
+def test_an_old_measurement_that_is_repeated_is_named(tmp_path: Path, tape: Tape) -> None:
+    steps = of(tape, Transition)
+    first = next(i for i, t in enumerate(steps) if t.id.step == 20)
+    old, ids = steps[first], {t.id for t in steps[first + 1 : first + 15]}
+
+    def repeated(what: object) -> object:
+        if not isinstance(what, Transition) or what.id not in ids:
+            return what
+        return replace(what, measured_at=old.measured_at, measured_action=old.measured_action)
+
+    write_bag(tmp_path / 'bag', [replace(s, what=repeated(s.what)) for s in tape])
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts['values-newest'] == 14, f'\n{report}'
+
+
+@pytest.mark.parametrize('late', [True, False], ids=['beside its step', 'in it'])
+def test_evidence_of_execution_that_was_taken_out_is_named(
+    tmp_path: Path, tape: Tape, late: bool
+) -> None:
+    evidence = of(tape, ActuationEvidence)
+
+    def without(sent: Sent) -> Sent:
+        what = sent.what
+        if late or not isinstance(what, Transition) or not what.id.step % 2:
+            return sent
+        nothing = replace(what, actuated=None, actuated_quantum=None, actuated_source='')
+        return replace(sent, what=nothing)
+
+    kept = [s for s in tape if not (late and s.what in evidence[::2])]
+    write_bag(tmp_path / 'bag', [without(s) for s in kept])
+    found = [f for f in audit_path(tmp_path / 'bag').findings if f.rule == 'execution-measured']
+    assert len(found) > 2
+    assert all(f.field.startswith('evidence for decision ') for f in found)
+
+
+class Deaf(Bench):
+    """An environment that misses every third message of the feedback."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        measured, count = self.environment.measured, itertools.count()
+        self.environment.measured = lambda *said: measured(*said) if next(count) % 3 else ()  # type: ignore[method-assign]
+
+
+def test_evidence_is_asked_for_only_where_the_environment_must_have_found_it(
+    tmp_path: Path, loaded: LoadedContract, task: Task
+) -> None:
+    write_bag(tmp_path / 'bag', make_tape(Deaf, loaded, task, seed=5))
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+
+
+def test_the_evidence_of_the_last_step_may_be_lost_with_its_environment(
+    tmp_path: Path, tape: Tape
+) -> None:
+    """Evidence comes out behind a step and what was observed in it."""
+    ends = [i for i, s in enumerate(tape) if isinstance(s.what, PrivilegedObservation)]
+    for end in ends[5:25:2]:
+        write_bag(tmp_path / str(end), tape[: end + 1])
+        report = audit_path(tmp_path / str(end))
+        assert report.ok, f'\n{report}'
+
+
+def test_measured_actions_that_were_taken_out_are_named(tmp_path: Path, tape: Tape) -> None:
+    def without(what: object) -> object:
+        if not isinstance(what, Transition):
+            return what
+        return replace(what, measured_at=None, measured_action=())
+
+    write_bag(tmp_path / 'bag', [replace(s, what=without(s.what)) for s in tape])
+    report = audit_path(tmp_path / 'bag')
+    steps = [t for t in of(tape, Transition) if t.reset is None]
+    assert report.counts['execution-measured'] == len(steps), f'\n{report}'
+
+
 def test_a_second_observation_of_a_step_is_named_whichever_came_first(
     tmp_path: Path, tape: Tape
 ) -> None:
@@ -113,6 +191,119 @@ def test_a_second_observation_of_a_step_is_named_whichever_came_first(
     place = tape.index(true)
     write_bag(tmp_path / 'bag', [*tape[:place], replace(true, what=wrong), *tape[place:]])
     assert audit_path(tmp_path / 'bag').counts == {'as-published': 1}
+
+
+@pytest.mark.parametrize('kind', [Observation, PrivilegedObservation])
+@pytest.mark.parametrize('which', ['beyond the end', 'of no episode', 'of one that is over'])
+def test_what_was_observed_of_no_step_is_named(
+    tmp_path: Path, tape: Tape, kind: type, which: str
+) -> None:
+    place = next(i for i, s in enumerate(tape) if type(s.what) is kind and s.what.id.step == 20)
+    true, last = tape[place], of(tape, kind)[-1]
+    step = replace(true.what.id, step=100_000)
+    if which == 'of no episode':
+        step = replace(step, episode_id='00000000-0000-4000-8000-000000000000', step=0)
+    elif which == 'of one that is over':
+        step = replace(last.id, step=last.id.step + 1)
+    more = replace(true, what=replace(true.what, id=step))
+    write_bag(tmp_path / 'bag', [*tape[: place + 1], more, *tape[place + 1 :]])
+    rule = 'as-published' if kind is Observation else 'truth-withheld'
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {rule: 1}, f'\n{report}'
+
+
+def is_step(sent: Sent, kind: type, step: int, episode_id: str) -> bool:
+    """Return whether what was sent is of a kind and of a step."""
+    what = sent.what
+    return type(what) is kind and (what.id.episode_id, what.id.step) == (episode_id, step)
+
+
+@pytest.mark.parametrize('step', [0, 1, 7])
+def test_the_last_observation_of_a_record_may_have_no_step(
+    tmp_path: Path, tape: Tape, step: int
+) -> None:
+    """Steps are larger than what was observed in them, and come to the recorder later."""
+    episode = of(tape, Transition)[-1].id.episode_id
+    end = next(s for s in tape if is_step(s, PrivilegedObservation, step, episode))
+    cut = tape[: tape.index(end) + 1]
+    write_bag(tmp_path / 'bag', [s for s in cut if not is_step(s, Transition, step, episode)])
+    report = audit_path(tmp_path / 'bag')
+    assert report.ok, f'\n{report}'
+    assert report.excused == {}
+
+
+@pytest.mark.parametrize('lost', [1, 2])
+def test_an_environment_that_died_may_have_observed_one_step_more(
+    tmp_path: Path, tape: Tape, lost: int
+) -> None:
+    first, second, _ = dict.fromkeys(t.id.episode_id for t in of(tape, Transition))
+    end = next(i for i, s in enumerate(tape) if is_step(s, PrivilegedObservation, 20, first))
+    status = [s for s in tape[:end] if isinstance(s.what, EpisodeStatus)][-1]
+    ended = {'state': EpisodeState.TRUNCATED, 'ending': 'environment_lost'}
+    told = replace(status.what, **ended, declared_by='recorder')
+    begin = next(
+        i
+        for i, s in enumerate(tape)
+        if isinstance(s.what, EpisodeStatus) and s.what.id.episode_id == second
+    )
+    steps = range(21 - lost, 21)
+    kept = [s for s in tape[:end] if not any(is_step(s, Transition, n, first) for n in steps)]
+    died = replace(status, what=told, log_time=tape[end].log_time)
+    write_bag(tmp_path / 'bag', [*kept, died, *tape[begin:]])
+    counts = audit_path(tmp_path / 'bag').counts
+    assert ('as-published' in counts) is (lost > 1)
+
+
+def test_a_recorder_that_came_in_mid_episode_may_have_observed_more_than_its_first_step(
+    tmp_path: Path, tape: Tape
+) -> None:
+    begin = next(s for s in tape if isinstance(s.what, Observation) and s.what.id.step == 20)
+    heard = [s for s in tape if s.log_time >= begin.log_time]
+    heard.remove(
+        next(s for s in heard if s.what.id == begin.what.id and type(s.what) is Transition)
+    )
+    write_bag(tmp_path / 'bag', [*tape[:2], *heard])
+    report = audit_path(tmp_path / 'bag')
+    assert not {'as-published', 'truth-withheld'} & set(report.counts), f'\n{report}'
+
+
+class Twice(Bench):
+    """A policy that gives two actions one number, now and then."""
+
+    other = True
+
+    def _ask(self, request: ActionRequest) -> None:
+        super()._ask(request)
+        if request.sequence % 5 == 0:
+            again = replace(request, action=(0.1, 0.2)) if self.other else request
+            self.keep(again)
+            super()._ask(again)
+
+
+@pytest.mark.parametrize('other', [False, True])
+def test_a_request_that_the_gate_refused_for_its_number_is_answered(
+    tmp_path: Path, loaded: LoadedContract, task: Task, other: bool
+) -> None:
+    Twice.other = other
+    write_bag(tmp_path / 'bag', make_tape(Twice, loaded, task, seed=5))
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+
+
+@pytest.mark.parametrize('later', [1, 200_000_000])
+def test_another_request_of_a_number_needs_its_own_answer(
+    tmp_path: Path, tape: Tape, later: int
+) -> None:
+    true = [s for s in tape if isinstance(s.what, ActionRequest)][20]
+    other = replace(
+        true, what=replace(true.what, action=(0.3, 0.1)), log_time=true.log_time + later
+    )
+    write_bag(tmp_path / 'bag', sorted([*tape, other], key=lambda s: s.log_time))
+    report = audit_path(tmp_path / 'bag')
+    assert report.counts == {'request-answered': 1}, f'\n{report}'
+    same = replace(true, log_time=true.log_time + later)
+    write_bag(tmp_path / 'same', sorted([*tape, same], key=lambda s: s.log_time))
+    assert audit_path(tmp_path / 'same').outcome is Outcome.SUPPORTED
 
 
 def test_a_summary_that_names_another_topic_than_the_messages_is_named(
@@ -158,6 +349,16 @@ def test_options_that_are_nested_without_end_are_a_finding(tmp_path: Path, tape:
 
     write_bag(tmp_path / 'bag', [replace(s, what=nested(s.what)) for s in tape])
     assert 'step-recomputed' in audit_path(tmp_path / 'bag').counts
+
+
+def test_records_without_raw_messages_have_a_chain_that_was_checked(
+    tmp_path: Path, tape: Tape, loaded: LoadedContract
+) -> None:
+    run = write_records(tmp_path / 'run', of(tape, Transition), loaded.text)
+    report = audit_path(run)
+    assert report.chain['confirmed'] == report.chain['messages']
+    assert 'values-from-sensors' in report.not_applied
+    assert 'record-unchanged' not in report.not_applied
 
 
 def run_folder(

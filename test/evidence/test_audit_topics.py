@@ -98,7 +98,6 @@ def test_bag_without_any_raw_message_is_clean_and_says_so(tmp_path: Path, tape: 
         'as-published',
         'request-answered',
         'decision-recomputed',  # nobody was to be heard
-        'record-unchanged',
     }
 
 

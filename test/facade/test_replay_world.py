@@ -259,6 +259,20 @@ def test_what_was_not_recorded_is_refused(
         replaying().reset(**arguments)
 
 
+def test_what_is_nested_without_end_in_a_record_is_refused(seen: Seen, tmp_path: Path) -> None:
+    reset, first, *_ = seen.transitions
+    assert reset.reset is not None
+    endless = '[' * 100_000
+    for name, said, error in (
+        ('options', replace(reset, reset=replace(reset.reset, options=endless)), RequestRejected),
+        ('info', replace(reset, info=endless), RecordError),
+    ):
+        path = write_records(tmp_path / name, (said, first))
+        env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
+        with pytest.raises(error, match='JSON object'):
+            env.reset(options=CLEAR)
+
+
 def test_any_seed_and_a_loop_take_the_episodes_as_they_come(replaying: Make) -> None:
     env = replaying(any_seed=True, loop=True)
     infos = [env.reset(seed=seed)[1] for seed in (900, 901, 902, 903)]

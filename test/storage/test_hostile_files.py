@@ -464,7 +464,16 @@ def test_recovery_writes_nothing_outside_of_the_folder(bag: Path, tmp_path: Path
 def test_recovery_waits_for_no_pipe(bag: Path) -> None:
     os.mkfifo(bag / 'bag_1.mcap')
     said = contained(lambda: recover(bag), seconds=10)
-    assert 'bag_1.mcap cannot be recovered (expected a regular file' in said
+    assert 'bag_1.mcap cannot be read (expected a regular file' in said
+
+
+@pytest.mark.parametrize('name', ['first_transition.json', 'bag_0.mcap'])
+def test_no_reader_waits_for_a_pipe(tmp_path: Path, name: str) -> None:
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    for place in (pipe, tmp_path) if pipe.suffix == '.mcap' else (pipe,):
+        said = contained(lambda place=place: open_records(place), seconds=10)
+        assert f'{name} cannot be read (expected a regular file, got a folder, pipe or' in said
 
 
 # Indexes and summaries ---------------------------------------------------------------------------

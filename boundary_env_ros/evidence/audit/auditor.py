@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -33,6 +35,7 @@ from boundary_env_ros.evidence.audit.memory import (
     link,
 )
 from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
+from boundary_env_ros.evidence.audit.raw_messages.message_history import LATE
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
@@ -80,11 +83,20 @@ WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are 
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
 NO_EVIDENCE = 'the record has no actuation evidence, which may come after its step'
 
+#: Why it is not known whether a message was changed.
+NO_CHAIN = (
+    'the record has no chain over its messages: it is unknown whether it was changed after it '
+    'was recorded'
+)
+
 #: Nanoseconds behind a hole in which a record may speak of what was in it.
 REACH = 2 * NANOSECONDS
 
 # Nanoseconds by which messages of several topics may be in another order than they came in.
 _EDGE = NANOSECONDS // 20
+
+#: What comes with another record under the same id.
+Half: TypeAlias = Transition | PrivilegedObservation | Observation
 
 
 class Auditor:
@@ -108,6 +120,11 @@ class Auditor:
     missing
         Why there is no contract or task; empty if none was given.
 
+    Attributes
+    ----------
+    has_chain
+        Whether a chain over the messages of the record was looked at.
+
     """
 
     def __init__(
@@ -120,6 +137,7 @@ class Auditor:
         alone: bool = False,
         missing: str = '',
     ) -> None:
+        self.has_chain = False
         self._task = task
         self._alone = alone
         self._missing = missing
@@ -165,6 +183,8 @@ class Auditor:
         needed = rule.id in RECOMPUTED or (rule.raw and self._has_topics)
         if needed and self._terms is None:
             return self._missing or NO_CONTRACT
+        if rule.id == 'record-unchanged' and not self.has_chain:
+            return NO_CHAIN
         if rule.id == 'step-recomputed' and self._task is None:
             return self._missing or 'the task of the contract is not known'
         if rule.raw and self._raw is None:
@@ -350,13 +370,12 @@ class Auditor:
             for evidence in () if torn else agent.ahead.values():
                 self._unexplained(agent, evidence)
             for half, log_time in agent.halves.values():
-                if torn and log_time >= self._now - DELAY:
-                    self._lacking_of['truth-withheld'] += 1
-                else:
-                    self._half(half, log_time)
+                self._half(half, log_time, torn=torn)
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
+        for observation, log_time in () if self._raw is None else self._raw.stepless:
+            self._half(observation, log_time, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, heard = self._terms, None if self._raw is None else self._raw.history
@@ -459,7 +478,7 @@ class Auditor:
         last, status = agent.last, agent.status
         if last is None or last.terminated or last.truncated:
             return True
-        if agent.bereft == last.id.episode_id:
+        if last.id.episode_id in agent.bereft:
             return True  # the next one may be announced before it has a step
         return (
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
@@ -553,7 +572,7 @@ class Auditor:
         if status.message:
             self._last_word = f': {status.message}'
         if status.state.over and status.ending == endings.ENVIRONMENT_LOST:
-            agent.bereft = status.id.episode_id
+            agent.bereft.put(status.id.episode_id, None, memory.EPISODES)
         self._compare_ending(status, agent)
 
     def _compare_ending(self, status: EpisodeStatus, agent: Agent) -> None:
@@ -584,19 +603,32 @@ class Auditor:
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
-    def _half(self, half: Transition | PrivilegedObservation, log_time: int) -> None:
-        """Look at a step without its record of privileged fields."""
+    def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
+        """Look at a step without its record of privileged fields, or at what no step is for."""
         if self._terms is None:
             return
-        if isinstance(half, PrivilegedObservation) or (half.reset is not None and half.truncated):
-            return  # A reset that failed has shown nothing.
-        began = self._began.get(PrivilegedObservation)
-        if began is None:
-            self.cannot_check('truth-withheld', NO_TRUTH)
-        elif self._raw is None or not self._raw.history.may_lack('observations', log_time, began):
+        history = None if self._raw is None else self._raw.history
+        rule, place = 'truth-withheld', 'privileged'
+        if isinstance(half, Transition):
+            began = self._began.get(PrivilegedObservation)
             expected = 'a record of privileged fields under the id of the step'
-            none = Mismatch('privileged', expected, 'none')
-            self.find('truth-withheld', none, half.id, near=True)
+            if half.reset is not None and half.truncated:
+                return  # A reset that failed has shown nothing.
+            if began is None:
+                self.cannot_check('truth-withheld', NO_TRUTH)
+                return
+        else:
+            began, expected = self._began.get(Transition), 'a step under its id'
+            if isinstance(half, Observation):
+                rule, place = 'as-published', 'observation'
+            if began is None or self._agents[half.id.agent].may_lack(half.id):
+                return
+            if history is None and (self._holes or log_time - began < LATE):
+                return
+        if torn and log_time >= self._now - DELAY:
+            self._lacking_of[rule] += 1
+        elif history is None or not history.may_lack('observations', log_time, began):
+            self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         self._look_for_leaks(self._agents[record.id.agent], record)

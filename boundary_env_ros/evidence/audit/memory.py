@@ -65,7 +65,7 @@ class Agent:
     """
     What is remembered of one agent.
 
-    ``bereft`` is the last episode whose ending others declared, for its environment was dead;
+    ``bereft`` are the episodes whose ending others declared, for their environment was dead;
     ``ahead`` is evidence of execution whose step has not come yet, ``early`` names the episodes of
     what came before any step; ``halves`` are steps without their record of privileged fields, and
     the other way round, each with the log time of the last record then; ``steps`` and ``decided``
@@ -81,7 +81,7 @@ class Agent:
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     steps: Bounded[str, int] = field(default_factory=Bounded)
     decided: Bounded[str, StepId] = field(default_factory=Bounded)
-    bereft: str = ''
+    bereft: Bounded[str, None] = field(default_factory=Bounded)
     carried: Link | None = None
     sent: Link | None = None
     fresh: bool = True
@@ -91,6 +91,15 @@ class Agent:
     ahead: Bounded[Key, ActuationEvidence] = field(default_factory=Bounded)
     only_carried: Bounded[Key, tuple[StepId, GateDecision, int]] = field(default_factory=Bounded)
     only_sent: Bounded[Key, GateDecision] = field(default_factory=Bounded)
+
+    def may_lack(self, of: StepId) -> bool:
+        """Return whether a step may have been on its way when environment or recorder ended."""
+        last, status, name = self.last, self.status, of.episode_id
+        if of.step != self.steps.get(name, -1) + 1:
+            return False
+        if last is not None and last.id.episode_id == name:
+            return not (last.terminated or last.truncated)
+        return name in self.bereft or (status is not None and status.id.episode_id == name)
 
 
 def key_of(decision: GateDecision) -> tuple[int, int]:

@@ -276,7 +276,8 @@ class MessageHistory:
         if log_time - began < LATE:
             self.spare('early', name)
             return True
-        return self.lost_one(name, log_time)
+        # Of what belongs together, a part may come behind what is damaged.
+        return self.lost_one(name, log_time, log_time - BEGINNING)
 
     def lost_one(self, name: str, log_time: int, since: int | None = None) -> bool:
         """Return whether a record may honestly be missing that has no topic of a sensor."""

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Lookup
@@ -15,6 +17,7 @@ from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ObservationField,
 )
+from boundary_env_ros.core.gate.rules.limits import FEEDBACK
 from boundary_env_ros.core.sources.inputs import TF
 from boundary_env_ros.core.sources.readers import reader, Reading
 from boundary_env_ros.core.sources.transforms import as_message
@@ -64,7 +67,8 @@ class ObservationChecks:
         """
         begun = self._history.on_tape(start.closed)
         fields = (*now.after, *now.state)
-        return list(self._tie('after', self._seen, fields, now, log_time, begun))
+        tied = list(self._tie('after', self._seen, fields, now, log_time, begun))
+        return [*tied, *(each for field in tied[:1] for each in self._measured(now, field))]
 
     def tie_privileged(
         self, fields: Sequence[ObservationField], now: Transition, log_time: int
@@ -111,6 +115,26 @@ class ObservationChecks:
             elif isinstance(spec.source, Lookup):
                 self._look_up(claim, spec, spec.source)
             elif self._claims.tie(claim) is not None:
+                yield claim
+
+    def _measured(self, now: Transition, field: Claim) -> Iterator[Claim]:
+        """Yield as claims the newest messages of feedback that the measured action can be of."""
+        history, stamp = self._history, now.measured_at
+        if stamp is None or field.now is None:
+            return
+        for number, (group, _) in enumerate(history.groups):
+            use = history.use(now.id.agent, f'feedback {group.name}')
+            if use is None:
+                continue
+            at, window = stamp.nanoseconds, history.window(use)
+            exact = window.stamped(at)[-1:] if history.lockstep else ()
+            heard = window.newest_first(history.latest(field.now))
+            # What is not newer is passed over, or of another group.
+            older = islice((h for h in heard if (h.stamp or 0) <= at), 1)
+            for one in exact or older:
+                history.asked[use.name] += number > 0  # the first is counted where it is compared
+                claim = replace(field, kind=FEEDBACK, place='measured_action', use=use, heard=one)
+                claim.captured, claim.got = stamp, None
                 yield claim
 
     def _got(self, field: ObservationField) -> int | None:
@@ -180,8 +204,14 @@ class ObservationChecks:
             return
         late = self._late(now, log_time)
         deaf = min(max(at - self._listened(claims, now, at), 0), self._most_deaf)
+        # When feedback came is not in the record: not later than the fields, but for what got lost
+        # and was sent again.
+        waited = max((claim.delay for claim in claims), default=0)
         for claim in claims:
-            newest = claiming.newer(claim, deaf, late)
+            behind = late
+            if claim.kind == FEEDBACK:
+                behind += waited + self._most_deaf * claim.use.reliable
+            newest = claiming.newer(claim, deaf, behind)
             if newest is None or claim.heard is None:
                 continue
             if not self._need_not_have_come(claim.use, claim.heard, newest):

@@ -29,11 +29,11 @@ _Place = tuple[str, str, int]
 
 @dataclass(slots=True)
 class _Asked:
-    """What is known of one number under a lease: the requests of that number, and its answer."""
+    """What is known of one number under a lease: its requests, and those that were answered."""
 
     log_time: int
     requests: list[ActionRequest] = field(default_factory=list)
-    answered: bool = False
+    answered: list[ActionRequest] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class PublishedChecks:
         self._history = history
         self._asked: Bounded[tuple[str, int], _Asked] = Bounded()
         self._leases: Bounded[str, _Lease] = Bounded()
-        self._observations: Bounded[_Place, Observation] = Bounded()
+        self._observations: Bounded[_Place, tuple[Observation, int]] = Bounded()
         self._shown: dict[str, int] = {}  # when the last one of each agent was made
         self._first: dict[str, int] = {}
 
@@ -108,12 +108,18 @@ class PublishedChecks:
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""
         self._first.setdefault('observation', log_time)
-        known = self._observations.get(_step(observation), observation)
+        place = _step(observation)
+        known, _ = self._observations.get(place, (observation, 0))
         if not same(known, observation):
             another = Mismatch('observation', 'one observation of a step', 'another of it')
             self._history.find('as-published', another, observation.id)
-        self._observations.put(_step(observation), observation, _WAITING)
+        self._observations.put(place, (observation, log_time), _WAITING)
         self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
+
+    @property
+    def stepless(self) -> tuple[tuple[Observation, int], ...]:
+        """Return the observations that no step came for, each with its log time."""
+        return tuple(self._observations.values())
 
     def answered(self, decision: GateDecision, log_time: int) -> None:
         """Take note of a decision, whose request is answered with it."""
@@ -122,7 +128,10 @@ class PublishedChecks:
         if request is not None:
             lease = self._lease(request)
             lease.answered = max(request.sequence, lease.answered)
-            self._of(request, log_time).answered = True
+            answered = self._of(request, log_time).answered
+            # Of a chunk each action is answered.
+            if not (answered and same(answered[-1], request)) and len(answered) < _WAITING:
+                answered.append(request)
 
     # Checking ------------------------------------------------------------------------------------
 
@@ -180,7 +189,11 @@ class PublishedChecks:
             return
         asked = self._asked.get((request.lease_id, request.sequence))
         if asked is not None and asked.answered:
-            return
+            # What alone has a number is compared with its answer. The gate answers others of that
+            # number, too: it refuses them.
+            alone = len(asked.requests) == 1
+            if alone or any(same(request, answered) for answered in asked.answered):
+                return
         if self._history.torn and request.sequence > self._lease(request).answered:
             self._history.spare('torn', 'requests')
             return
@@ -193,7 +206,7 @@ class PublishedChecks:
         first = self._first.get('observation')
         if first is None or (transition.reset is not None and transition.truncated):
             return  # A reset that failed shows nothing to the policy.
-        observation = self._observations.pop(_step(transition), None)
+        observation, _ = self._observations.pop(_step(transition), (None, 0))
         if observation is None:
             if log_time - first < LATE:
                 self._history.spare('early', 'observations')

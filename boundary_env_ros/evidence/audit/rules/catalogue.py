@@ -72,7 +72,6 @@ PAGES = Path(__file__).with_name('rules.md').read_text(encoding='utf-8')
 #: The rules that need the raw messages of a bag, in whole or in part.
 _RAW = frozenset(
     {
-        'record-unchanged',
         'request-answered',
         'as-published',
         'values-from-sensors',

@@ -179,8 +179,10 @@ def _answered_observation(scene: Scene) -> Found:
 @of_step('execution-measured')
 def _measured_action(scene: Scene) -> Found:
     now = scene.now
-    if bool(now.measured_action) != (now.measured_at is not None):
-        expected = 'an instant exactly if something was measured'
+    # No episode begins before what the robot does is known.
+    needed = now.kind is Kind.STEP and scene.terms and scene.terms.contract.action
+    if bool(now.measured_action or needed) != (now.measured_at is not None):
+        expected = 'an instant exactly if something was measured, as in every step'
         yield Mismatch('measured_at', expected, format_value(now.measured_at))
     if now.measured_at is not None:
         stamp, closed = now.measured_at, now.closed.ros

@@ -122,54 +122,6 @@ def test_an_old_measurement_that_is_repeated_is_named(tmp_path: Path, tape: Tape
     assert report.counts['values-newest'] == 14, f'\n{report}'
 
 
-@pytest.mark.parametrize('late', [True, False], ids=['beside its step', 'in it'])
-def test_evidence_of_execution_that_was_taken_out_is_named(
-    tmp_path: Path, tape: Tape, late: bool
-) -> None:
-    evidence = of(tape, ActuationEvidence)
-
-    def without(sent: Sent) -> Sent:
-        what = sent.what
-        if late or not isinstance(what, Transition) or not what.id.step % 2:
-            return sent
-        nothing = replace(what, actuated=None, actuated_quantum=None, actuated_source='')
-        return replace(sent, what=nothing)
-
-    kept = [s for s in tape if not (late and s.what in evidence[::2])]
-    write_bag(tmp_path / 'bag', [without(s) for s in kept])
-    found = [f for f in audit_path(tmp_path / 'bag').findings if f.rule == 'execution-measured']
-    assert len(found) > 2
-    assert all(f.field.startswith('evidence for decision ') for f in found)
-
-
-class Deaf(Bench):
-    """An environment that misses every third message of the feedback."""
-
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        measured, count = self.environment.measured, itertools.count()
-        self.environment.measured = lambda *said: measured(*said) if next(count) % 3 else ()  # type: ignore[method-assign]
-
-
-def test_evidence_is_asked_for_only_where_the_environment_must_have_found_it(
-    tmp_path: Path, loaded: LoadedContract, task: Task
-) -> None:
-    write_bag(tmp_path / 'bag', make_tape(Deaf, loaded, task, seed=5))
-    report = audit_path(tmp_path / 'bag')
-    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
-
-
-def test_the_evidence_of_the_last_step_may_be_lost_with_its_environment(
-    tmp_path: Path, tape: Tape
-) -> None:
-    """Evidence comes out behind a step and what was observed in it."""
-    ends = [i for i, s in enumerate(tape) if isinstance(s.what, PrivilegedObservation)]
-    for end in ends[5:25:2]:
-        write_bag(tmp_path / str(end), tape[: end + 1])
-        report = audit_path(tmp_path / str(end))
-        assert report.ok, f'\n{report}'
-
-
 def test_measured_actions_that_were_taken_out_are_named(tmp_path: Path, tape: Tape) -> None:
     def without(what: object) -> object:
         if not isinstance(what, Transition):

@@ -33,8 +33,7 @@ from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import ActuationEvidence
 
-#: Feedback in which a command is looked for.
-HISTORY = 512
+_HISTORY = 512
 #: Within this, of its size, a value on the wire is the same: a driver may say it in float32.
 _SAME = 1e-6
 
@@ -103,11 +102,11 @@ class Actuation:
         self._angles = angles
         self._threshold = threshold
         self._patience = to_nanoseconds(patience)
-        self._history: deque[Feedback] = deque(maxlen=HISTORY)
+        self._history: deque[Feedback] = deque(maxlen=_HISTORY)
         self._groups: dict[str, Vector | None] = dict.fromkeys(groups)
         self._places = acknowledged
         self._acknowledged: dict[str, deque[Feedback]] = {
-            name: deque(maxlen=HISTORY) for name in acknowledged
+            name: deque(maxlen=_HISTORY) for name in acknowledged
         }
         self._open: list[GateDecision] = []
 
@@ -260,14 +259,13 @@ class Actuation:
                 continue
             if before is None or feedback.captured.nanoseconds - commanded > self._patience:
                 return None
-            if self.moved(decision, before.values, feedback.values):
+            if self._moved(decision, before.values, feedback.values):
                 quantum = feedback.captured.nanoseconds - before.captured.nanoseconds
                 return _evidence(decision, feedback, quantum, self.source)
             before = feedback
         return None
 
-    def moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
-        """Return whether a command shows in what was measured, and did not before."""
+    def _moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
         if self._angles:
             now = all_near(now, decision.previous_command, self._angles)
             before = all_near(before, decision.previous_command, self._angles)

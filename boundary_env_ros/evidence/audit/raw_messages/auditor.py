@@ -26,7 +26,6 @@ from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObserv
 from boundary_env_ros.evidence.audit.raw_messages.claims import Claims
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks, END
 from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
-from boundary_env_ros.evidence.audit.raw_messages.evidence import EvidenceChecks
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.message_history import (
     Find,
@@ -130,7 +129,6 @@ class RawAuditor:
         self._observations = ObservationChecks(self.history, claims)
         self._decisions = DecisionChecks(self.history, claims, Limits(contract))
         self._feedback = FeedbackChecks(self.history)
-        self._evidence_checks = EvidenceChecks(self.history)
         self._commands = CommandChecks(self.history)
         self._published = PublishedChecks(self.history)
         self._start: dict[str, Transition] = {}
@@ -224,7 +222,6 @@ class RawAuditor:
         elif isinstance(record, EpisodeStatus):
             self._decisions.told(record)
         elif isinstance(record, ActuationEvidence):
-            self._evidence_checks.came(record)
             self._later(log_time, self._evidence(record))
         self._passed(log_time)
 
@@ -232,14 +229,14 @@ class RawAuditor:
         """Take the record of the privileged fields of a step, once both have come."""
         self._later(log_time, self._privileged(record, now, log_time))
 
+    def finish(self, *, torn: bool) -> None:
+        """Look at all that is left, once the record is at its end."""
+        self.history.torn = torn
     @property
     def stepless(self) -> tuple[tuple[Observation, int], ...]:
         """Return the observations that no step came for, each with its log time."""
         return self._published.stepless
 
-    def finish(self, *, torn: bool) -> None:
-        """Look at all that is left, once the record is at its end."""
-        self.history.torn = torn
         self._look(math.inf)
         self._commands.finish(self.history.now)
 
@@ -277,7 +274,6 @@ class RawAuditor:
         yield
         self._observations.judge(seen, now, log_time)
         self._feedback.check(now)
-        self._evidence_checks.check(now, log_time)
         self._published.check_observation(now, log_time)
         for decision in carried:
             next(decision, None)

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-import itertools
 import json
 from pathlib import Path
 import sqlite3
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,7 +18,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
@@ -119,7 +118,8 @@ def test_an_old_measurement_that_is_repeated_is_named(tmp_path: Path, tape: Tape
 
     write_bag(tmp_path / 'bag', [replace(s, what=repeated(s.what)) for s in tape])
     report = audit_path(tmp_path / 'bag')
-    assert report.counts['values-newest'] == 14, f'\n{report}'
+    # All but the first ones, which are not older than `sensor_timeout` allows.
+    assert report.counts['values-newest'] == 9, f'\n{report}'
 
 
 def test_measured_actions_that_were_taken_out_are_named(tmp_path: Path, tape: Tape) -> None:
@@ -238,6 +238,43 @@ def test_a_request_that_the_gate_refused_for_its_number_is_answered(
 ) -> None:
     Twice.other = other
     write_bag(tmp_path / 'bag', make_tape(Twice, loaded, task, seed=5))
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
+
+
+class Visited(Bench):
+    """A policy beside which a stranger asks for something once, by another id."""
+
+    names: ClassVar[dict[str, Any]] = {}
+
+    def _ask(self, request: ActionRequest) -> None:
+        if request.sequence == 7:
+            id_ = replace(request.id, **self.names)
+            other = replace(request, id=id_, lease_id='none', client='stranger', action=())
+            self.keep(other)
+            super()._ask(other)
+        super()._ask(request)
+
+
+@pytest.mark.parametrize(
+    'names',
+    [
+        {},
+        {'step': 10**6},
+        {'episode_id': '', 'step': 30},
+        {'episode_id': '5c7a2f6e-0000-4000-8000-000000000000', 'step': 30},
+        {'agent': 'other'},
+        {'digest': 'sha256:' + '0' * 64},
+    ],
+)
+def test_a_stranger_whom_the_gate_refused_makes_no_record_unbelievable(
+    tmp_path: Path, loaded: LoadedContract, task: Task, names: dict[str, Any]
+) -> None:
+    Visited.names = names
+    tape = make_tape(Visited, loaded, task, seed=5)
+    refused = [d for d in of(tape, GateDecision) if d.verdict is Verdict.REJECTED]
+    assert {r.rule for d in refused for r in d.rules} == {'authority'}
+    write_bag(tmp_path / 'bag', tape)
     report = audit_path(tmp_path / 'bag')
     assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
 

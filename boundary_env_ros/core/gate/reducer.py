@@ -686,8 +686,12 @@ class Reducer:
         at: Event,
         asked: Chunk | None = None,
     ) -> GateDecision:
+        id_ = state.lease_state.id
+        if asked is not None:
+            # Whosever agent a stranger names, the decision is one of this gate.
+            id_ = replace(asked.request.id, step=asked.step, agent=self._agent)
         return GateDecision(
-            id=replace(asked.request.id, step=asked.step) if asked else state.lease_state.id,
+            id=id_,
             sequence=state.sequence,
             verdict=ruling.verdict,
             request=asked.request if asked else None,

@@ -20,7 +20,7 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_unheard
 from boundary_env_ros.core.timebase import NANOSECONDS
@@ -525,7 +525,8 @@ class Auditor:
         direct = decision.sequence != 1
         agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
         named = agent.decided.get(decision.id.episode_id, decision.id)
-        if decision.id.step >= named.step:
+        # A request that is refused may name any step of any episode.
+        if decision.verdict is not Verdict.REJECTED and decision.id.step >= named.step:
             agent.decided.put(decision.id.episode_id, decision.id, memory.EPISODES)
         self._check_link(agent.sent, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)

@@ -229,14 +229,14 @@ class RawAuditor:
         """Take the record of the privileged fields of a step, once both have come."""
         self._later(log_time, self._privileged(record, now, log_time))
 
-    def finish(self, *, torn: bool) -> None:
-        """Look at all that is left, once the record is at its end."""
-        self.history.torn = torn
     @property
     def stepless(self) -> tuple[tuple[Observation, int], ...]:
         """Return the observations that no step came for, each with its log time."""
         return self._published.stepless
 
+    def finish(self, *, torn: bool) -> None:
+        """Look at all that is left, once the record is at its end."""
+        self.history.torn = torn
         self._look(math.inf)
         self._commands.finish(self.history.now)
 

@@ -210,7 +210,7 @@ class ObservationChecks:
         for claim in claims:
             behind = late
             if claim.kind == FEEDBACK:
-                behind += waited + self._most_deaf * claim.use.reliable
+                behind += waited + self._most_deaf
             newest = claiming.newer(claim, deaf, behind)
             if newest is None or claim.heard is None:
                 continue

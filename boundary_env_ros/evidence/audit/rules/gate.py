@@ -72,7 +72,10 @@ def _request_carried(link: Link) -> Found:
     decision, request = link.decision, link.decision.request
     if request is None:
         return
-    yield from unlike('id', replace(request.id, step=decision.id.step), decision.id)
+    expected_id = replace(request.id, step=decision.id.step)
+    if decision.verdict is Verdict.REJECTED:  # whichever agent a stranger names
+        expected_id = replace(expected_id, agent=decision.id.agent)
+    yield from unlike('id', expected_id, decision.id)
     # A decision is for the first step of a request, or a later one of its chunk.
     later = decision.id.step - request.id.step
     if not (later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon):

@@ -48,7 +48,7 @@ from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.message_guard import Incoming, most_of_request
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 
@@ -484,8 +484,14 @@ class AgentClient:
             requested=requested,
             client=self.client,
         )
+        data, most = to_bytes(request, requested.ros.nanoseconds), most_of_request(self._contract)
+        if len(data) > most:
+            raise RequestRejected(
+                f'The request is too large (expected at most {most} bytes, got {len(data)}). '
+                'Shorten its metadata: the gate would refuse it unread.'
+            )
         self._sequence += 1
-        self._requests.publish(to_bytes(request, requested.ros.nanoseconds))
+        self._requests.publish(data)
         self._since = time.monotonic()
         return request
 

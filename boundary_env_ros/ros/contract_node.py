@@ -44,7 +44,7 @@ from boundary_env_ros.ros.diagnostics import condition, ERROR, OK
 from boundary_env_ros.ros.executors import Round, spin_until
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import Incoming
+from boundary_env_ros.ros.message_guard import Incoming, MOST_BYTES
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 
 Success = TransitionCallbackReturn.SUCCESS
@@ -143,6 +143,7 @@ class ContractNode(LifecycleNode):
             self._on_description,
             names.LATCHED_MANY,
             rate=RATE,
+            most=MOST_BYTES,
         )
         self.add_on_set_parameters_callback(self._on_clock_parameter)
         # rclpy raises in this callback at a transition that there is not, which ends the process.
@@ -163,6 +164,7 @@ class ContractNode(LifecycleNode):
         *,
         raw: bool = False,
         rate: float = 0.0,
+        most: int = 0,
         **options: Any,
     ) -> Any:
         """
@@ -170,9 +172,10 @@ class ContractNode(LifecycleNode):
 
         Its bytes are decoded there, for rclpy would raise in its executor. It has no events: the
         EventsExecutor crashes with those of what is destroyed (rclpy#1644). ``rate``: messages a
-        second beyond which they are refused unread.
+        second of the topic, ``most``: bytes of a message, beyond which they are refused unread.
         """
-        guarded = self._incoming.subscription(topic, None if raw else msg_type, callback, rate)
+        kind = None if raw else msg_type
+        guarded = self._incoming.subscription(topic, kind, callback, rate, most)
         silent = SubscriptionEventCallbacks(use_default_callbacks=False)
         options.setdefault('event_callbacks', silent)
         return super().create_subscription(
@@ -311,6 +314,7 @@ class ContractNode(LifecycleNode):
                 self._on_description,
                 names.LATCHED_MANY,
                 rate=RATE,
+                most=MOST_BYTES,
             )
 
     def elsewhere(self) -> tuple[str, ...]:
@@ -490,13 +494,14 @@ class ContractNode(LifecycleNode):
         warn: bool = True,
         raw: bool = False,
         rate: float = 0.0,
+        most: int = 0,
     ) -> Any:
         """
         Return a subscription that lives until the cleanup.
 
         ``warn`` of publishers whose QoS does not fit; ``raw`` gives the bytes of a message. One
-        that the callback cannot read, or that exceeds a ``rate`` (1/s), is refused, logged and
-        counted in :attr:`refused`.
+        that the callback cannot read, or that exceeds a ``rate`` (1/s) or ``most`` bytes, is
+        refused, logged and counted in :attr:`refused`.
         """
 
         @wraps(callback)
@@ -505,7 +510,9 @@ class ContractNode(LifecycleNode):
             if self._loaded is not None:
                 callback(*message)
 
-        made = self.create_subscription(kind, topic, on_message, qos, raw=raw, rate=rate)
+        made = self.create_subscription(
+            kind, topic, on_message, qos, raw=raw, rate=rate, most=most
+        )
         if warn:
             self._asked_for[made.topic_name] = qos
         return self.own(self.destroy_subscription, made)

@@ -4,7 +4,8 @@
 What arrives from outside: whatever a message, a request or a parameter holds, the node lives on.
 
 Any node in the domain may send on any topic and call any service, as often as it likes. What
-cannot be read is refused, counted and logged now and then; so is what exceeds a budget.
+cannot be read is refused, counted and logged now and then; so is what exceeds the budget of its
+topic or service, all senders together, or is larger than an honest message there can be.
 """
 
 from __future__ import annotations
@@ -20,14 +21,36 @@ from typing import Any
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.serialization import deserialize_message
 
+from boundary_env_ros.core import documents
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros.log_throttle import Once
+from boundary_env_ros.storage import yaml_text
+
+#: Bytes of a status or a contract: its text, and as much beside it as documents may have.
+MOST_BYTES = yaml_text.MOST_BYTES + documents.MOST_BYTES
 
 # Seconds in which a topic or service is logged once.
 _ONCE = 5.0
 
 # Seconds over which a budget is counted.
 _SPAN = 0.1
+
+
+def most_of_request(contract: Contract) -> int:
+    """
+    Return how many bytes the longest ``ActionRequest`` under a contract may have.
+
+    Names and metadata share as much as documents may have, where there are some: many small parts
+    take the longest to read.
+    """
+    texts = documents.MOST_BYTES * (2 if contract.documents else 1)
+    return texts + 8 * contract.horizon * contract.action_size
+
+
+def most_of_decision(contract: Contract) -> int:
+    """Return the same of a ``GateDecision``, with a result for each number that is not finite."""
+    return 4 * MOST_BYTES + 128 * contract.horizon * contract.action_size
 
 
 class Budget:
@@ -104,7 +127,7 @@ class Incoming:
         return on_message
 
     def subscription(
-        self, topic: str, kind: Any, callback: Callable[..., None], rate: float
+        self, topic: str, kind: Any, callback: Callable[..., None], rate: float, most: int = 0
     ) -> Callable[..., None]:
         """
         Return such a callback for a raw subscription; it decodes the message, too.
@@ -116,7 +139,10 @@ class Incoming:
         kind
             Class of the message that the given callback takes; None: it takes the bytes.
         rate
-            Messages a second beyond which they are refused unread; 0: all are read.
+            Messages a second, of all publishers, beyond which they are refused unread; 0: all are
+            read.
+        most
+            Bytes beyond which a message is refused unread; 0: any is read.
 
         """
         budget = Budget(rate)
@@ -130,11 +156,15 @@ class Incoming:
         @wraps(callback)
         def on_message(*taken: Any) -> None:
             self._first()
-            if budget.spend():
-                # The EventsExecutor passes bytes and MessageInfo as one tuple.
-                guarded(*(taken[0] if isinstance(taken[0], tuple) else taken))
-            else:
+            # The EventsExecutor passes bytes and MessageInfo as one tuple.
+            data, *info = taken[0] if isinstance(taken[0], tuple) else taken
+            if not budget.spend():
                 self.refuse(topic, f'more than {rate:g} messages came within a second.')
+            elif most and len(data) > most:
+                told = f'(expected at most {most} bytes, got {len(data)})'
+                self.refuse(topic, f'the message is too large {told}.')
+            else:
+                guarded(data, *info)
 
         return on_message
 
@@ -147,6 +177,8 @@ class Incoming:
         A :class:`RequestRejected` is an answer with its code, and no message that cannot be read.
         """
         budget = Budget(rate)
+        fields = kind.Request.get_fields_and_field_types()
+        texts = [name for name, declared in fields.items() if declared == 'string']
 
         def refused(error: Exception | str) -> Any:
             if isinstance(error, RequestRejected):
@@ -155,16 +187,22 @@ class Incoming:
             self.refuse(name, error)
             return _refusal(kind.Response(), str(error), ResultCode.INVALID_ARGUMENT)
 
-        def admitted() -> bool:
+        def too_much(request: Any) -> str:
             self._first()
-            return budget.spend()
+            if not budget.spend():
+                return f'more than {rate:g} requests came within a second.'
+            for name in texts:
+                if (got := len(getattr(request, name))) > MOST_BYTES:
+                    told = f'(expected at most {MOST_BYTES} characters, got {got})'
+                    return f'{name} is too long {told}.'
+            return ''
 
         if iscoroutinefunction(callback):
 
             @wraps(callback)
             async def on_request(request: Any, response: Any) -> Any:
-                if not admitted():
-                    return refused(f'more than {rate:g} requests came within a second.')
+                if problem := too_much(request):
+                    return refused(problem)
                 try:
                     return await callback(request, response)
                 except Exception as error:  # noqa: BLE001 - whatever a request leads to
@@ -174,8 +212,8 @@ class Incoming:
 
         @wraps(callback)
         def on_request_at_once(request: Any, response: Any) -> Any:
-            if not admitted():
-                return refused(f'more than {rate:g} requests came within a second.')
+            if problem := too_much(request):
+                return refused(problem)
             try:
                 return callback(request, response)
             except Exception as error:  # noqa: BLE001 - whatever a request leads to

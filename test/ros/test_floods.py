@@ -17,7 +17,9 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
+from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition as Lifecycle
+import numpy as np
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
 from rclpy.event_handler import PublisherEventCallbacks
 from rclpy.parameter import Parameter
@@ -30,12 +32,16 @@ from boundary_env_ros.core.gate.decision import (
     GateState,
     Reason,
     StepId,
+    Trigger,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import RequestRejected
+from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
-from boundary_env_ros.ros.conversions import to_msg
+from boundary_env_ros.ros.conversions import to_bytes, to_msg
 from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request
 from support.ros_world import PATIENT, World
 
 if TYPE_CHECKING:
@@ -85,6 +91,65 @@ def flood(message: Any, topic: str, seconds: float) -> Iterator[subprocess.Popen
     finally:
         process.stdin.close()
         process.wait()
+
+
+def test_a_giant_request_is_refused_unread_and_the_next_honest_one_is_decided(
+    world: World,
+) -> None:
+    env = world.environment()
+    env.reset(seed=3, options={'scenario': 'clear'})
+    world.probe.subscribe(names.DIAGNOSTICS, DiagnosticArray, names.RECORD)
+    most = most_of_request(world.loaded.contract)
+    # As of a policy whose action is an image.
+    giant = ActionRequest(
+        id=StepId(digest=world.loaded.digest, agent='cart', episode_id='', step=1),
+        lease_id='none', sequence=1, action=(0.0,) * 921_600,
+        observed=None, delivered=None, requested=None,
+    )  # fmt: skip
+    data = to_bytes(giant)
+    begun = time.monotonic_ns()
+    with world.probe.publisher(msg.ActionRequest, names.ACTION_REQUEST, names.RECORD) as stranger:
+        stranger.publish(data)
+        told = f'{names.ACTION_REQUEST}: the message is too large (expected at most {most} bytes, '
+        log = world.processes['safety_gate'].log
+        world.probe.until(lambda: told in log.read_text(), _SOON, 'a refusal')
+    decided = time.monotonic_ns()
+    *_, terminated, truncated, info = env.step(np.array([0.1, 0.0], dtype=np.float32))
+    assert not terminated
+    assert not truncated, info['ending']
+    requests = [d.request for d in world.decisions(begun) if d.request is not None]
+    assert 'none' not in {request.lease_id for request in requests}
+    assert [d for d in world.decisions(decided) if d.trigger is Trigger.REQUEST and d.published]
+
+    def counted() -> bool:
+        said = world.probe.messages(names.DIAGNOSTICS)
+        values = [
+            value.value
+            for array in said
+            for status in array.status
+            if status.name.endswith('safety_gate: node')
+            for value in status.values
+            if value.key == 'messages that could not be read'
+        ]
+        return '1' in values
+
+    world.probe.until(counted, _SOON, 'a count of what was refused')
+    world.end_episode()
+
+
+def test_a_client_does_not_send_what_would_be_refused_unread(world: World) -> None:
+    env = world.environment()
+    env.reset(seed=3, options={'scenario': 'clear'})
+    assert env._world is not None
+    begun = time.monotonic_ns()
+    asked = StepRequest(action=(0.1, 0.0), metadata={'said': 'x' * MOST_BYTES})
+    with pytest.raises(RequestRejected, match=r'too large .*Shorten its metadata'):
+        env._world.step({'cart': asked})
+    *_, truncated, info = env.step(np.array([0.1, 0.0], dtype=np.float32))
+    assert not truncated, info['ending']
+    requests = [d.request for d in world.decisions(begun) if d.trigger is Trigger.REQUEST]
+    assert [request.sequence for request in requests if request is not None] == [1]
+    world.end_episode()
 
 
 @pytest.mark.timed

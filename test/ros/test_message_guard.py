@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+import math
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,10 +20,35 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from boundary_env_ros import __version__
+from boundary_env_ros.core import documents
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    KeyValue,
+    Reason,
+    RuleResult,
+    RuntimeLimits,
+    SentCommand,
+    StepId,
+    Verdict,
+)
+from boundary_env_ros.core.gate.decision import Trigger as Cause
+from boundary_env_ros.core.gate.rules.admission import LAST_STEP, well_formed
+from boundary_env_ros.core.sources.inputs import image_fields
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.errors import RecordError, ResultCode
 from boundary_env_ros.ros import message_guard
+from boundary_env_ros.ros.conversions import to_msg
 from boundary_env_ros.ros.interfaces import srv
-from boundary_env_ros.ros.message_guard import Budget, Incoming
+from boundary_env_ros.ros.message_guard import (
+    Budget,
+    Incoming,
+    MOST_BYTES,
+    most_of_decision,
+    most_of_request,
+)
+from boundary_env_ros.storage.contract_file import load
 
 
 class Node:
@@ -136,3 +164,115 @@ def test_a_flood_is_refused_unread_and_what_is_urgent_goes_before_it(
 def test_a_budget_without_a_rate_has_no_end() -> None:
     budget = Budget(0.0)
     assert all(budget.spend() for _ in range(10_000))
+
+
+def test_what_is_too_large_is_refused_unread_and_the_next_is_heard(node: Node) -> None:
+    heard: list[Any] = []
+    guard = Incoming(node)
+    hear = guard.subscription('request', String, lambda m: heard.append(m.data), 0.0, 100)
+    largest, next_one = String(data='x' * 91), String(data='y')
+    assert len(serialize_message(largest)) == 100
+    for taken in (b'\0' * 101, (b'\0' * 101, {'source_timestamp': 1})):
+        hear(taken)
+    hear(serialize_message(largest))
+    hear(serialize_message(next_one))
+    assert heard == [largest.data, next_one.data]
+    assert guard.refused == 2
+    [logged] = node.logged
+    assert logged.startswith(
+        'request: the message is too large (expected at most 100 bytes, got 101).'
+    )
+
+
+def test_a_request_of_a_service_with_a_text_without_end_is_answered_unread(node: Node) -> None:
+    def arm(request: Any, response: Any) -> Any:
+        response.lease_id = 'yours'
+        return response
+
+    armed = Incoming(node).service('arm', srv.Arm, arm, 0.0)
+    longest = srv.Arm.Request(client='x' * MOST_BYTES)
+    assert armed(longest, srv.Arm.Response()).lease_id == 'yours'
+    longest.client += 'x'
+    answer = armed(longest, srv.Arm.Response())
+    assert answer.lease_id == ''
+    assert answer.result.code == ResultCode.INVALID_ARGUMENT
+    assert answer.result.message == (
+        f'client is too long (expected at most {MOST_BYTES} characters, got {MOST_BYTES + 1}).'
+    )
+
+
+# The longest honest messages ---------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[2]
+CONTRACTS = sorted(
+    file
+    for folder in ('config', 'examples', 'test/storage/good_contracts')
+    for file in (ROOT / folder).rglob('*.yaml')
+    if file.read_text(encoding='utf-8').find('\ncontract: ') >= 0
+    or file.read_text(encoding='utf-8').startswith('contract: ')
+)
+#: A name of a host, a client or a version is no longer.
+NAME = 'x' * 1000
+
+
+def test_all_shipped_contracts_are_looked_at() -> None:
+    found = {file.stem for file in CONTRACTS}
+    assert {'warehouse_cart', 'door_arm', 'two_carts', 'rover', 'invoice_desk'} <= found
+
+
+@pytest.mark.parametrize('file', CONTRACTS, ids=lambda file: file.stem)
+@pytest.mark.parametrize('horizon', [None, 5000])
+def test_no_honest_message_is_too_large(file: Path, horizon: int | None) -> None:
+    loaded = load(file)
+    contract = replace(loaded.contract, horizon=horizon or loaded.contract.horizon)
+    instant = ClockReading(
+        ros=Stamp(clock=Clock.SYSTEM, nanoseconds=2**62, host=NAME), steady=2**62
+    )
+    id_ = StepId(digest=loaded.digest, agent=NAME, episode_id=NAME, step=LAST_STEP)
+    request = ActionRequest(
+        id=id_,
+        lease_id=NAME,
+        sequence=LAST_STEP,
+        action=(math.nan,) * (contract.horizon * contract.action_size),
+        observed=instant,
+        delivered=instant,
+        requested=instant,
+        client=NAME,
+        client_version=__version__,
+        horizon=contract.horizon,
+        unresolved=tuple(field.name for field in image_fields(contract)),
+        metadata=tuple(KeyValue(key=f'{NAME}{i}', value=NAME) for i in range(20)),
+        payload='x' * documents.MOST_BYTES if contract.documents else '',
+        authentication=bytes(64),
+    )
+    assert len(serialize_message(to_msg(request))) <= most_of_request(contract)
+
+    command = (math.nan,) * contract.command_size
+    results = tuple(
+        RuleResult(rule=f'obstacle_slow.{NAME}', outcome=Verdict.LIMITED, reason=Reason(1))
+        for _ in range(12 * contract.command_size)
+    )
+    limits = RuntimeLimits(low=command, high=command, rate=command)
+    decision = GateDecision(
+        id=id_,
+        sequence=LAST_STEP,
+        verdict=Verdict.REJECTED,
+        trigger=Cause.REQUEST,
+        request=request,
+        received=instant,
+        decided=instant,
+        commanded=instant,
+        requested_action=request.action,
+        admitted_action=request.action,
+        requested_command=command,
+        command=command,
+        rules=(
+            *well_formed(request.action, contract.action_size, contract.horizon, contract.horizon),
+            *results,
+        ),
+        runtime_limits=limits,
+        recent_commands=(SentCommand(age=1.0, command=command),) * 100,
+    )
+    assert len(serialize_message(to_msg(decision))) <= most_of_decision(contract)
+    described = loaded.described(NAME, NAME)
+    assert len(serialize_message(to_msg(described))) <= MOST_BYTES

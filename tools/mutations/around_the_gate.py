@@ -241,9 +241,23 @@ _NODES = (
     Mutation(
         'A flood is refused unread',
         GUARD,
-        '            if budget.spend():',
-        '            if True:',
+        '            if not budget.spend():\n                self.refuse(topic',
+        '            if False:\n                self.refuse(topic',
         (_GUARDED + 'a_flood_is_refused_unread_and_what_is_urgent_goes_before_it',),
+    ),
+    Mutation(
+        'What is larger than any honest message is refused unread',
+        GUARD,
+        '            elif most and len(data) > most:',
+        '            elif False:',
+        (_GUARDED + 'what_is_too_large_is_refused_unread_and_the_next_is_heard',),
+    ),
+    Mutation(
+        'The longest honest request is read',
+        GUARD,
+        '    return texts + 8 * contract.horizon * contract.action_size',
+        '    return texts',
+        (_GUARDED + 'no_honest_message_is_too_large',),
     ),
     Mutation(
         'No lease before the recorder can have the first request',

@@ -50,6 +50,7 @@ from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision
 from boundary_env_ros.ros.reset_client import ResetClient
 from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
 from boundary_env_ros.storage.task_check import fitting_task
@@ -122,14 +123,16 @@ class AgentEnvironment:
             due=self._go_on,
             unusable=self.environment.unusable,
         )
-        for kind, topic, hear, qos in (
-            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD),
-            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED),
-            (msg.SimStepResponse, names.SIM_STEP_RESPONSE, self._on_advanced, names.RECORD),
+        largest = most_of_decision(contract)
+        for kind, topic, hear, qos, most in (
+            (msg.GateDecision, names.GATE_DECISION, self._on_decision, names.RECORD, largest),
+            (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED, MOST_BYTES),
+            # A world may say of itself what it likes, and stands still meanwhile.
+            (msg.SimStepResponse, names.SIM_STEP_RESPONSE, self._on_advanced, names.RECORD, 0),
         ):
             if kind is not msg.SimStepResponse or contract.pacing is Pacing.LOCKSTEP:
                 place = node.topic_of(agent, topic)
-                node.add_subscription(kind, place, hear, qos, raw=True, rate=RATE)
+                node.add_subscription(kind, place, hear, qos, raw=True, rate=RATE, most=most)
         for service, name, callback in (
             (srv.BeginEpisode, names.BEGIN_EPISODE, self._on_begin),
             (srv.EndEpisode, names.END_EPISODE, self._on_end),
@@ -321,7 +324,12 @@ class EnvironmentNode(ContractNode):
             msg.SimStepRequest, names.SIM_STEP_REQUEST, names.RECORD
         )
         self.add_subscription(
-            msg.RecorderStatus, names.RECORDER_STATUS, self._on_recorder_status, names.LATCHED
+            msg.RecorderStatus,
+            names.RECORDER_STATUS,
+            self._on_recorder_status,
+            names.LATCHED,
+            rate=RATE,
+            most=MOST_BYTES,
         )
         self._procedure = ResetClient(self, on_world=self._on_world, on_called=self._on_called)
 

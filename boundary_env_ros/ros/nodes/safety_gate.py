@@ -80,6 +80,7 @@ from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.log_throttle import Once
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision, most_of_request
 
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25
@@ -275,7 +276,8 @@ class SafetyGate(ContractNode):
             (msg.EpisodeStatus, names.EPISODE_STATUS, self._on_episode, names.LATCHED),
             (msg.GateStatus, names.GATE_STATUS, self._on_gate_status, names.LATCHED_MANY),
         ):
-            self.add_subscription(kind, topic, hear, qos, raw=True, rate=RATE)
+            most = most_of_request(contract) if kind is msg.ActionRequest else MOST_BYTES
+            self.add_subscription(kind, topic, hear, qos, raw=True, rate=RATE, most=most)
         if contract.pacing is Pacing.LOCKSTEP:
             advanced, qos = names.SIM_STEP_RESPONSE, names.RECORD
             self.add_subscription(
@@ -283,7 +285,7 @@ class SafetyGate(ContractNode):
             )
         # However a press is offered, and if it was latched before this node was here, one of these
         # hears it. That most are heard more than once changes nothing; that some do not fit a
-        # publisher is no reason to warn.
+        # publisher is no reason to warn. Of any size: what follows the value is not read.
         stop = contract.safety.emergency_stop
         self._stops = [
             self.add_subscription(Bool, stop, self._on_emergency_stop, qos, warn=False)
@@ -665,7 +667,9 @@ class SafetyGate(ContractNode):
     def _on_command(self, kind: Any, topic: str, own: Echoes, data: bytes) -> None:
         """Stop at a command that is not the gate's own."""
         try:
-            is_own = own.is_own(decoded(kind, data))
+            # A large one is not read, and no less foreign for that.
+            short = len(data) <= most_of_decision(self.contract)
+            is_own = short and own.is_own(decoded(kind, data))
         except RecordError:
             is_own = False  # a driver may read what cannot be read here
         if is_own or not self._active:

@@ -99,6 +99,7 @@ _TIGHTENING = 'core/gate/test_gate_tightening.py::test_'
 _PROBE = 'core/gate/test_driver_probe.py::test_'
 _GEOMETRY = 'core/test_geometry.py::test_'
 _SCAN = 'core/sources/test_laser_scan.py::test_'
+_INPUTS = 'core/sources/test_inputs.py::test_'
 _DISTANCE = 'core/sources/test_obstacle_distance.py::test_'
 _PROFILE = 'core/gate/test_motion_profile.py::test_'
 
@@ -1075,6 +1076,13 @@ _REST = (
         (_HEALTH + 'simulated_time_may_run_at_any_speed_but_not_backwards',),
     ),
     Mutation(
+        "A message of the operator's device without a stamp is refused",
+        INPUTS,
+        '_dated(_operator(safety.operator))',
+        '_operator(safety.operator)',
+        (_INPUTS + 'only_a_message_of_the_operators_device_that_cannot_be_read_is_refused',),
+    ),
+    Mutation(
         'How long an inactive gate did not run is no lateness',
         REDUCER,
         'health=replace(state.health, ticked=None)',
@@ -1844,9 +1852,9 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A header that was never stamped is not usable',
         INPUTS,
-        "            if reading.stamp is None and hasattr(message, 'header'):\n",
-        '            if False:\n',
-        ('core/sources/test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
+        "        if reading.stamp is None and hasattr(message, 'header'):\n",
+        '        if False:\n',
+        (_INPUTS + 'a_message_that_cannot_be_read_gives_no_values',),
     ),
     Mutation(
         'A beam out of range is not usable',

@@ -1076,6 +1076,23 @@ _REST = (
         (_HEALTH + 'simulated_time_may_run_at_any_speed_but_not_backwards',),
     ),
     Mutation(
+        'A float32 is rounded inwards at a stricter bound',
+        COMMANDS,
+        '(group.high[i], high[i])',
+        '(group.high[i],)',
+        (_COMMANDS + 'a_float32_is_not_beyond_a_bound_that_was_made_stricter',),
+    ),
+    Mutation(
+        'A float32 on its way to a stricter bound is rounded inwards at that of the contract',
+        COMMANDS,
+        '(group.low[i], low[i])',
+        '(low[i],)',
+        (
+            _COMMANDS + 'on_its_way_to_a_stricter_bound_a_float32_stays_within_those_of_the_'
+            'contract',
+        ),
+    ),
+    Mutation(
         "A message of the operator's device without a stamp is refused",
         INPUTS,
         '_dated(_operator(safety.operator))',

@@ -1071,9 +1071,26 @@ _REST = (
     Mutation(
         'Simulated time that runs backwards stops',
         HEALTH,
-        '            return min(moved, 0.0)\n',
-        '            return 0.0\n',
+        'return min(moved, -stood if silent else 0.0)',
+        'return -stood if silent else 0.0',
         (_HEALTH + 'simulated_time_may_run_at_any_speed_but_not_backwards',),
+    ),
+    Mutation(
+        'Simulated time that stands still stops',
+        HEALTH,
+        'return min(moved, -stood if silent else 0.0)',
+        'return min(moved, 0.0)',
+        (
+            _HEALTH + 'simulated_time_that_does_not_move_on_stops_as_a_silent_sensor_does',
+            _HEALTH + 'a_request_from_the_future_does_not_move_on_simulated_time_that_stands',
+        ),
+    ),
+    Mutation(
+        'Simulated time that runs backwards does not move on',
+        HEALTH,
+        'now.ros.nanoseconds <= last.ros.nanoseconds',
+        'now.ros.nanoseconds == last.ros.nanoseconds',
+        (_HEALTH + 'simulated_time_that_does_not_move_on_stops_as_a_silent_sensor_does',),
     ),
     Mutation(
         'A float32 is rounded inwards at a stricter bound',

@@ -5,14 +5,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
+
+import rclpy
+from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.parameter import Parameter
+
 from boundary_env_ros.core.contract.sources import Array, Paths, Source
 from boundary_env_ros.core.gate.commands import as_sent
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.ros.conversions import held_as_float32, message_class
+from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
+from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.storage.contract_file import load
+from support.ros_world import reserved_domain, write_contract
 
 BASE = load(share_file('config/warehouse_cart.yaml')).contract.action[0]
 
@@ -39,5 +51,43 @@ def test_the_definition_of_a_message_says_what_is_float32(
 def test_a_bound_that_no_float32_meets_is_not_exceeded_by_what_is_published() -> None:
     group = replace(BASE, high=(0.3, 0.3))
     message = message_class('std_msgs/msg/Float32')()
-    message.data = as_sent(group, (0.3, 0.3), (True, True))[0]
+    message.data = as_sent(group, (0.3, 0.3), (True, True), low=group.low, high=group.high)[0]
     assert message.data <= 0.3
+
+
+@pytest.mark.ros
+def test_a_bound_that_a_parameter_makes_stricter_is_not_exceeded_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = {
+        'type': 'std_msgs/msg/Float32MultiArray', 'fields': None, 'length': 2, 'frame': None,
+        'interface': 'velocity',
+    }  # fmt: skip
+    file = write_contract(tmp_path / 'contract.yaml', {'action': {'base': changes}})
+    with reserved_domain() as domain:
+        for key, value in isolated_environment(domain).items():
+            monkeypatch.setenv(key, value)
+        rclpy.init(args=['--ros-args', '-p', f'contract:={file}'], domain_id=domain)
+        node = SafetyGate()
+        try:
+            assert node.trigger_configure() is TransitionCallbackReturn.SUCCESS
+            [told] = node.set_parameters([Parameter('stricter.high', value=[0.05, 1.5])])
+            assert told.successful, told.reason
+            sent: list[Any] = []
+            monkeypatch.setattr(node, '_publish', lambda *given: sent.append(given[2]))
+            now = node.clock.now()
+            decision = GateDecision(
+                id=StepId(digest=node.loaded.digest, agent=node.agent),
+                sequence=1,
+                verdict=Verdict.LIMITED,
+                trigger=Trigger.REQUEST,
+                decided=now,
+                command=(0.05, 0.1),
+            )
+            node._send_one(decision)
+            [(first, _)] = sent
+            assert 0.049 < first < 0.05
+        finally:
+            node.finish()
+            node.destroy_node()
+            rclpy.shutdown()

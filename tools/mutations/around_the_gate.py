@@ -33,6 +33,7 @@ _HOSTILE = 'storage/test_hostile_files.py::test_'
 _RETRY = 'ros/test_call_with_retry.py::test_'
 _LONE = 'ros/test_lone_gate.py::test_'
 _FOREIGN = 'ros/test_foreign_publishers.py::test_'
+_FLOAT32 = 'ros/test_float32_commands.py::test_'
 
 _EVIDENCE = (
     Mutation(
@@ -286,6 +287,13 @@ _NODES = (
         '        if is_own or not self._active:',
         '        if True:',
         (_FOREIGN + 'one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot',),
+    ),
+    Mutation(
+        'A float32 is rounded inwards at a bound that a parameter makes stricter',
+        SAFETY_GATE,
+        'high=limits.high[part],',
+        'high=group.high,',
+        (_FLOAT32 + 'a_bound_that_a_parameter_makes_stricter_is_not_exceeded_either',),
     ),
 )
 

@@ -99,6 +99,7 @@ _TIGHTENING = 'core/gate/test_gate_tightening.py::test_'
 _PROBE = 'core/gate/test_driver_probe.py::test_'
 _GEOMETRY = 'core/test_geometry.py::test_'
 _SCAN = 'core/sources/test_laser_scan.py::test_'
+_INPUTS = 'core/sources/test_inputs.py::test_'
 _DISTANCE = 'core/sources/test_obstacle_distance.py::test_'
 _PROFILE = 'core/gate/test_motion_profile.py::test_'
 
@@ -1070,9 +1071,50 @@ _REST = (
     Mutation(
         'Simulated time that runs backwards stops',
         HEALTH,
-        '            return min(moved, 0.0)\n',
-        '            return 0.0\n',
+        'return min(moved, -stood if silent else 0.0)',
+        'return -stood if silent else 0.0',
         (_HEALTH + 'simulated_time_may_run_at_any_speed_but_not_backwards',),
+    ),
+    Mutation(
+        'Simulated time that stands still stops',
+        HEALTH,
+        'return min(moved, -stood if silent else 0.0)',
+        'return min(moved, 0.0)',
+        (
+            _HEALTH + 'simulated_time_that_does_not_move_on_stops_as_a_silent_sensor_does',
+            _HEALTH + 'a_request_from_the_future_does_not_move_on_simulated_time_that_stands',
+        ),
+    ),
+    Mutation(
+        'Simulated time that runs backwards does not move on',
+        HEALTH,
+        'now.ros.nanoseconds <= last.ros.nanoseconds',
+        'now.ros.nanoseconds == last.ros.nanoseconds',
+        (_HEALTH + 'simulated_time_that_does_not_move_on_stops_as_a_silent_sensor_does',),
+    ),
+    Mutation(
+        'A float32 is rounded inwards at a stricter bound',
+        COMMANDS,
+        '(group.high[i], high[i])',
+        '(group.high[i],)',
+        (_COMMANDS + 'a_float32_is_not_beyond_a_bound_that_was_made_stricter',),
+    ),
+    Mutation(
+        'A float32 on its way to a stricter bound is rounded inwards at that of the contract',
+        COMMANDS,
+        '(group.low[i], low[i])',
+        '(low[i],)',
+        (
+            _COMMANDS + 'on_its_way_to_a_stricter_bound_a_float32_stays_within_those_of_the_'
+            'contract',
+        ),
+    ),
+    Mutation(
+        "A message of the operator's device without a stamp is refused",
+        INPUTS,
+        '_dated(_operator(safety.operator))',
+        '_operator(safety.operator)',
+        (_INPUTS + 'only_a_message_of_the_operators_device_that_cannot_be_read_is_refused',),
     ),
     Mutation(
         'How long an inactive gate did not run is no lateness',
@@ -1844,9 +1886,9 @@ _WHAT_SENSORS_SAY = (
     Mutation(
         'A header that was never stamped is not usable',
         INPUTS,
-        "            if reading.stamp is None and hasattr(message, 'header'):\n",
-        '            if False:\n',
-        ('core/sources/test_inputs.py::test_a_message_that_cannot_be_read_gives_no_values',),
+        "        if reading.stamp is None and hasattr(message, 'header'):\n",
+        '        if False:\n',
+        (_INPUTS + 'a_message_that_cannot_be_read_gives_no_values',),
     ),
     Mutation(
         'A beam out of range is not usable',

@@ -350,7 +350,8 @@ class Safety:
         has run again.
     clock_jump
         If ROS time and steady time differ by more than this between two runs of that timer, the
-        robot stops. Of simulated time only a jump back counts.
+        robot stops. Of simulated time only a jump back counts, and that it has not moved on for
+        longer than this and `sensor_timeout`.
     republish_period
         Period at which the command in force is sent again between two actions (HELD), for drivers
         that want commands faster than the policy decides. With a profile (``max_jerk``, or

@@ -323,7 +323,9 @@ def _besides(message: Any, fields: Mapping[str, Any], prefix: str) -> Iterator[t
             yield path, value
 
 
-def as_sent(group: ActionSpec, values: Vector, single: Sequence[bool]) -> Vector:
+def as_sent(
+    group: ActionSpec, values: Vector, single: Sequence[bool], *, low: Vector, high: Vector
+) -> Vector:
     """
     Return a command in the precision of its message, rounded inwards.
 
@@ -338,17 +340,19 @@ def as_sent(group: ActionSpec, values: Vector, single: Sequence[bool]) -> Vector
         Its part of the command.
     single
         Which of them its message holds as float32.
+    low, high
+        The bounds in force, which may be narrower than those of the group.
 
     """
     sent = list(values)
     for i, value in enumerate(values):
         if not single[i]:
             continue
-        low, high = group.low[i], group.high[i]
         rounded = np.float32(value)
-        if value <= high < float(rounded):
+        # Between its own bounds and those in force a value may be on its way back.
+        if any(value <= bound < float(rounded) for bound in (group.high[i], high[i])):
             rounded = np.nextafter(rounded, np.float32(-np.inf))
-        elif float(rounded) < low <= value:
+        elif any(float(rounded) < bound <= value for bound in (group.low[i], low[i])):
             rounded = np.nextafter(rounded, np.float32(np.inf))
         sent[i] = float(rounded)
     return tuple(sent)

@@ -105,7 +105,7 @@ class Reason(IntEnum):
     LATENCY_BUDGET = 25, 'the latency budget was exceeded too often'
     GATE_LATE = 26, "the gate's own timer came too late"
     OPERATOR = 27, 'an operator has taken over'
-    CLOCK = 28, 'the ROS clock jumped, or went backwards'
+    CLOCK = 28, 'the ROS clock jumped, went backwards or stood still'
     DEACTIVATED = 29, 'the gate is being deactivated'
     TIME_TO_COLLISION = 30, 'an obstacle would be reached too soon at that speed'
     REPUBLISHED = 31, 'the command in force is sent again, on its way to what was asked for'

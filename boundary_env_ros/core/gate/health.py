@@ -31,6 +31,8 @@ class Health:
         Of the last requests of the lease, whether each was over the latency budget.
     ticked
         When the protecting timer ran last; None if it has not, since it was started.
+    stood
+        Steady nanoseconds for which ROS time had not moved on when that timer ran last.
 
     """
 
@@ -40,6 +42,7 @@ class Health:
     unpublished: str = ''
     late: tuple[bool, ...] = ()
     ticked: ClockReading | None = None
+    stood: int = 0
 
     def after_tick(self, now: ClockReading) -> Health:
         """Return it after the protecting timer has run."""
@@ -47,7 +50,10 @@ class Health:
         # the wall clock says would only make the record depend on it.
         if self.contract.pacing is Pacing.LOCKSTEP:
             return self
-        return replace(self, ticked=now)
+        last, stood = self.ticked, 0
+        if last is not None and now.ros.nanoseconds <= last.ros.nanoseconds:
+            stood = self.stood + now.steady - last.steady
+        return replace(self, ticked=now, stood=stood)
 
     def since_tick(self, now: ClockReading) -> float | None:
         """
@@ -63,14 +69,18 @@ class Health:
         """
         Return by how many seconds ROS time has moved further than steady time since that.
 
-        Simulated time may run at any speed, but not backwards. None if nothing can be compared.
+        Simulated time may run at any speed, but not backwards. If it has not moved on for longer
+        than a sensor may be silent, it is by so much behind. None if nothing can be compared.
         """
         ticked = self.ticked
         if ticked is None or ticked.ros.clock is not now.ros.clock:
             return None
         moved = (now.ros.nanoseconds - ticked.ros.nanoseconds) / NANOSECONDS
         if self.contract.sim_time:
-            return min(moved, 0.0)
+            # As the timer found it: the instant of a request may be put forward to its stamp.
+            stood = self.stood / NANOSECONDS
+            silent = stood > self.contract.safety.sensor_timeout
+            return min(moved, -stood if silent else 0.0)
         return moved - (now.steady - ticked.steady) / NANOSECONDS
 
     def asked(self, latency: float | None) -> Health:

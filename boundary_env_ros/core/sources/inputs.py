@@ -154,7 +154,7 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         read = _or_nothing(_in_frame(_plain(place.source), place, contract))
         inputs.append(_input(place.input, place, read, publishers=publishers_of(place.source)))
     if safety.operator is not None:
-        inputs.append(_input(OPERATOR, safety.operator, _operator(safety.operator)))
+        inputs.append(_input(OPERATOR, safety.operator, _dated(_operator(safety.operator))))
     inputs += [
         _input(f'{ALIVE}.{s.name}', s, _alive(s), qos=s.qos, publishers=publishers_of(s.source))
         for s in (*contract.observation, *contract.state)
@@ -227,22 +227,32 @@ def infinite_values(spec: FieldSpec) -> int:
 
 def _or_nothing(read: Callable[[Message], Reading]) -> Callable[[Message], Reading]:
     """Return a reader that gives no values for a message that cannot be read, whatever it is."""
+    read = _dated(read)
 
     def read_or_nothing(message: Message) -> Reading:
         try:
-            reading = read(message)
-            if reading.stamp is None and hasattr(message, 'header'):
-                raise RecordError(
-                    'The stamp in the header is 0. Let the driver stamp what it measures.'
-                )
+            return read(message)
         except OfAnother:
             raise  # nothing that it should have said is missing
         except (BoundaryError, *WRONG_INPUT) as error:
             problem = str(error) if isinstance(error, BoundaryError) else repr(error)
             return Reading(values=(), stamp=stamp_of(message), problem=problem)
-        return reading
 
     return read_or_nothing
+
+
+def _dated(read: Callable[[Message], Reading]) -> Callable[[Message], Reading]:
+    """Return a reader that refuses a message whose header was never stamped."""
+
+    def read_dated(message: Message) -> Reading:
+        reading = read(message)
+        if reading.stamp is None and hasattr(message, 'header'):
+            raise RecordError(
+                'The stamp in the header is 0. Let the driver stamp what it measures.'
+            )
+        return reading
+
+    return read_dated
 
 
 def _stamped(values: Callable[[Message], Vector]) -> Callable[[Message], Reading]:

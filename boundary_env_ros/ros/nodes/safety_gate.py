@@ -540,9 +540,15 @@ class SafetyGate(ContractNode):
         if decision.published:
             commanded = not_before(self.clock.now(), decision.decided)
             # The command first: what it takes to explain it would make it late.
-            own = slices_of(self.contract.action)
+            own, limits = slices_of(self.contract.action), self.gate.state.limits
             for output, (group, part) in zip(self._outputs, own, strict=True):
-                values = as_sent(group, decision.command[part], self._as_float32[group.name])
+                values = as_sent(
+                    group,
+                    decision.command[part],
+                    self._as_float32[group.name],
+                    low=limits.low[part],
+                    high=limits.high[part],
+                )
                 self._publish(output, group, values, commanded)
             self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)

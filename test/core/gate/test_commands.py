@@ -263,16 +263,31 @@ def test_a_float32_is_never_beyond_a_bound_that_its_command_keeps(
 ) -> None:
     group = replace(GROUPS['base'], low=(-bound, -bound), high=(bound, bound))
     for value in (bound, -bound, part * bound):
-        sent, same = as_sent(group, (value, value), (True, False))
+        sent, same = as_sent(group, (value, value), (True, False), low=group.low, high=group.high)
         assert same == value
         assert sent == float(np.float32(sent))
         assert -bound <= sent <= bound
         assert sent == pytest.approx(value, rel=2e-7)
 
 
+def as_float32(value: float, *, low: float = -0.3, high: float = 0.3) -> float:
+    """Return a value as a float32 carries it, of a group that may go from -0.3 to 0.3."""
+    group = replace(GROUPS['base'], low=(-0.3, -0.3), high=(0.3, 0.3))
+    return as_sent(group, (value, value), (True, False), low=(low, low), high=(high, high))[0]
+
+
 def test_a_place_outside_of_its_bounds_is_sent_as_the_nearest_float32() -> None:
-    group = replace(GROUPS['base'], low=(-0.5, -0.5), high=(0.5, 0.5))
-    assert as_sent(group, (0.7, 0.7), (True, False)) == (float(np.float32(0.7)), 0.7)
+    assert as_float32(0.7) == float(np.float32(0.7))
+
+
+def test_a_float32_is_not_beyond_a_bound_that_was_made_stricter() -> None:
+    assert float(np.float32(0.05)) > 0.05 > as_float32(0.05, high=0.05)
+    assert float(np.float32(0.01)) < 0.01 < as_float32(0.01, low=0.01)
+
+
+def test_on_its_way_to_a_stricter_bound_a_float32_stays_within_those_of_the_contract() -> None:
+    assert float(np.float32(0.3)) > 0.3 > as_float32(0.3, high=0.05)
+    assert float(np.float32(-0.3)) < -0.3 < as_float32(-0.3, low=0.01)
 
 
 def test_a_value_goes_to_its_path() -> None:

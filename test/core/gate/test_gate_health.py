@@ -9,15 +9,16 @@ from dataclasses import replace
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import (
     PublishersSeen,
     Request,
     TimerStarted,
 )
 from boundary_env_ros.core.gate.health import Health
+from boundary_env_ros.core.gate.replay import Replay
 from boundary_env_ros.core.timebase import Clock
-from support.core_world import request_for, shipped, Timepiece
+from support.core_world import AGENT, DIGEST, request_for, shipped, Timepiece
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import cruise, PERIOD, SAFETY, TICK
 
@@ -164,6 +165,78 @@ def test_simulated_time_may_run_at_any_speed_but_not_backwards() -> None:
     assert health.clock_error(time.now) == 0.0
     time.jump_ros(-6.0)
     assert health.clock_error(time.now) == pytest.approx(-0.98)
+
+
+def simulated() -> Bench:
+    """Return a bench that drives under simulated time."""
+    bench = Bench(replace(shipped(), sim_time=True))
+    bench.time = Timepiece(clock=Clock.ROS)
+    bench.time.ros = 100_000_000_000
+    return cruise(bench.start())
+
+
+def stands(bench: Bench, seconds: float, back: float = 0.0) -> list[GateDecision]:
+    """Let steady time pass, sensors and policy go on, and ROS time stand, or go back, s/s."""
+    bench.time.ros_paused = True
+    seen: list[GateDecision] = []
+    for _ in range(round(seconds / PERIOD)):
+        bench.time.jump_ros(-back * PERIOD)
+        seen += bench.wait(PERIOD, policy=(0.4, 0.0))
+    bench.time.ros_paused = False
+    return seen
+
+
+@pytest.mark.parametrize('back', [0.0, 0.1, 1.0])
+def test_simulated_time_that_does_not_move_on_stops_as_a_silent_sensor_does(back: float) -> None:
+    bench = simulated()
+    goes_on = stands(bench, SAFETY.sensor_timeout - PERIOD, back)
+    assert Verdict.STOPPED not in {d.verdict for d in goes_on}
+    stopped = [d for d in stands(bench, 0.5, back) if d.verdict is Verdict.STOPPED]
+    assert Reason.CLOCK in reasons(stopped[0])
+    assert stopped[0].clock_error is not None
+    assert -SAFETY.sensor_timeout - 2 * TICK <= stopped[0].clock_error < -SAFETY.sensor_timeout
+    assert bench.command == (0.0, 0.0)
+    recovers(bench)
+
+
+def test_a_request_from_the_future_does_not_move_on_simulated_time_that_stands() -> None:
+    bench = simulated()
+    stands(bench, 0.5)
+    ahead = replace(bench.time.now, ros=bench.time.stamp(ago=-0.1))
+    request = request_for((0.4, 0.0), bench.sequence + 1, ahead, ahead, lease=bench.lease)
+    [decision] = bench.gate.apply(Request(request=request, now=ahead))
+    assert (decision.verdict, reasons(decision)) == (Verdict.STOPPED, {Reason.CLOCK})
+
+
+def test_a_gate_run_again_stops_where_simulated_time_stood_still() -> None:
+    bench = simulated()
+    stands(bench, 0.5)
+    recovers(bench)
+    again = Replay(
+        bench.contract, digest=DIGEST, agent=AGENT, topics=bench.gate.state.readings.topics
+    )
+    decisions = bench.witness.decisions
+    assert {Reason.CLOCK} in [reasons(d) for d in decisions]
+    for then in decisions:
+        recorded = replace(then, commanded=then.decided) if then.published else then
+        found = again.again(recorded, current=bench.episode)
+        assert found is not None
+        assert (found.verdict, found.command, found.rules) == (
+            then.verdict,
+            then.command,
+            then.rules,
+        )
+
+
+def test_a_slow_simulation_is_none_that_stands_still() -> None:
+    time = Timepiece(clock=Clock.ROS)
+    health = Health(contract=replace(shipped(), sim_time=True)).after_tick(time.now)
+    time.ros_paused = True
+    for _ in range(100):
+        time.wait(TICK)
+        time.jump_ros(TICK / 100)
+        assert health.clock_error(time.now) == 0.0
+        health = health.after_tick(time.now)
 
 
 def test_clocks_that_cannot_be_compared_have_no_error() -> None:

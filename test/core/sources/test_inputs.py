@@ -20,7 +20,7 @@ from boundary_env_ros.core.sources.inputs import (
     sensor_topics,
 )
 from boundary_env_ros.core.sources.readers import Reading
-from boundary_env_ros.errors import OfAnother
+from boundary_env_ros.errors import OfAnother, RecordError
 from support.core_messages import image, odometry, quaternion, ring, scan
 from support.core_world import Message, rich, shipped, stamped
 from support.places import CART, contract_with
@@ -132,6 +132,27 @@ def test_a_message_that_cannot_be_read_gives_no_values(
     reading = seen_by_the_gate(contract, name, message)
     assert reading.values == ()
     assert why in reading.problem
+
+
+@pytest.mark.parametrize(
+    ('message', 'why'),
+    [
+        (stamped(0.0, axes=[0.0, 0.6], buttons=[1]), 'The stamp in the header is 0'),
+        (stamped(1.0, axes=[0.0], buttons=[1]), 'axes'),
+    ],
+)
+def test_only_a_message_of_the_operators_device_that_cannot_be_read_is_refused(
+    message: Message, why: str
+) -> None:
+    hand = {
+        'topic': 'joy', 'type': 'sensor_msgs/msg/Joy', 'fields': ['axes[0]', 'axes[1]'],
+        'enable': 'buttons[0]', 'scale': [1.0, 1.0], 'timeout': 0.2,
+    }  # fmt: skip
+    contract = shipped({('safety', 'operator'): hand})
+    with pytest.raises(RecordError, match=why):
+        seen_by_the_gate(contract, 'operator', message)
+    stamped_now = stamped(1.0, axes=[0.0, 0.6], buttons=[1])
+    assert seen_by_the_gate(contract, 'operator', stamped_now).values == (0.0, 0.6, 1.0)
 
 
 @pytest.mark.parametrize('bad', [math.nan, math.inf])

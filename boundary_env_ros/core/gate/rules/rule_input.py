@@ -55,7 +55,8 @@ class RuleInput:
         Steady seconds between the last two runs of the protecting timer; None before there were
         two.
     clock_error
-        Seconds by which ROS time has moved further than steady time between the two.
+        Seconds by which ROS time has moved further than steady time between the two; of simulated
+        time, how far it is behind.
     foreign_commands
         Publishers on the command topics that are not the gate.
     crowded

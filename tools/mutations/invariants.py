@@ -1185,9 +1185,28 @@ _REST = (
     Mutation(
         'A stop takes from what was commanded',
         REDUCER,
-        '                return stop, commanded\n',
-        '                pass\n',
+        '            return stop, commanded\n',
+        '            pass\n',
         (_REPUBLISH + 'a_stop_of_a_blocked_robot_takes_from_what_was_commanded',),
+    ),
+    Mutation(
+        'A speed is taken back where nobody knows the place of what is beside it',
+        REDUCER,
+        '        if not ruling.command:\n',
+        '        if False:\n',
+        (
+            _PROBE + 'a_base_that_never_brakes_is_stopped_though_nobody_knows_where_its_arm_is',
+            _HOLD + 'winding_down_takes_speeds_back_where_nobody_knows_where_to_stay',
+            _HOLD + 'an_emergency_stop_takes_speeds_back_where_nobody_knows_where_to_stay',
+        ),
+    ),
+    Mutation(
+        'What a stranger sends is asked first whose it is',
+        REDUCER,
+        '            state.lease_state.refusals(request, running=running)\n'
+        '            or well_formed(',
+        '            well_formed(',
+        (_REFUSALS + 'only_the_holder_of_the_lease_is_heard',),
     ),
     Mutation(
         'To hold and to stop never follow a sensor',

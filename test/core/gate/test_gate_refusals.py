@@ -57,7 +57,7 @@ def test_an_action_without_a_value_is_rejected(bench: Bench) -> None:
     ],
 )
 @pytest.mark.parametrize('action', [(0.1, 0.0), (0.1,), (math.nan, 0.0)])
-def test_only_the_holder_of_the_lease_is_heard_whatever_others_send(
+def test_only_the_holder_of_the_lease_is_heard(
     bench: Bench, changes: dict[str, object], reason: Reason, action: tuple[float, ...]
 ) -> None:
     decision = bench.ask(*action, **changes)

@@ -268,9 +268,9 @@ class StepsAgain:
             field = recorded.get(spec.name)
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
                 continue
-            supplied = self._supplied.get(spec.task)
-            values = field.values if supplied is None else tuple(supplied)
-            self._buffer.take(field.name, replace(field, values=values))
+            if spec.task in self._supplied:
+                field = replace(field, values=tuple(self._supplied[spec.task]))
+            self._buffer.take(field.name, field)
         view = self._buffer.view(then.id, then.closed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in view.fields)
         if self._lacks and self._since < self._past:

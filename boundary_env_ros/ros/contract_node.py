@@ -10,6 +10,7 @@ namespace has latched another digest, and the node may act.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+import faulthandler
 from functools import wraps
 import gc
 import os
@@ -53,6 +54,9 @@ Failure = TransitionCallbackReturn.FAILURE
 
 #: Variable with the process id of a parent without which a node must not go on.
 PARENT = 'BOUNDARY_ENV_ROS_PARENT'
+
+#: Seconds that DDS may take to let go of a node that has ended; then the process ends without it.
+LETS_GO = 10.0
 
 # For all that a node says last, s; a reader that was killed does not acknowledge it.
 _LAST_WORD = 0.5
@@ -663,7 +667,11 @@ def run(
         for number in _ENDS:
             signal.signal(number, signal.SIG_IGN)
         node.finish()
+        # Fast DDS can wait for ever for a party that leaves at the same moment. Nothing is lost
+        # any more: the robot is stopped, and the record closed.
+        faulthandler.dump_traceback_later(LETS_GO, exit=True)
         runner.shutdown()
         node.destroy_node()
         rclpy.try_shutdown()
+        faulthandler.cancel_dump_traceback_later()
     return 0

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 import gc
+import os
 from pathlib import Path
 import signal
+import subprocess
+import sys
 import time
 from typing import Any, TYPE_CHECKING
 
@@ -35,7 +38,7 @@ from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
-from support.ros_world import PATIENT, World, write_contract
+from support.ros_world import PATIENT, reserved_domain, World, write_contract
 
 if TYPE_CHECKING:
     from conftest import MakeWorld
@@ -146,6 +149,29 @@ def test_an_episode_that_a_signal_interrupts_has_an_ending(
     assert (info['ending'], info['declared_by']) == ('operator_stop', 'environment')
     assert world.processes['environment'].process.wait(_SOON) == 0
     world.revive()
+
+
+def test_a_node_of_which_dds_does_not_let_go_ends_nevertheless() -> None:
+    with (
+        reserved_domain() as domain,
+        subprocess.Popen(
+            [sys.executable, '-m', 'support.hung_node'],
+            env={**os.environ, **isolated_environment(domain), 'PYTHONPATH': 'test'},
+            cwd=Path(__file__).parents[2],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == 'there\n'
+            process.terminate()
+            _, said = process.communicate(timeout=_SOON)
+        finally:
+            process.kill()
+    assert process.returncode == 1
+    assert 'destroy_node' in said
 
 
 def expect_refusal(world: World, log: Path, match: str, name: str, **parameters: Any) -> None:

@@ -308,8 +308,12 @@ class Witness:
 
     def _speeds_on(self) -> bool:
         """Return whether a speed was commanded last, beside a place, that is not the safe one."""
-        return any(map(math.isnan, self.safe)) and any(
-            self._is_speed(i) and was != self.safe[i] for i, was in enumerate(self.last or ())
+        return (
+            self.probing
+            and any(map(math.isnan, self.safe))
+            and any(
+                self._is_speed(i) and was != self.safe[i] for i, was in enumerate(self.last or ())
+            )
         )
 
     def _check_motion(self, decision: GateDecision, now: ClockReading) -> None:

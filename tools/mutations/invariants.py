@@ -1192,13 +1192,9 @@ _REST = (
     Mutation(
         'A speed is taken back where nobody knows the place of what is beside it',
         REDUCER,
-        '        if not ruling.command:\n',
+        '        if probed and not ruling.command:\n',
         '        if False:\n',
-        (
-            _PROBE + 'a_base_that_never_brakes_is_stopped_though_nobody_knows_where_its_arm_is',
-            _HOLD + 'winding_down_takes_speeds_back_where_nobody_knows_where_to_stay',
-            _HOLD + 'an_emergency_stop_takes_speeds_back_where_nobody_knows_where_to_stay',
-        ),
+        (_PROBE + 'a_base_that_never_brakes_is_stopped_though_nobody_knows_where_its_arm_is',),
     ),
     Mutation(
         'What a stranger sends is asked first whose it is',

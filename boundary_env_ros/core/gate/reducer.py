@@ -428,13 +428,16 @@ class Reducer:
         """
         Rule on a request or on silence; return in which situation, too.
 
-        A stop takes from what was commanded, as far as that is in force or nothing else is known.
+        A stop takes from what was commanded, as far as that is in force; in and behind a probe,
+        which may show that a driver does not stop by itself, also where nothing else is known.
         """
         ruling = rule(state.limits, situation, wanted)
         if ruling.verdict is not Verdict.STOPPED:
             return ruling, situation
         commands, measurements, seeded = state.commands, situation.measurements, False
-        if not ruling.command:
+        # Nobody but a probe moves anything outside of an episode.
+        probed = not state.lease_state.id.episode_id
+        if probed and not ruling.command:
             previous = commands.unheeded(state.limits, measurements, at.now)
         elif situation.seeded:
             previous, seeded = commands.previous(state.limits, Trigger.TIMER, measurements, at.now)
@@ -562,8 +565,6 @@ class Reducer:
         if stop is not None:
             if not stop.results:
                 return state, ()  # nothing was asked for yet, and nothing asks for a stop
-            if not stop.command:
-                stop, situation = self._rule(state, situation, at, in_force)
             told = state.stopping and _why(stop) == state.reasons
             state = replace(state, stopping=True)
             if not stop.command and told:

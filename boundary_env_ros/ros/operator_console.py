@@ -221,8 +221,7 @@ class _Terminal:
     def _on_gate(self, message: Any) -> None:
         """Note whose emergency stop is latched; where that changes, a question is asked again."""
         status = from_msg(GateStatus, message)
-        stopped = {status.agent} if status.state is GateState.EMERGENCY_STOPPED else set()
-        if stopped != self._stopped & {status.agent}:
+        if (status.state is GateState.EMERGENCY_STOPPED) != (status.agent in self._stopped):
             self._stopped ^= {status.agent}
             self._asked = None
 

@@ -305,9 +305,9 @@ class SafetyGate(ContractNode):
         """Return what commands go out by, and listen to what comes back there."""
         publisher = self.create_lifecycle_publisher(kind, topic, qos)
         self.own(self.destroy_publisher, publisher)
-        both = Echoes(), Echoes()
+        both, most = (Echoes(), Echoes()), most_of_decision(self.contract)
         for own, heard in zip(both, (names.RECORD, names.SENSOR), strict=True):
-            hear = partial(self._on_command, kind, topic, own)
+            hear = partial(self._on_command, kind, topic, own, most)
             self.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
         return _Output(kind=kind, publisher=publisher, echoes=both)
 
@@ -670,12 +670,11 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_command(self, kind: Any, topic: str, own: Echoes, data: bytes) -> None:
+    def _on_command(self, kind: Any, topic: str, own: Echoes, most: int, data: bytes) -> None:
         """Stop at a command that is not the gate's own."""
         try:
             # A large one is not read, and no less foreign for that.
-            short = len(data) <= most_of_decision(self.contract)
-            is_own = short and own.is_own(decoded(kind, data))
+            is_own = len(data) <= most and own.is_own(decoded(kind, data))
         except RecordError:
             is_own = False  # a driver may read what cannot be read here
         if is_own or not self._active:

@@ -15,6 +15,8 @@ from dataclasses import replace
 import math
 from typing import Any
 
+import pytest
+
 from boundary_env_ros.core.contract.model import (
     ActionKind,
     ActionSpec,
@@ -45,6 +47,7 @@ from boundary_env_ros.core.gate.events import (
     Tighten,
 )
 from boundary_env_ros.core.gate.gate import Gate
+from boundary_env_ros.core.gate.replay import Replay
 from boundary_env_ros.core.gate.rules.admission import well_formed
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -281,8 +284,12 @@ class Witness:
         if last is not None and not any(left):
             return last
         if last is None or all(left):
-            return self._known_motion(now, since=self.out)
+            known = self._known_motion(now, since=self.out)
+            return None if known is None else self._turned(known)
         there = self._known_groups(now)
+        for i, is_ in enumerate(there):
+            if is_ is not None:
+                there[i] = self._turned((*last[:i], is_, *last[i + 1 :]))[i]
         return tuple(
             was
             if not gone or (is_ is None and math.isnan(safe))
@@ -333,7 +340,9 @@ class Witness:
                 was if math.isnan(safe) else safe
                 for was, safe in zip(self.last, self.safe, strict=True)
             )
-        assert decision.previous_command == (before or ()), 'not seeded as declared'
+        assert decision.previous_command == pytest.approx(before or (), rel=0, abs=1e-12), (
+            'not seeded as declared'
+        )
         assert decision.seeded is seeded
         if before is None:
             assert stopped, 'moved from an unknown state'
@@ -571,6 +580,9 @@ class Bench:
         self.leases = 0
         self.sequence = 0
         self.hand: Vector | None = None
+        self.hand_heard: tuple[int, int] | None = None
+        #: The episode that ran, by number of the decision.
+        self.ran: dict[int, str] = {}
 
     # What happens around the gate ----------------------------------------------------------------
 
@@ -660,21 +672,21 @@ class Bench:
         self, *command: float, switch: float = 1.0, ago: float = 0.01
     ) -> tuple[GateDecision, ...]:
         """Let the operator's device speak."""
-        timeout = self.contract.safety.operator.timeout
-        self._hand(held=switch >= 0.5 and abs(ago) <= timeout)
         captured, now = self.time.stamp(ago=ago), self.time.now
+        self.hand_heard = (captured.nanoseconds, now.steady) if switch >= 0.5 else None
         return self._see(
             self.gate.apply(
                 Measured(name='operator', values=(*command, switch), captured=captured, now=now)
             )
         )
 
-    def _hand(self, *, held: bool) -> None:
-        self.witness.teleoperated = held
-
-    def hand_is_silent(self) -> None:
-        """Take note that the operator's device has been silent for longer than it may."""
-        self._hand(held=False)
+    def hand_is_there(self) -> bool:
+        """Return whether the operator's device said lately enough that its switch is held."""
+        if self.hand_heard is None:
+            return False
+        (stamped, heard), now = self.hand_heard, self.time.now
+        age = max(abs(now.ros.nanoseconds - stamped), now.steady - heard)
+        return age <= self.contract.safety.operator.timeout * NANOSECONDS
 
     def start(self) -> Bench:
         """Bring an episode to run, with the gate armed for it."""
@@ -781,7 +793,21 @@ class Bench:
             seen += self.tick()
         return tuple(seen)
 
+    def run_again(self) -> None:
+        """Check that a gate which is told what the decisions say decides the same."""
+        topics = self.gate.state.readings.topics
+        again, episode = Replay(self.contract, digest=DIGEST, agent=AGENT, topics=topics), ''
+        for then in self.witness.decisions:
+            recorded = replace(then, commanded=then.decided) if then.published else then
+            episode = self.ran.get(then.sequence, episode)
+            found = again.again(recorded, current=episode)
+            assert found is not None
+            same = (found.verdict, found.command, found.rules)
+            assert same == (then.verdict, then.command, then.rules)
+
     def _see(self, decisions: tuple[GateDecision, ...]) -> tuple[GateDecision, ...]:
+        self.witness.teleoperated = self.hand_is_there()
+        self.ran.update((decision.sequence, self.episode) for decision in decisions)
         return self.witness.see(decisions, self.time.now)
 
     @property

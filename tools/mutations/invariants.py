@@ -91,6 +91,7 @@ _COMMANDS = 'core/gate/test_commands.py::test_'
 _WORKSPACE = 'core/gate/test_workspace.py::test_'
 _REPUBLISH = 'core/gate/test_gate_republish.py::test_'
 _HEALTH = 'core/gate/test_gate_health.py::test_'
+_WRAP = 'core/gate/test_gate_wrap.py::test_'
 _TURNS = 'core/gate/test_gate_turns.py::test_'
 _IN_TIME = 'core/gate/test_gate_in_time.py::test_'
 _OPERATOR = 'core/gate/test_gate_operator.py::test_'
@@ -608,9 +609,26 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'An action out of turn is refused',
         REDUCER,
-        '            or out_of_turn(self._contract, self._agent, request.id.step)\n',
-        '',
+        'refusals or out_of_turn(self._contract, self._agent, step)',
+        'refusals',
         (_TURNS + 'an_action_out_of_turn_is_refused_and_says_whose_step_is_its_next',),
+    ),
+    Mutation(
+        'In realtime the turn is that of the step which goes on',
+        'core/gate/rules/agent_order.py',
+        'if closed < step <= closed + 2:',
+        'if True:',
+        (_TURNS + 'in_realtime_the_turn_is_that_of_the_step_which_goes_on',),
+    ),
+    Mutation(
+        'In lockstep a step is acted on once',
+        ADMISSION,
+        'if request.id.step > last_step:',
+        'if True:',
+        (
+            _LOCKSTEP + 'a_step_is_acted_on_once_however_often_it_is_asked_for',
+            _LOCKSTEP + 'a_step_of_a_chunk_is_not_acted_on_again',
+        ),
     ),
     Mutation(
         'In lockstep all rules hold while another acts',
@@ -669,9 +687,41 @@ _WHAT_MAY_BE_PUBLISHED = (
         (_LOCKSTEP + 'the_rate_is_that_of_one_period_however_long_the_policy_thought',),
     ),
     Mutation(
+        'What begins anew leaves the motion of the others as it is',
+        OUTPUT,
+        '        if last is None or previous is None or all(left):\n',
+        '        if True:\n',
+        (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
+    ),
+    Mutation(
+        'What begins anew begins at rest',
+        OUTPUT,
+        '            not gone and was == begins\n',
+        '            True\n',
+        (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
+    ),
+    Mutation(
+        'A driver that wraps what it reads is not sent back by a turn',
+        OUTPUT,
+        'return known if self.in_force is None else all_near(known, self.in_force, limits.angles)',
+        'return known',
+        (_WRAP + 'neither_a_stop_nor_a_request_after_a_silence_turns_the_table_back',),
+    ),
+    Mutation(
+        'A rate at which the robot cannot brake in time is refused',
+        REDUCER,
+        '        refuse_too_slow(limits, moving=leased or state.moving)\n',
+        '',
+        (
+            _TIGHTENING + 'a_rate_at_which_the_robot_would_hit_an_obstacle_is_refused',
+            _TIGHTENING + 'a_rate_at_which_a_place_could_not_be_kept_is_refused',
+            _TIGHTENING + 'at_a_rate_that_is_accepted_the_robot_stops_before_an_obstacle',
+        ),
+    ),
+    Mutation(
         'The first command starts from the measured state',
         OUTPUT,
-        '            previous = measured_command(limits, measurements, self._since_sent(now))\n',
+        '            previous = None if any(map(math.isnan, known)) else known\n',
         '            previous = (0.0,) * len(limits.low)\n',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
@@ -954,8 +1004,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep a stop drops what is left of a chunk',
         REDUCER,
-        'chunk=None if stopped else state.chunk',
-        'chunk=state.chunk',
+        'chunk=None if stopped or by_hand else state.chunk',
+        'chunk=None if by_hand else state.chunk',
         # In realtime, what was stopped stays so until a request, which has a chunk of its own.
         (_LOCKSTEP + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',),
     ),
@@ -968,9 +1018,9 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'A takeover drops what is left of a chunk',
-        STATE,
-        'teleoperated=held, chunk=None, commands',
-        'teleoperated=held, commands',
+        REDUCER,
+        'chunk=None if stopped or by_hand else state.chunk',
+        'chunk=None if stopped else state.chunk',
         ('core/gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),
     Mutation(
@@ -1580,13 +1630,6 @@ _BY_HAND = (
         ),
     ),
     Mutation(
-        'A hand that is silent is let go of by the timer',
-        REDUCER,
-        '        if state.teleoperated and not state.readings.switch_held(now):\n',
-        '        if False:\n',
-        (_OPERATOR + 'a_hand_that_is_silent_has_let_go',),
-    ),
-    Mutation(
         'A switch that is not held takes nothing over',
         SENSES,
         'measurement.values[-1] >= HELD',
@@ -1612,21 +1655,10 @@ _BY_HAND = (
         ),
     ),
     Mutation(
-        'Whoever takes over goes on from the last command',
-        STATE,
-        'commands=self.commands.handed_over()',
-        'commands=self.commands.dropped()',
-        (
-            _OPERATOR + 'whoever_takes_over_goes_on_from_the_last_command',
-            _OPERATOR + 'the_policy_goes_on_from_what_the_operator_commanded',
-            _IN_FORCE + 'a_takeover_of_an_arm_that_lags_does_not_jump_and_nor_does_giving_back',
-        ),
-    ),
-    Mutation(
         'Who takes over does not go on to the goal of before',
         OUTPUT,
-        'goal=self.command or ()',
-        '',
+        'self.goal if by_hand is self.by_hand else self.command or ()',
+        'self.goal',
         (_OPERATOR + 'neither_goal_of_before_is_crept_to_after_a_change_of_hands',),
     ),
     Mutation(
@@ -1645,20 +1677,6 @@ _BY_HAND = (
         'if not held or not state.lease_state.running or self._lockstep:',
         'if not held or not state.lease_state.running:',
         (_OPERATOR + 'in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks',),
-    ),
-    Mutation(
-        'A hand that was there before the lease is there now',
-        STATE,
-        '            teleoperated=state.readings.switch_held(now),\n',
-        '            teleoperated=False,\n',
-        (_OPERATOR + 'a_switch_that_is_held_before_the_arming_need_not_be_heard_again',),
-    ),
-    Mutation(
-        'A hand that let go before the lease is not there now',
-        STATE,
-        '            teleoperated=state.readings.switch_held(now),\n',
-        '',
-        (_OPERATOR + 'a_switch_that_was_held_long_before_the_arming_does_not',),
     ),
     Mutation(
         'What was refused in a takeover is not heard when it comes again',

@@ -449,7 +449,9 @@ class ActionSpec:
         Dimensions of the group that are angles of a joint without end stops: positions in rad,
         with at least two turns (12.5) from ``low`` to ``high``. An action means the same angle by
         the number nearest to the last command (from 3.1 to -3.1 goes by 3.18); what is published
-        never jumps by a turn. Feedback may be wrapped. Only ``continuous`` and ``delta``.
+        never jumps by a turn. Feedback may be wrapped; after a reset that may move the robot, and
+        a deactivation, the sequence starts from the number that it has. Only ``continuous`` and
+        ``delta``.
     driver_timeout_probe
         A small command by which the gate [measures
         ``driver_timeout``](nodes/safety_gate.md#the-probe-of-the-driver) before the first arming.

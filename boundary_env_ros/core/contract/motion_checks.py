@@ -15,6 +15,9 @@ from boundary_env_ros.core.contract.safety import (
     STOPS_WITHIN,
     Workspace,
 )
+from boundary_env_ros.core.contract.sources import Vector
+
+_IN_TIME = 'The command could not be lowered in time.'
 
 #: Of a few sums of seconds and metres.
 _ROUNDING = 1e-9
@@ -111,13 +114,23 @@ def obstacles(contract: Contract) -> Iterator[Fault]:
     """
     for rule in contract.safety.obstacles:
         fault = _no_speed(contract, rule)
-        if fault is None:
-            yield from _braking(contract, rule)
-        else:
+        if fault is not None:
             expected, actual = fault
             name = contract.command_dimensions[rule.dimension]
             path = ('safety', 'obstacles', rule.name, 'dimension')
             yield path, expected, said(f'{name}, {actual}')
+            continue
+        low, high, rate = (contract.flat(name)[rule.dimension] for name in ('low', 'high', 'rate'))
+        yield from _braking(contract, rule, max(abs(low), abs(high)), rate)
+
+
+def too_slow(contract: Contract, low: Vector, high: Vector, rate: Vector) -> Iterator[Fault]:
+    """Yield what the robot cannot brake for in time with other bounds and rates of the command."""
+    for rule in contract.safety.obstacles:
+        i = rule.dimension
+        yield from _braking(contract, rule, max(abs(low[i]), abs(high[i])), rate[i])
+    for place in contract.safety.workspaces:
+        yield from _lowered(contract, place, ('safety', 'workspace', place.name), rate)
 
 
 def _no_speed(contract: Contract, rule: Obstacle) -> tuple[str, str] | None:
@@ -142,7 +155,7 @@ def _where(safe: float) -> str:
     return f'where it is {"hold_position" if math.isnan(safe) else f"{safe:g}"}'
 
 
-def _braking(contract: Contract, rule: Obstacle) -> Iterator[Fault]:
+def _braking(contract: Contract, rule: Obstacle, fastest: float, rate: float) -> Iterator[Fault]:
     """
     Ask for zones that are wide enough to brake in.
 
@@ -150,13 +163,10 @@ def _braking(contract: Contract, rule: Obstacle) -> Iterator[Fault]:
     limited jerk j costs up to a / j more, as an S-curve from one constant speed to another does;
     and as much again if the speed was rising when it had to fall.
     """
-    stop, rate, jerk, low, high = (
-        contract.flat(name)[rule.dimension]
-        for name in ('stop', 'rate', 'acceleration', 'low', 'high')
-    )
+    stop, jerk = (contract.flat(name)[rule.dimension] for name in ('stop', 'acceleration'))
     if not (stop > 0.0 and rate > 0.0 and rule.stop_distance < rule.slow_distance):
         return
-    path, fastest = ('safety', 'obstacles', rule.name), max(abs(low), abs(high))
+    path = ('safety', 'obstacles', rule.name)
     slow = min(rule.slow_speed, fastest)
     delay = contract.period + 2.0 * rate / jerk
     room = rule.slow_distance - rule.stop_distance
@@ -196,19 +206,26 @@ def _up(value: float) -> str:
 def workspaces(contract: Contract, place: Workspace, path: Path) -> Iterator[Fault]:
     """Ask that a place is moved by speeds that can be brought to rest with its ``braking``."""
     yield from _units(contract, place, path)
+    yield from _lowered(contract, place, path, contract.flat('rate'))
     for braking, dimension in zip(place.braking, place.moved_by, strict=True):
-        # Commands are lowered as fast as the robot is said to slow down.
         moved = contract.command_dimensions[dimension]
-        for name, limit in (('max_acceleration', 'rate'), ('max_deceleration', 'stop')):
-            most = contract.flat(limit)[dimension]
-            if braking > most:
-                expected = f'not more than `{name}` ({most:g}) of {moved}'
-                hint = 'The command could not be lowered in time.'
-                yield (*path, 'braking'), expected, braking, hint
+        most = contract.flat('stop')[dimension]
+        if braking > most:
+            expected = f'not more than `max_deceleration` ({most:g}) of {moved}'
+            yield (*path, 'braking'), expected, braking, _IN_TIME
         safe = contract.flat('safe')[dimension]
         if safe != 0.0:
             expected = 'a dimension whose `safe` is 0, so that to stop is to stand still'
             yield (*path, _key(place, dimension)), expected, said(f'{moved}, {_where(safe)}')
+
+
+def _lowered(contract: Contract, place: Workspace, path: Path, rate: Vector) -> Iterator[Fault]:
+    """Ask that commands are lowered as fast as the robot is said to slow down."""
+    for braking, dimension in zip(place.braking, place.moved_by, strict=True):
+        if braking > rate[dimension]:
+            moved = contract.command_dimensions[dimension]
+            expected = f'not more than `max_acceleration` ({rate[dimension]:g}) of {moved}'
+            yield (*path, 'braking'), expected, braking, _IN_TIME
 
 
 def _key(place: Workspace, dimension: int) -> str:

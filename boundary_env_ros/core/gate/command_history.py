@@ -4,10 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
 
+from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Vector
@@ -46,6 +47,8 @@ class CommandHistory:
         Where the sequence is going with it, unit/s and unit/s^2; empty for none.
     goal
         What was asked for with it, and is on its way.
+    by_hand
+        Whether an operator asked for that.
     emitted
         Steady time at which it was decided on, ns.
     out
@@ -62,6 +65,7 @@ class CommandHistory:
     rate: Vector = ()
     acceleration: Vector = ()
     goal: Vector = ()
+    by_hand: bool = False
     emitted: int | None = None
     out: int | None = None
     braked: frozenset[int] = frozenset()
@@ -96,13 +100,15 @@ class CommandHistory:
             recent=None if self.recent is None else self.recent.forgotten(),
         )
 
-    def handed_over(self) -> CommandHistory:
-        """Return it with another source from now on, which goes on from the last command."""
-        return replace(self, goal=self.command or ())
+    def goal_of(self, *, by_hand: bool) -> Vector:
+        """Return what is on its way: whoever takes over goes on from the last command."""
+        return self.goal if by_hand is self.by_hand else self.command or ()
 
-    def after(self, ruling: RuleOutput, trigger: Trigger, now: ClockReading) -> CommandHistory:
-        """Return it after a command that goes out."""
-        goal = self.goal
+    def after(
+        self, ruling: RuleOutput, trigger: Trigger, now: ClockReading, *, by_hand: bool
+    ) -> CommandHistory:
+        """Return it after a command that goes out, while an operator has the robot or not."""
+        goal = self.goal_of(by_hand=by_hand)
         if ruling.verdict is Verdict.STOPPED:
             # Until the next request it stays where it has braked to.
             goal = ruling.command
@@ -120,6 +126,7 @@ class CommandHistory:
             rate=ruling.rate,
             acceleration=ruling.acceleration,
             goal=goal,
+            by_hand=by_hand,
             recent=recent,
             braked=frozenset(),
         )
@@ -146,12 +153,13 @@ class CommandHistory:
         """
         previous, left = self.in_force, self._left_alone(now)
         if previous is None or all(left):
-            previous = measured_command(limits, measurements, self._since_sent(now))
+            known = self._known(limits, measurements, now)
+            previous = None if any(map(math.isnan, known)) else known
             return previous, previous is not None
         by_timer = trigger is Trigger.TIMER
         if any(left):
             # To stop begins nothing again: what is still commanded has to be braked.
-            known = known_of(limits, measurements, self._since_sent(now))
+            known = self._known(limits, measurements, now)
             return beside(limits, previous, known, left, to_stop=by_timer), not by_timer
         # Only for requests: to hold, or to stop, is about what was commanded,
         # and the robot must not follow its own sensors.
@@ -163,6 +171,25 @@ class CommandHistory:
                 # The robot may do more than was commanded: there is nothing to take back of that.
                 return kept, kept != previous
         return previous, False
+
+    def motion_at(
+        self, previous: Vector | None, now: ClockReading, *, seeded: bool
+    ) -> tuple[Vector, Vector]:
+        """
+        Return the rate and the acceleration with which the next command goes on; empty for none.
+
+        What is seeded begins at rest; beside it, what was commanded goes on as it was going.
+        """
+        if not seeded:
+            return self.rate, self.acceleration
+        last, left = self.in_force, self._left_alone(now)
+        if last is None or previous is None or all(left):
+            return (), ()
+        goes_on = [
+            not gone and was == begins
+            for gone, was, begins in zip(left, last, previous, strict=True)
+        ]
+        return _where(goes_on, self.rate), _where(goes_on, self.acceleration)
 
     def unheeded(
         self, limits: Limits, measurements: Mapping[str, Measurement], now: ClockReading
@@ -176,8 +203,20 @@ class CommandHistory:
         command = self.command
         if command is None or all(command[i] == limits.safe[i] for i in limits.speeds):
             return None
-        known = known_of(limits, measurements, self._since_sent(now))
+        known = self._known(limits, measurements, now)
         return beside(limits, command, known, (True,) * len(command), to_stop=True)
+
+    def _known(
+        self, limits: Limits, measurements: Mapping[str, Measurement], now: ClockReading
+    ) -> Vector:
+        """
+        Return what is known of the robot since the last command; NaN for what is not.
+
+        An angle that wraps goes by the number nearest to what is in force: a driver that reads
+        less than it has turned must not be sent back by whole turns.
+        """
+        known = known_of(limits, measurements, self._since_sent(now))
+        return known if self.in_force is None else all_near(known, self.in_force, limits.angles)
 
     def _since_sent(self, now: ClockReading) -> float:
         """Return the seconds since when the robot may have moved: the last command."""
@@ -243,6 +282,11 @@ class CommandHistory:
     def _robot_time(self, now: ClockReading) -> int:
         """Return the time by which the robot acts, ns: in lockstep only the world's own."""
         return now.ros.nanoseconds if self._lockstep else now.steady
+
+
+def _where(chosen: Sequence[bool], values: Vector) -> Vector:
+    """Return values that are 0 where they are not chosen; empty stays empty."""
+    return tuple(value if is_ else 0.0 for is_, value in zip(chosen, values, strict=bool(values)))
 
 
 def sooner(safety: Safety) -> float:

@@ -191,7 +191,13 @@ class LeaseState:
     def heard(self, request: ActionRequest) -> LeaseState:
         """Return it after a request that is heard: sent again, or overtaken, it is not."""
         assert self.lease is not None  # refused without one
-        return replace(self, lease=replace(self.lease, last_sequence=request.sequence))
+        lease = replace(self.lease, last_sequence=request.sequence)
+        return replace(self, lease=lease).acted_on(request.id.step)
+
+    def acted_on(self, step: int) -> LeaseState:
+        """Return it after an action for a step."""
+        assert self.lease is not None  # refused without one
+        return replace(self, lease=replace(self.lease, last_step=step))
 
     # The emergency stop --------------------------------------------------------------------------
 

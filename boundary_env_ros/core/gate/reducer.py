@@ -50,7 +50,9 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
     WorldMoved,
 )
+from boundary_env_ros.core.gate.lease import LeaseState
 from boundary_env_ros.core.gate.rules.admission import (
+    acted_on,
     age,
     Lease,
     never_came,
@@ -60,14 +62,18 @@ from boundary_env_ros.core.gate.rules.admission import (
     precedence,
     well_formed,
 )
-from boundary_env_ros.core.gate.rules.agent_order import out_of_turn
+from boundary_env_ros.core.gate.rules.agent_order import out_of_time, out_of_turn
 from boundary_env_ros.core.gate.rules.braking import safe_from, towards
 from boundary_env_ros.core.gate.rules.documents import DocumentRules
 from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.measured import measured_command
 from boundary_env_ros.core.gate.rules.rule_input import RECORDED, RuleInput, RuleOutput
-from boundary_env_ros.core.gate.rules.runtime_limits import refuse_looser, tightened_limits
+from boundary_env_ros.core.gate.rules.runtime_limits import (
+    refuse_looser,
+    refuse_too_slow,
+    tightened_limits,
+)
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
@@ -234,7 +240,9 @@ class Reducer:
 
     def _tighten(self, state: State, event: Tighten) -> Step:
         limits = tightened_limits(self._declared, event.runtime_limits)
-        if state.lease_state.lease is not None:
+        leased = state.lease_state.lease is not None
+        refuse_too_slow(limits, moving=leased or state.moving)
+        if leased:
             numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
             timeout = limits.safety.command_timeout
             refuse_looser(state.limits, numbers, timeout, 'it is while a lease is out')
@@ -364,9 +372,21 @@ class Reducer:
             state.lease_state.refusals(request, running=running)
             or well_formed(request.action, self._size, request.horizon, self._contract.horizon)
             or numbered(request)
-            or out_of_turn(self._contract, self._agent, request.id.step)
+            or self._out_of_step(state.lease_state, request)
             or (self._documents.refusals(request) if request.payload else ())
         )
+
+    def _out_of_step(
+        self, lease_state: LeaseState, request: ActionRequest
+    ) -> tuple[RuleResult, ...]:
+        step, episode, lease = request.id.step, lease_state.episode, lease_state.lease
+        if self._lockstep and lease is not None:
+            refusals = acted_on(request, lease.last_step)
+        elif self._contract.agent_order and episode is not None:
+            refusals = out_of_time(step, episode.id.step)
+        else:
+            return ()
+        return refusals or out_of_turn(self._contract, self._agent, step)
 
     def _resume(self, state: State, at: Event) -> Step:
         """Go on with what waited for its turn or its sensors (lockstep)."""
@@ -389,10 +409,10 @@ class Reducer:
         latency = _age(request.observed, received, self._contract.pacing)
         state = replace(state, health=state.health.asked(latency))
         heard = replace(state, lease_state=state.lease_state.heard(request))
-        if state.teleoperated:
+        if state.readings.switch_held(received):
             # Refused once and for all: sent again, it is no answer to what the hand has done. In
             # lockstep the world moves from request to request, and so does the operator.
-            moves = self._lockstep and at.known is None and state.readings.switch_held(at.now)
+            moves = self._lockstep and at.known is None
             state, by_hand = self._by_hand(heard, at) if moves else (heard, ())
             first = precedence(teleoperated=True)
             state, refused = self._reject(state, request, received, first, at)
@@ -409,6 +429,7 @@ class Reducer:
         ruling, situation = self._rule(
             state, self._situation(state, trigger, at), at, chunk.action(self._size)
         )
+        state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
         # A source whose requests may not be published is as good as silent. The newest request
         # counts: it takes the place of what is left of an older chunk.
         rejected = ruling.verdict is Verdict.REJECTED
@@ -460,7 +481,7 @@ class Reducer:
     def _next_of_chunk(self, state: State, at: Event) -> Step:
         """Decide on the next action of a chunk if its turn has come."""
         chunk, episode = state.chunk, state.lease_state.episode
-        if chunk is None or at.known is not None:
+        if chunk is None or at.known is not None or state.readings.switch_held(at.now):
             return state, ()
         if not self._lockstep:
             if at.now.steady < chunk.due:
@@ -491,7 +512,8 @@ class Reducer:
         state = replace(state, held_for=step, last_request=at.now.steady)
         situation = self._situation(state, Trigger.TIMER, at)
         situation = replace(situation, since_request=None, others_turn=True)
-        wanted: Vector | None = None if state.commands.command is None else state.commands.goal
+        commands, by_hand = state.commands, state.readings.switch_held(at.now)
+        wanted = None if commands.command is None else commands.goal_of(by_hand=by_hand)
         if not wanted and situation.previous is not None:
             wanted = safe_from(state.limits.safe, situation.previous)  # nothing was asked for yet
         return self._emit(state, rule(state.limits, situation, wanted or None), situation, at)
@@ -512,9 +534,8 @@ class Reducer:
     # The operator --------------------------------------------------------------------------------
 
     def _operate(self, state: State, at: Event) -> Step:
-        """Decide on a command of the operator, if the switch is held; take over, and give back."""
+        """Decide on a command of the operator, if the switch is held."""
         held = state.readings.switch_held(at.now)
-        state = state.in_hand(held)
         if not held or not state.lease_state.running or self._lockstep:
             return state, ()
         return self._by_hand(state, at)
@@ -550,8 +571,6 @@ class Reducer:
                 never = never_came(self._contract.lockstep_deadline)
                 state = replace(state, pending=None)
                 return self._reject(state, request, received, never, at)
-        if state.teleoperated and not state.readings.switch_held(now):
-            state = state.in_hand(False)  # the hand is silent: it has let go
         situation = self._situation(state, Trigger.TIMER, at)
         if state.lease_state.over or state.lease_state.braking is not None:
             return self._wind_down(state, situation, at)
@@ -560,7 +579,8 @@ class Reducer:
         # A command that the driver has braked from since is nothing to be held.
         commands = state.commands
         held = commands.command is not None and not commands.driver_took_over(now)
-        in_force = commands.goal if held else None
+        by_hand = state.readings.switch_held(now)
+        in_force = commands.goal_of(by_hand=by_hand) if held else None
         stop = stop_in_silence(state.limits, situation, in_force)
         if stop is not None:
             if not stop.results:
@@ -633,14 +653,15 @@ class Reducer:
             measurements = state.readings.measurements(now)
         commands, health = state.commands, state.health
         previous, seeded = commands.previous(state.limits, trigger, measurements, now)
+        rate, acceleration = commands.motion_at(previous, now, seeded=seeded)
         running = state.lease_state.running
         situation = RuleInput(
             trigger=trigger,
             time_step=commands.time_step(now),
             previous=previous,
             seeded=seeded,
-            previous_rate=() if seeded else commands.rate,
-            previous_acceleration=() if seeded else commands.acceleration,
+            previous_rate=rate,
+            previous_acceleration=acceleration,
             emergency_stop=state.lease_state.emergency,
             armed=state.lease_state.lease is not None,
             stopped=trigger is Trigger.TIMER and state.stopping and running,
@@ -666,14 +687,15 @@ class Reducer:
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         reasons, commands = _why(ruling), state.commands
+        by_hand = situation.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
         state = replace(state, sequence=state.sequence + 1)
         decision = self._decision(state, ruling, situation, at, asked)
         decided = replace(
             state,
-            commands=commands.after(ruling, situation.trigger, at.now)
+            commands=commands.after(ruling, situation.trigger, at.now, by_hand=by_hand)
             if ruling.command
             else commands,
-            chunk=None if stopped else state.chunk,
+            chunk=None if stopped or by_hand else state.chunk,
             stopping=state.stopping if rejected else stopped,
             reasons=state.reasons if rejected or reasons == (Reason.STILL_STOPPED,) else reasons,
         )
@@ -739,7 +761,7 @@ class Reducer:
             situation = replace(situation, overruns=state.health.overruns_if_in_time)
             refusals = well_formed(action, self._size) or (
                 out_of_turn(self._contract, self._agent, lease_state.id.step + 1)
-                or precedence(teleoperated=state.teleoperated)
+                or precedence(teleoperated=state.readings.switch_held(now))
                 if lease_state.running
                 else not_armed()
             )

@@ -40,7 +40,7 @@ from boundary_env_ros.core.gate.events import (
 )
 from boundary_env_ros.core.gate.reducer import Reducer
 from boundary_env_ros.core.gate.rules.admission import Lease
-from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
+from boundary_env_ros.core.gate.rules.agent_order import holds_for_another, TURN
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.gate.rules.recorded import (
     situation_of,
@@ -49,7 +49,6 @@ from boundary_env_ros.core.gate.rules.recorded import (
     was_unheard,
 )
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
-from boundary_env_ros.core.gate.sensor_buffer import HELD
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import NANOSECONDS
 
@@ -182,6 +181,9 @@ class Replay:
     def _as_recorded(self, then: GateDecision, current: str) -> State:
         """Return the state with what a decision says of it."""
         state = self._under_lease(self._state, then, current)
+        latest = {m.name: m for m in then.measurements if m.name in self._topics}
+        latest = {name: found for name, found in latest.items() if found.age is not None}
+        state = replace(state, readings=replace(state.readings, latest=latest))
         if self._lost:
             state = self._taken_up(state, then)
         if then.runtime_limits != state.runtime_limits:
@@ -191,14 +193,7 @@ class Replay:
             state = replace(state, limits=limits, runtime_limits=then.runtime_limits)
         if any(result.reason is Reason.STILL_STOPPED for result in then.rules):
             state = replace(state, stopping=True)  # a stop at rest is not said again
-        latest = {m.name: m for m in then.measurements if m.name in self._topics}
-        latest = {name: found for name, found in latest.items() if found.age is not None}
-        readings = replace(state.readings, latest=latest)
-        held = readings.switch_held(then.decided)
-        if not held and OPERATOR in latest and latest[OPERATOR].values[-1] >= HELD:
-            # The timer, which would have noticed that the hand is silent, may not have run yet.
-            held = any(result.reason is Reason.OPERATOR for result in then.rules)
-        return replace(state, readings=readings).in_hand(held)
+        return state
 
     def _under_lease(self, state: State, then: GateDecision, current: str) -> State:
         """Return the state with the lease that the gate had, and its episode."""
@@ -221,7 +216,8 @@ class Replay:
                 digest=self._digest,
                 agent=self._agent,
                 episode_id='' if lease is None else lease.episode_id,
-                step=then.id.step,
+                # A request is for the step that follows.
+                step=max(then.id.step - (then.request is not None), 0),
             ),
             state=EpisodeState.TRUNCATED if over else runs,
             pacing=self._contract.pacing,
@@ -244,6 +240,7 @@ class Replay:
                 rate=then.previous_rate,
                 acceleration=then.previous_acceleration,
                 goal=then.requested_command,
+                by_hand=state.readings.switch_held(then.decided),
                 emitted=sent,
                 out=sent,
             )
@@ -277,15 +274,17 @@ class Replay:
         """
         Return whether no decision says what a refusal went by.
 
-        That is the episode of a lease before its first request was heard; and in lockstep when
-        sensors came, of a request that waited for them.
+        That is the episode of a lease before its first request was heard; in turns, the step that
+        went on; and in lockstep when sensors came, of a request that waited for them.
         """
         request, lease = then.request, self._state.lease_state.lease
         if request is None or then.verdict is not Verdict.REJECTED:
             return False
         if lease is not None and not lease.episode_id and was_unheard(then):
             return True
-        heard = 0 if lease is None else lease.last_sequence
+        step, heard = request.id.step, 0 if lease is None else lease.last_sequence
+        if any(r.rule == TURN for r in then.rules) and self._contract.has_turn(self._agent, step):
+            return True
         return self._contract.pacing is Pacing.LOCKSTEP and any(
             result.rule == 'sensors'
             or (result.reason is Reason.OUT_OF_ORDER and request.sequence > heard)

@@ -50,8 +50,6 @@ class State:
         What is left of a request that covers several steps.
     held_for
         Episode and step in which the robot was held for another agent last.
-    teleoperated
-        An operator has the robot.
     sequence
         Number of the last decision.
     stopping, reasons
@@ -73,7 +71,6 @@ class State:
     pending: tuple[ActionRequest, ClockReading] | None = None
     chunk: Chunk | None = None
     held_for: tuple[str, int] = ('', 0)
-    teleoperated: bool = False
     sequence: int = 0
     stopping: bool = False
     reasons: tuple[Reason, ...] = ()
@@ -153,15 +150,7 @@ class State:
             last_request=now.steady,
             pending=None,
             chunk=None,
-            # A hand that was there before the lease is there now, too.
-            teleoperated=state.readings.switch_held(now),
         )
-
-    def in_hand(self, held: bool) -> State:
-        """Return it with an operator that has the robot, or has it no more."""
-        if held is self.teleoperated:
-            return self
-        return replace(self, teleoperated=held, chunk=None, commands=self.commands.handed_over())
 
     @property
     def name(self) -> GateState:
@@ -187,7 +176,7 @@ class State:
             lease_id=self.lease_state.lease_id,
             episode_id='' if lease is None else lease.episode_id,
             holder='' if lease is None else lease.holder,
-            teleoperated=self.teleoperated,
+            teleoperated=self.readings.switch_held(now),
             sequence=self.sequence,
             command=self.commands.command or (),
             reasons=self.reasons if self.stopping else (),

@@ -284,8 +284,8 @@ def test_only_one_advance_is_asked_for_at_a_time(world: EpisodeWorld) -> None:
     assert len(world.advances) == 2
     world.held[0]()
     decisions = world.transitions[-1].decisions
-    assert [d.requested_action for d in decisions] == [(0.3, 0.0), (0.2, 0.0)]
-    assert world.transitions[-1].decision == 1
+    assert [d.verdict is Verdict.REJECTED for d in decisions] == [False, True]
+    assert world.transitions[-1].decision == 0
 
 
 def test_the_emergency_stop_ends_the_episode_with_the_next_step(world: EpisodeWorld) -> None:

@@ -220,6 +220,34 @@ def test_a_group_that_departs_frees_no_command_of_another_group() -> None:
     assert decision.command[2:] == CLOSED
 
 
+@pytest.mark.parametrize('how', ['departs', 'takes over'])
+def test_what_begins_anew_leaves_the_motion_of_the_others_as_it_is(how: str) -> None:
+    """An object holds the fingers apart, or their driver has let go; the arm is on its way."""
+    pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
+    arm = replace(ARM.action[0], max_acceleration=(4.0, 4.0))
+    fingers = replace(
+        _FINGERS,
+        max_tracking_error=(0.005,) * 2 if how == 'departs' else (),
+        driver_timeout=None if how == 'departs' else 0.15,
+    )
+    contract = of_groups(arm, fingers)
+    safety = replace(contract.safety, republish_period=0.02, gate_lateness=0.5)
+    bench = Bench(replace(contract, safety=safety))
+    bench.motion = (*PLACE, *ON_AN_OBJECT)
+    bench.start()
+    drive(bench, 2.0, -0.5, *ON_AN_OBJECT, periods=7)
+    drive(bench, 2.0, -0.5, *CLOSED)
+    bench.motion = (*bench.command[:2], *ON_AN_OBJECT)
+    bench.time.wait(0.1 if how == 'departs' else 0.2)
+    bench.pulse()
+    before, decision = bench.command, bench.ask(2.0, -0.5, *CLOSED)
+    assert decision.seeded
+    assert decision.previous_command == (*before[:2], *ON_AN_OBJECT)
+    # At its full speed of 1 rad/s before, and now; the fingers begin at rest.
+    assert decision.previous_rate == pytest.approx((1.0, 0.0, 0.0, 0.0), abs=1e-5)
+    assert decision.command[0] - before[0] == pytest.approx(decision.time_step, abs=1e-6)
+
+
 # Silence of the gate -----------------------------------------------------------------------------
 
 

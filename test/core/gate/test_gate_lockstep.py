@@ -131,6 +131,26 @@ def test_the_rate_is_that_of_one_period_however_long_the_policy_thought(
         bench.advance()
 
 
+def test_a_step_is_acted_on_once_however_often_it_is_asked_for(bench: LockstepBench) -> None:
+    """Each action changes the command by up to a period, and the world moves on by one only."""
+    first = only(bench.hear(bench.request(0.8, 0.0)))
+    for _ in range(3):
+        again = only(bench.hear(bench.request(0.8, 0.0)))
+        assert (again.verdict, reasons(again)) == (Verdict.REJECTED, {Reason.OUT_OF_ORDER})
+        assert (again.rules[0].value, again.rules[0].limit) == (1.0, 2.0)
+    assert bench.command == first.command
+    bench.step = 1
+    bench.advance()
+    assert only(bench.hear(bench.request(0.8, 0.0))).published
+
+
+def test_a_step_of_a_chunk_is_not_acted_on_again(chunky: LockstepBench) -> None:
+    chunky.hear(chunky.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    chunky._see(second_step(chunky, EpisodeState.RUNNING))
+    again = only(chunky.hear(chunky.request(0.8, 0.0, step=2)))
+    assert reasons(again) == {Reason.OUT_OF_ORDER}
+
+
 def test_a_thinking_policy_is_not_silent_while_the_world_stands_still(
     bench: LockstepBench,
 ) -> None:
@@ -150,7 +170,7 @@ def test_an_action_is_as_old_as_the_world_got_meanwhile(bench: LockstepBench) ->
     bench.time.wait(5.0)
     bench.say(EpisodeState.RUNNING)
     assert only(bench.hear(request)).verdict is Verdict.ADMITTED
-    old = bench.request(0.05, 0.0)
+    old = bench.request(0.05, 0.0, step=6)
     for step in range(1, 6):
         bench.step = step
         bench.advance()

@@ -101,6 +101,9 @@ class GateMachine(RuleBasedStateMachine):
             # Or else most of what happens here would happen to a gate that is not armed.
             self.a_new_episode_is_brought_to_run()
 
+    def teardown(self) -> None:
+        self.bench.run_again()
+
     # The policy, and whoever else sends requests -------------------------------------------------
 
     @rule(asked=asked_for)
@@ -116,7 +119,7 @@ class GateMachine(RuleBasedStateMachine):
     def the_last_request_comes_again(self) -> None:
         assert self.last is not None
         decisions = self.bench.gate.apply(Request(request=self.last, now=self.bench.time.now))
-        [decision] = self.bench.witness.see(decisions, self.bench.time.now)
+        [decision] = self.bench._see(decisions)
         assert decision.verdict is Verdict.REJECTED
 
     @rule(asked=st.lists(sensible, min_size=2, max_size=12), again=st.booleans())
@@ -394,42 +397,19 @@ class OperatorGateMachine(GateMachine):
         },
         ('safety', 'republish_period'): 0.04,
     })  # fmt: skip
-    held_at: int | None = None
-    held_from: int = 0
 
     @rule(
         command=st.one_of(pair, pair, st.tuples(number, number)),
         switch=st.sampled_from([1.0, 1.0, 0.0, float('nan')]),
     )
     def the_operator_speaks(self, command: tuple[float, float], switch: float) -> None:
-        self._hand_lapses()
-        self.held_at = self.bench.time.steady
-        self.held_from = self.bench.time.stamp(ago=0.01).nanoseconds
         for decision in self.bench.operate(*command, switch=switch):
             if decision.verdict is not Verdict.REJECTED:
                 self.heard_request = self.bench.time.steady
 
-    @rule(client=st.sampled_from(['policy', 'policy', 'intruder']))
-    def a_client_arms(self, client: str) -> None:
-        self._hand_lapses()  # an arming looks whether it is still there
-        super().a_client_arms(client)
-
     @rule(count=st.sampled_from([0, 0, 1]))
     def others_command(self, count: int) -> None:
         self.bench.gate.apply(PublishersSeen(foreign_commands=count, now=self.bench.time.now))
-
-    def _tick(self) -> None:
-        self._hand_lapses()
-        super()._tick()
-
-    def _hand_lapses(self) -> None:
-        time = self.bench.time
-        # By its own stamp, too: after a jump of the ROS clock nobody knows how old it is.
-        if (
-            self.held_at is None
-            or max(time.steady - self.held_at, abs(time.ros - self.held_from)) > 0.2 * NANOSECONDS
-        ):
-            self.bench.hand_is_silent()
 
 
 class StrictGateMachine(GateMachine):

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 
 from hypothesis import given
@@ -14,8 +15,8 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import Measured, Request
-from boundary_env_ros.core.timebase import ClockReading, Stamp
-from support.core_world import Path_, shipped
+from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
+from support.core_world import Path_, shipped, Timepiece
 from support.episode_world import EpisodeWorld
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
@@ -234,7 +235,6 @@ def test_a_hand_that_is_silent_has_let_go(bench: Bench) -> None:
     bench.operate(0.5, 0.0)
     bench.time.wait(0.2 + TICK)
     bench.pulse()
-    bench.hand_is_silent()
     bench.tick()
     assert bench.ask(0.1, 0.0).verdict is not Verdict.REJECTED
 
@@ -271,6 +271,31 @@ def test_a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again(
     assert reasons(again) == {Reason.OUT_OF_ORDER}
 
 
+def test_a_gate_run_again_finds_the_hand_where_a_clock_stepped_back_for_a_moment() -> None:
+    bench = Bench(replace(with_operator(), sim_time=True))
+    bench.time = Timepiece(clock=Clock.ROS)
+    bench.time.ros = 100_000_000_000
+    cruise(bench.start())
+    bench.operate(0.5, 0.0)
+    bench.time.jump_ros(-0.5)
+    bench.tick()
+    bench.time.jump_ros(0.5)
+    # The hand is there again, for its message is not old.
+    assert reasons(bench.ask(0.4, 0.0)) == {Reason.OPERATOR}
+    bench.run_again()
+
+
+def test_a_gate_run_again_knows_nothing_of_a_hand_that_let_go_between_two_decisions() -> None:
+    bench = Bench(with_operator({('safety', 'republish_period'): 0.04})).start()
+    bench.operate(0.8, 0.0)
+    bench.time.wait(TICK)
+    bench.operate(0.8, 0.0, switch=0.0)
+    bench.operate(math.nan, 0.0)
+    bench.wait(0.1)
+    assert {d.verdict for d in bench.witness.decisions} >= {Verdict.REJECTED, Verdict.HELD}
+    bench.run_again()
+
+
 # When nothing may move ---------------------------------------------------------------------------
 
 
@@ -304,7 +329,6 @@ def test_a_switch_that_was_held_long_before_the_arming_does_not() -> None:
     bench = Bench(with_operator())
     bench.operate(0.0, 0.0)
     bench.time.wait(10.0)
-    bench.hand_is_silent()
     bench.start()
     assert bench.ask(0.05, 0.0).verdict is Verdict.ADMITTED
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 import math
 
@@ -23,6 +24,7 @@ from support.core_world import shipped
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
 from support.gate_sequence import TOOL
+from support.places import CART, contract_with
 
 LIMITS = Limits(shipped())
 PROFILED = Limits(
@@ -218,10 +220,55 @@ def test_what_is_beyond_the_contract_is_still_refused_under_a_stricter_bound() -
     assert decision.rules[0].limit == HIGH[0]
 
 
-def test_a_stricter_rate_is_kept(bench: Bench) -> None:
+def test_a_stricter_rate_is_kept() -> None:
+    bench = Bench(shipped({('safety', 'obstacles'): None})).start()
     bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(rate=(0.5, 4.0)), now=bench.time.now))
     decision = bench.ask(0.8, 0.0)
     assert decision.command[0] == pytest.approx(0.5 * PERIOD)
+
+
+def test_a_rate_at_which_the_robot_would_hit_an_obstacle_is_refused(bench: Bench) -> None:
+    slow = RuntimeLimits(high=(0.3, 1.5), rate=(0.3, 4.0))
+    with pytest.raises(RequestRejected, match=r'obstacles.scan.slow_distance .* from 0\.8 m/s'):
+        bench.gate.apply(Tighten(runtime_limits=slow, now=bench.time.now))
+    # Nothing moves before it is armed: then the bounds that come with the rate are enough.
+    fresh = Bench()
+    fresh.gate.apply(Tighten(runtime_limits=slow, now=fresh.time.now))
+    with pytest.raises(RequestRejected, match='too low to brake by'):
+        fresh.gate.apply(
+            Tighten(runtime_limits=replace(slow, rate=(0.01, 4.0)), now=fresh.time.now)
+        )
+
+
+def test_a_rate_at_which_a_place_could_not_be_kept_is_refused() -> None:
+    bench = Bench(contract_with({**CART, 'braking': [0.8, 3.0]}))
+    enough, too_low = (RuntimeLimits(rate=(rate, 4.0)) for rate in (0.8, 0.79))
+    bench.gate.apply(Tighten(runtime_limits=enough, now=bench.time.now))
+    with pytest.raises(RequestRejected, match=r'workspace\.hall\.braking .* got 0\.8'):
+        bench.gate.apply(Tighten(runtime_limits=too_low, now=bench.time.now))
+    assert bench.gate.state.runtime_limits == enough
+
+
+@pytest.mark.parametrize('high', [0.2, 0.4, 0.6, 0.8])
+def test_at_a_rate_that_is_accepted_the_robot_stops_before_an_obstacle(high: float) -> None:
+    accepted = []
+    for rate in (1.0, 0.7, 0.4, 0.2, 0.1, 0.05):
+        bench = Bench()
+        limits = RuntimeLimits(high=(high, 1.5), rate=(rate, 4.0))
+        try:
+            bench.gate.apply(Tighten(runtime_limits=limits, now=bench.time.now))
+        except RequestRejected:
+            continue
+        accepted.append(rate)
+        bench.start()
+        left, speed = 7.5, math.inf
+        while left > 0.0 and speed > 0.0:
+            bench.scan = (left, 8.0, 1.0, 1.0)
+            bench.wait(PERIOD, policy=(0.8, 0.0))
+            speed = (bench.command or (0.0,))[0]
+            left -= speed * PERIOD
+        assert left > 0.35, f'{left} m are left at {rate} m/s^2'
+    assert accepted
 
 
 def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:

@@ -13,8 +13,8 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import EpisodeTold
 from boundary_env_ros.core.gate.rules.agent_order import HELD, holds_for_another
-from support.core_world import AGENT, only, status
-from support.gate_bench import reasons
+from support.core_world import AGENT, only, shipped, status
+from support.gate_bench import Bench, reasons
 
 #: Another acts in the first of every two steps.
 IN_TURN = replace(CONTRACT, agents=('other', AGENT), agent_order=('other', AGENT))
@@ -100,3 +100,25 @@ def test_all_rules_hold_while_another_acts_and_a_stop_lasts_until_its_own_turn(
     still = only(tuple(bench.goes_on()))
     assert still.verdict is Verdict.STOPPED
     assert Reason.STILL_STOPPED in reasons(still)
+
+
+def test_in_realtime_the_turn_is_that_of_the_step_which_goes_on() -> None:
+    """An action that names a step of its own, past or to come, is none for that of the other."""
+    bench = Bench(replace(shipped(), agents=('other', AGENT), agent_order=('other', AGENT)))
+    bench.start()
+
+    def ask(named: int, *, closed: int) -> GateDecision:
+        bench.time.wait(bench.contract.period)
+        bench.sense()
+        said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=closed)
+        bench.gate.apply(EpisodeTold(status=said, now=bench.time.now))
+        return only(bench.send((0.05, 0.0), step=named))
+
+    assert ask(2, closed=1).verdict is Verdict.ADMITTED
+    # What the environment says of step 1 has not come to the gate yet, only to the policy.
+    assert ask(2, closed=0).verdict is Verdict.ADMITTED
+    for named, closed, due in ((2, 2, 3.0), (6, 3, 4.0), (100, 3, 4.0)):
+        late = ask(named, closed=closed)
+        assert (late.verdict, late.rules[0].rule) == (Verdict.REJECTED, 'turn')
+        assert (late.rules[0].value, late.rules[0].limit) == (float(named), due)
+    bench.run_again()

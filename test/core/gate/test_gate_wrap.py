@@ -19,6 +19,7 @@ from boundary_env_ros.core.gate.rules.measured import kept_of
 from boundary_env_ros.core.gate.rules.rotation import nearer_sign
 from support.core_world import shipped
 from support.gate_bench import Bench
+from support.gate_numbers import PERIOD
 from support.gate_sequence import Sequence
 
 BOUND, RATE = 6.5, 1.0
@@ -138,6 +139,37 @@ def test_a_driver_that_wraps_what_it_measures_does_not_make_the_gate_begin_anew(
         bench.wait(0.02)
     assert before == pytest.approx(math.tau - 3.10)
     assert bench.motion[0] < 0.0, 'the reading has not wrapped: nothing is tested'
+
+
+@pytest.mark.parametrize('who', [Trigger.TIMER, Trigger.REQUEST])
+@pytest.mark.parametrize('beside', [False, True], ids=['alone', 'beside a belt'])
+def test_neither_a_stop_nor_a_request_after_a_silence_turns_the_table_back(
+    who: Trigger, beside: bool
+) -> None:
+    """The driver stopped by itself at 6.4 rad, which it reads as 0.12."""
+    contract = turntable()
+    table = contract.action[0]
+    belt = replace(table, name='belt', wrap=(), driver_timeout=None)
+    groups = (table, belt) if beside else (table,)
+    safety = replace(contract.safety, gate_lateness=1.0)
+    bench = Bench(replace(contract, action=groups, safety=safety))
+    bench.motion = (3.0, 0.0) * len(groups)
+    bench.start()
+    goal = 3.0
+    while goal < 6.4:
+        goal += 0.1
+        asked = (math.remainder(goal, math.tau), 0.0, 3.0, 0.0)[: len(bench.motion)]
+        command = bench.ask(*asked).command
+        bench.motion = (math.remainder(command[0], math.tau), *command[1:])
+        bench.wait(PERIOD, policy=None)
+    last = bench.command
+    assert last is not None
+    assert last[0] > 6.0
+    bench.time.wait(0.3)
+    bench.pulse()
+    decision = bench.ask(0.13, *last[1:]) if who is Trigger.REQUEST else bench.press()[0]
+    assert decision.trigger is who
+    assert abs(decision.command[0] - last[0]) <= RATE * PERIOD
 
 
 def test_an_angle_that_is_not_declared_to_wrap_goes_where_it_is_sent() -> None:

@@ -29,6 +29,8 @@ class Lease:
         Whose it is, and for what.
     last_sequence
         Sequence of the last request that was heard.
+    last_step
+        The last step that was acted on.
 
     """
 
@@ -36,6 +38,7 @@ class Lease:
     holder: str
     episode_id: str
     last_sequence: int = 0
+    last_step: int = 0
 
 
 def well_formed(
@@ -82,6 +85,14 @@ def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
     """Refuse a request whose sequence number is below the one that is due, or far ahead."""
     numbers = {'value': float(request.sequence), 'limit': float(due)}
     return (rejected('authority', Reason.OUT_OF_ORDER, **numbers),)
+
+
+def acted_on(request: ActionRequest, last_step: int) -> tuple[RuleResult, ...]:
+    """Refuse an action for a step that was acted on: in lockstep each step is one period."""
+    if request.id.step > last_step:
+        return ()
+    numbers = {'value': float(request.id.step), 'limit': float(last_step + 1)}
+    return (rejected('authority', Reason.OUT_OF_ORDER, unit='step', **numbers),)
 
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:

@@ -8,12 +8,13 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleResult, Verdict
 from boundary_env_ros.core.gate.rules.admission import rejected
 
-_RULE = 'turn'
+#: Name of the rule.
+TURN = 'turn'
 
 #: Why the gate decides in lockstep without a request: the step is the turn of another.
-HELD = RuleResult(rule=_RULE, outcome=Verdict.HELD, reason=Reason.REPUBLISHED)
+HELD = RuleResult(rule=TURN, outcome=Verdict.HELD, reason=Reason.REPUBLISHED)
 #: The same beside the reasons of a stop, which is what becomes of it.
-BESIDE_A_STOP = RuleResult(rule=_RULE, outcome=Verdict.ADMITTED, reason=Reason.REPUBLISHED)
+BESIDE_A_STOP = RuleResult(rule=TURN, outcome=Verdict.ADMITTED, reason=Reason.REPUBLISHED)
 
 
 def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, ...]:
@@ -22,7 +23,19 @@ def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, 
         return ()
     due = next(i for i in range(len(contract.agent_order)) if contract.has_turn(agent, step + i))
     numbers = {'value': float(step), 'limit': float(step + due)}
-    return (rejected(_RULE, Reason.OUT_OF_ORDER, unit='step', **numbers),)
+    return (rejected(TURN, Reason.OUT_OF_ORDER, unit='step', **numbers),)
+
+
+def out_of_time(step: int, closed: int) -> tuple[RuleResult, ...]:
+    """
+    Refuse an action for another step than the one that goes on.
+
+    What the environment says may come a moment later than the answer to it.
+    """
+    if closed < step <= closed + 2:
+        return ()
+    numbers = {'value': float(step), 'limit': float(closed + 1)}
+    return (rejected(TURN, Reason.OUT_OF_ORDER, unit='step', **numbers),)
 
 
 def intervenes(decision: GateDecision) -> bool:
@@ -32,4 +45,4 @@ def intervenes(decision: GateDecision) -> bool:
 
 def holds_for_another(decision: GateDecision) -> bool:
     """Return whether a decision was made because a step is the turn of another (lockstep)."""
-    return any(r.rule == _RULE and r.outcome is not Verdict.REJECTED for r in decision.rules)
+    return any(r.rule == TURN and r.outcome is not Verdict.REJECTED for r in decision.rules)

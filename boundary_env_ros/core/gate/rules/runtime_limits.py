@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import ge, le
 
+from boundary_env_ros.core.contract.motion_checks import too_slow
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -83,4 +84,32 @@ def refuse_looser(
         raise RequestRejected(
             f'`command_timeout` is looser than {what} '
             f'(expected more than 0 and at most {was:g} s, got {command_timeout:g} s).'
+        )
+
+
+def refuse_too_slow(limits: Limits, *, moving: bool) -> None:
+    """
+    Refuse a rate at which the robot could not brake for what its rules look out for.
+
+    Parameters
+    ----------
+    limits
+        The limits as they are to be.
+    moving
+        Whether the robot may still be as fast as the contract allows.
+
+    Raises
+    ------
+    RequestRejected
+        Naming the first rule that would not hold.
+
+    """
+    low, high = limits.low, limits.high
+    if moving:
+        low, high = zip(*limits.declared, strict=True)
+    for path, expected, actual, *_ in too_slow(limits.contract, low, high, limits.rate):
+        raise RequestRejected(
+            f'`rate` is too low to brake by: {".".join(map(str, path))} would have to be another '
+            f'(expected {expected}, got {actual:g}). Give a higher rate'
+            + ('.' if moving else ', or lower bounds with it.')
         )

@@ -68,7 +68,7 @@ def hand_contract() -> LoadedContract:
                 'inside': {'low': [-5.4, -4.4], 'high': [5.4, 4.4]},
                 'margin': 0.2,
                 'delay': 0.1,
-                'braking': [1.0, 4.0],
+                'braking': [0.8, 4.0],
             }
         },
         'operator': {

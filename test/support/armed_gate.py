@@ -96,8 +96,8 @@ class ArmedGate:
         stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=self._now, host='here')
         return ClockReading(ros=stamp, steady=self._now)
 
-    def _id(self) -> StepId:
-        return StepId(digest=self._digest, agent=self._agent, episode_id=_EPISODE, step=1)
+    def _id(self, step: int = 0) -> StepId:
+        return StepId(digest=self._digest, agent=self._agent, episode_id=_EPISODE, step=step)
 
     def _status(self, state: EpisodeState) -> None:
         status = EpisodeStatus(id=self._id(), state=state, pacing=Pacing.REALTIME, client=_CLIENT)
@@ -131,7 +131,7 @@ class ArmedGate:
         self._sequence += 1
         now = self._instant()
         request = ActionRequest(
-            id=self._id(),
+            id=self._id(step=1),
             lease_id=_LEASE,
             sequence=self._sequence,
             action=action,

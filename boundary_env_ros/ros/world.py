@@ -25,6 +25,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import (
     BoundaryError,
     error_of,
+    LinkError,
     LinkTimeout,
     RequestRejected,
     ResultCode,
@@ -306,7 +307,13 @@ class RosWorld:
             raise LinkTimeout(f'{client.srv_name} did not answer within {_ANSWERED:g} s.')
         if answer.result.code:
             raise error_of(answer.result.code, answer.result.message)
-        return json.loads(answer.answer)
+        try:
+            return json.loads(answer.answer)
+        except (ValueError, RecursionError) as error:
+            raise LinkError(
+                f'The answer of {client.srv_name} is no JSON ({error}); mend the plugin that '
+                'gives it.'
+            ) from error
 
     def _let_in(self) -> None:
         self._own.spin(_SLICE)

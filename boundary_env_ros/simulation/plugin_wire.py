@@ -50,7 +50,10 @@ def receive(connection: socket.socket, seconds: float = math.inf) -> dict[str, A
     (length,) = _LENGTH.unpack(_take(connection, _LENGTH.size, until))
     if length > _MOST:
         raise ValueError(f'a message of {length} bytes')
-    found = json.loads(_take(connection, length, until))
+    try:
+        found = json.loads(_take(connection, length, until))
+    except RecursionError as error:
+        raise ValueError('a message that is nested too deeply') from error
     if not isinstance(found, dict):
         raise ValueError(f'a message that is {type(found).__name__}')
     return found

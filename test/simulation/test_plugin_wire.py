@@ -69,7 +69,9 @@ def test_an_end_in_the_middle_of_a_message_is_an_end() -> None:
             receive(here, 30.0)
 
 
-@pytest.mark.parametrize('data', [b'[]', b'7', b'{'])
+@pytest.mark.parametrize(
+    'data', [b'[]', b'7', b'{', b'[' * 60_000], ids=['list', 'number', 'torn', 'nested']
+)
 def test_what_is_no_object_is_refused(data: bytes) -> None:
     here, there = socket.socketpair()
     with here, there:

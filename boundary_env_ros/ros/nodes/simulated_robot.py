@@ -401,7 +401,7 @@ class SimulatedRobotNode(ContractNode):
             response.answer = json.dumps(ask(self.robot, request.method, arguments))
         except BoundaryError as error:
             raise RequestRejected(str(error), code_of(error)) from error
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise RequestRejected(
                 f'Wrong arguments (expected a JSON object, got {error}).'
             ) from error

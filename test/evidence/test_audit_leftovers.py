@@ -184,6 +184,26 @@ def test_the_last_observation_of_a_record_may_have_no_step(
     assert report.excused == {}
 
 
+@pytest.mark.parametrize('kind', [Observation, PrivilegedObservation, GateDecision])
+def test_a_record_may_end_between_a_step_and_what_it_was_made_of(
+    tmp_path: Path, tape: Tape, kind: type
+) -> None:
+    """Topics overtake each other; and the recorder is told to stop just then."""
+    last = of(tape, Transition)[-30]
+    place = next(i for i, s in enumerate(tape) if s.what == last)
+
+    def is_behind(sent: Sent) -> bool:
+        if kind is GateDecision:
+            return sent.what == last.decisions[-1]
+        return is_step(sent, kind, last.id.step, last.id.episode_id)
+
+    assert any(map(is_behind, tape))
+    write_bag(tmp_path / 'bag', [s for s in tape[: place + 1] if not is_behind(s)])
+    report = audit_path(tmp_path / 'bag')
+    assert not {'as-published', 'truth-withheld'} & set(report.counts), f'\n{report}'
+    assert report.outcome is not Outcome.CONTRADICTED, f'\n{report}'
+
+
 @pytest.mark.parametrize('lost', [1, 2])
 def test_an_environment_that_died_may_have_observed_one_step_more(
     tmp_path: Path, tape: Tape, lost: int

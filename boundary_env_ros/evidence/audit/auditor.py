@@ -348,20 +348,22 @@ class Auditor:
             for why in () if self._alone else self._again.unable:
                 rule = RECOMPUTED[why.startswith('a decision')]
                 self._spared[rule, f'not run again: {why}'] = None
+        # What comes last may be on its way to the recorder while that is stopped, or killed.
+        until_the_end = self._now - (DELAY if torn else LATE)
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
             for named in () if torn else agent.decided.values():
                 last = agent.steps.get(named.episode_id, 0)
-                # The very last one may be on its way to the recorder while that is stopped.
+                # So may the very last one.
                 if named.step > last + 1:
                     expected = f'every step up to {named.step}, which the gate had heard of'
                     fewer = Mismatch('id.step', expected, f'none behind step {last}')
                     self.find('steps-in-order', fewer, named, near=True)
             if agent.sent is not None:
                 for step, decision, log_time in agent.only_carried.values():
-                    recent = torn and log_time >= self._now - DELAY
+                    recent = log_time >= until_the_end
                     later = decision.decided.steady > agent.sent.decision.decided.steady
                     if recent and later:
                         self._lacking_of['as-published'] += 1
@@ -370,12 +372,12 @@ class Auditor:
             for evidence in () if torn else agent.ahead.values():
                 self._unexplained(agent, evidence)
             for half, log_time in agent.halves.values():
-                self._half(half, log_time, torn=torn)
+                self._half(half, log_time, until_the_end)
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
         for observation, log_time in () if self._raw is None else self._raw.stepless:
-            self._half(observation, log_time, torn=torn)
+            self._half(observation, log_time, until_the_end)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, heard = self._terms, None if self._raw is None else self._raw.history
@@ -604,8 +606,12 @@ class Auditor:
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
-    def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
-        """Look at a step without its record of privileged fields, or at what no step is for."""
+    def _half(self, half: Half, log_time: int, until_the_end: int | None = None) -> None:
+        """
+        Look at a step without its record of privileged fields, or at what no step is for.
+
+        At the end, from a log time on it may not have come yet.
+        """
         if self._terms is None:
             return
         history = None if self._raw is None else self._raw.history
@@ -626,7 +632,7 @@ class Auditor:
                 return
             if history is None and (self._holes or log_time - began < LATE):
                 return
-        if torn and log_time >= self._now - DELAY:
+        if until_the_end is not None and log_time >= until_the_end:
             self._lacking_of[rule] += 1
         elif history is None or not history.may_lack('observations', log_time, began):
             self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)

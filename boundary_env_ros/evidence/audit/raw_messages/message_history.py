@@ -209,6 +209,11 @@ class MessageHistory:
         self.asked[name] += 1
         self.excuse(reason, name)
 
+    def ends_at(self, log_time: int) -> bool:
+        """Return whether what belongs to a message need not have come before the record ended."""
+        # A recorder that is told to stop had what came until then.
+        return self.torn or self.now - log_time < LATE
+
     def _forgive(self) -> bool:
         """Return whether one of the messages that got lost is left to excuse by, and use it."""
         left = self._lost > self._forgiven

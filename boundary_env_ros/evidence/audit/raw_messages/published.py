@@ -194,7 +194,7 @@ class PublishedChecks:
             alone = len(asked.requests) == 1
             if alone or any(same(request, answered) for answered in asked.answered):
                 return
-        if self._history.torn and request.sequence > self._lease(request).answered:
+        if self._history.ends_at(log_time) and request.sequence > self._lease(request).answered:
             self._history.spare('torn', 'requests')
             return
         place = f'request {request.sequence} of lease {request.lease_id}'
@@ -212,7 +212,7 @@ class PublishedChecks:
                 self._history.spare('early', 'observations')
                 return
             shown = self._shown.get(transition.id.agent, 0)
-            if self._history.torn and transition.closed.ros.nanoseconds >= shown:
+            if self._history.ends_at(log_time) and transition.closed.ros.nanoseconds >= shown:
                 self._history.spare('torn', 'observations')
                 return
             if self._history.lost_one('observations', log_time):

@@ -350,13 +350,15 @@ class Auditor:
                 self._spared[rule, f'not run again: {why}'] = None
         # What comes last may be on its way to the recorder while that is stopped, or killed.
         until_the_end = self._now - (DELAY if torn else LATE)
+        if self._raw is None and not torn:
+            until_the_end = self._now + 1  # nothing: there may be no log times
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
+            agent.look_at_named(until_the_end)
             for named in () if torn else agent.decided.values():
                 last = agent.steps.get(named.episode_id, 0)
-                # So may the very last one.
                 if named.step > last + 1:
                     expected = f'every step up to {named.step}, which the gate had heard of'
                     fewer = Mismatch('id.step', expected, f'none behind step {last}')
@@ -369,8 +371,11 @@ class Auditor:
                         self._lacking_of['as-published'] += 1
                     else:
                         self._not_sent(step, decision)
-            for evidence in () if torn else agent.ahead.values():
-                self._unexplained(agent, evidence)
+            for evidence, log_time in () if torn else agent.ahead.values():
+                if log_time < until_the_end:
+                    self._unexplained(agent, evidence)
+                else:
+                    self._lacking_of['execution-measured'] += 1
             for half, log_time in agent.halves.values():
                 self._half(half, log_time, until_the_end)
             agent.only_carried.clear()
@@ -450,7 +455,7 @@ class Auditor:
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
-            evidence = agent.ahead.pop(key, None)
+            evidence, _ = agent.ahead.pop(key, (None, 0))
             if evidence is not None:
                 self._compare_evidence(evidence, each.decision, now)
         agent.last = now
@@ -526,10 +531,10 @@ class Auditor:
         place = f'gate decision {decision.sequence}'
         direct = decision.sequence != 1
         agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
-        named = agent.decided.get(decision.id.episode_id, decision.id)
         # A request that is refused may name any step of any episode.
-        if decision.verdict is not Verdict.REJECTED and decision.id.step >= named.step:
-            agent.decided.put(decision.id.episode_id, decision.id, memory.EPISODES)
+        if decision.verdict is not Verdict.REJECTED:
+            agent.named.append((self._now, decision.id))
+            agent.look_at_named(self._now - LATE)
         self._check_link(agent.sent, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
@@ -658,9 +663,9 @@ class Auditor:
         if found is not None:
             self._compare_evidence(evidence, *found)
             return
-        forgotten = agent.ahead.put(key, evidence, memory.WINDOW)
+        forgotten = agent.ahead.put(key, (evidence, self._now), memory.WINDOW)
         if forgotten is not None:
-            self._unexplained(agent, forgotten)
+            self._unexplained(agent, forgotten[0])
 
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition

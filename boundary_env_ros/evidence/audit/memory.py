@@ -69,7 +69,8 @@ class Agent:
     ``ahead`` is evidence of execution whose step has not come yet, ``early`` names the episodes of
     what came before any step; ``halves`` are steps without their record of privileged fields, and
     the other way round, each with the log time of the last record then; ``steps`` and ``decided``
-    are the last step of each episode, and the last that the gate names in a decision.
+    are the last step of each episode, and the last that the gate names in a decision, once its
+    step ought to have come; until then it is among ``named``, with its log time.
     """
 
     last: Transition | None = None
@@ -81,6 +82,7 @@ class Agent:
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     steps: Bounded[str, int] = field(default_factory=Bounded)
     decided: Bounded[str, StepId] = field(default_factory=Bounded)
+    named: deque[tuple[int, StepId]] = field(default_factory=deque)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
     carried: Link | None = None
     sent: Link | None = None
@@ -88,9 +90,16 @@ class Agent:
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)
     early: set[str] = field(default_factory=set)
-    ahead: Bounded[Key, ActuationEvidence] = field(default_factory=Bounded)
+    ahead: Bounded[Key, tuple[ActuationEvidence, int]] = field(default_factory=Bounded)
     only_carried: Bounded[Key, tuple[StepId, GateDecision, int]] = field(default_factory=Bounded)
     only_sent: Bounded[Key, GateDecision] = field(default_factory=Bounded)
+
+    def look_at_named(self, until: int) -> None:
+        """Take the steps that the gate had named before a log time for ones that were."""
+        while self.named and self.named[0][0] < until:
+            _, of = self.named.popleft()
+            if of.step >= self.decided.get(of.episode_id, of).step:
+                self.decided.put(of.episode_id, of, EPISODES)
 
     def may_lack(self, of: StepId) -> bool:
         """Return whether a step may have been on its way when environment or recorder ended."""

@@ -236,7 +236,7 @@ class RawAuditor:
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
-        self.history.torn = torn
+        self.history.ended, self.history.torn = True, torn
         self._look(math.inf)
         self._commands.finish(self.history.now)
 

@@ -88,9 +88,9 @@ class MessageHistory:
         By the name of the excuse: how many checks of each kind were excused by it.
     foreign
         The hosts whose clocks were placed on that of the record by when their messages came.
-    torn
-        Whether the end of the record is missing, and what is looked at now is so near to it that
-        what belongs to it may not have come yet.
+    ended, torn
+        Whether all of the record was read; and whether its end is missing, and what is looked at
+        now is so near to it that what belongs to it may not have come yet.
 
     """
 
@@ -117,7 +117,7 @@ class MessageHistory:
         self.excused: dict[str, Counter[str]] = {}
         self.foreign: dict[str, None] = {}
         self.now = 0
-        self.torn = False
+        self.ended = self.torn = False
         # After the first message of a topic, for so long a node need not have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
         self._number = 0
@@ -209,10 +209,10 @@ class MessageHistory:
         self.asked[name] += 1
         self.excuse(reason, name)
 
-    def ends_at(self, log_time: int) -> bool:
-        """Return whether what belongs to a message need not have come before the record ended."""
+    def ends_at(self, at: int) -> bool:
+        """Return whether what belongs to an instant need not have come before the record ended."""
         # A recorder that is told to stop had what came until then.
-        return self.torn or self.now - log_time < LATE
+        return self.torn or (self.ended and abs(self.now - at) < LATE)
 
     def _forgive(self) -> bool:
         """Return whether one of the messages that got lost is left to excuse by, and use it."""
@@ -261,7 +261,7 @@ class MessageHistory:
 
     def is_cut_off(self, use: Use, sent: int | None) -> bool:
         """Return whether a message may only have come behind the end: topics keep their order."""
-        if not self.torn or sent is None:
+        if sent is None or not self.ends_at(sent):
             return False
         last = next(self.window(use).newest_first(), None)
         if last is None:

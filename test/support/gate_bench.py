@@ -285,11 +285,13 @@ class Witness:
             return last
         if last is None or all(left):
             known = self._known_motion(now, since=self.out)
-            return None if known is None else self._turned(known)
-        there = self._known_groups(now)
-        for i, is_ in enumerate(there):
-            if is_ is not None:
-                there[i] = self._turned((*last[:i], is_, *last[i + 1 :]))[i]
+            if known is None or last is None:
+                return known
+            return tuple(self._wound(i, is_, last[i]) for i, is_ in enumerate(known))
+        there = [
+            is_ if is_ is None else self._wound(i, is_, last[i])
+            for i, is_ in enumerate(self._known_groups(now))
+        ]
         return tuple(
             was
             if not gone or (is_ is None and math.isnan(safe))
@@ -297,6 +299,16 @@ class Witness:
             if is_ is None or (to_stop and not math.isnan(safe))
             else is_
             for was, gone, is_, safe in zip(last, left, there, self.safe, strict=True)
+        )
+
+    def _wound(self, i: int, value: float, last: float) -> float:
+        """Return the number of an angle that wraps which is nearest to the last, within bounds."""
+        wrap = [j in group.wrap for group in self.contract.action for j in range(group.size)]
+        if not wrap[i] or not self.low[i] <= value <= self.high[i]:
+            return value
+        turns = (value + k * math.tau for k in range(-9, 10))
+        return min(
+            (v for v in turns if self.low[i] <= v <= self.high[i]), key=lambda v: abs(v - last)
         )
 
     def _known_groups(self, now: ClockReading) -> list[float | None]:

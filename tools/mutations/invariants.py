@@ -616,7 +616,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In realtime the turn is that of the step which goes on',
         'core/gate/rules/agent_order.py',
-        'if closed < step <= closed + 2:',
+        'if closed < step <= closed + ahead:',
         'if True:',
         (_TURNS + 'in_realtime_the_turn_is_that_of_the_step_which_goes_on',),
     ),
@@ -629,6 +629,34 @@ _WHAT_MAY_BE_PUBLISHED = (
             _LOCKSTEP + 'a_step_is_acted_on_once_however_often_it_is_asked_for',
             _LOCKSTEP + 'a_step_of_a_chunk_is_not_acted_on_again',
         ),
+    ),
+    Mutation(
+        'In lockstep no step is acted on that the world has made',
+        REDUCER,
+        'max(lease.last_step, reached)',
+        'lease.last_step',
+        (_LOCKSTEP + 'an_action_for_a_step_that_the_world_has_made_is_refused',),
+    ),
+    Mutation(
+        'In lockstep a chunk that the world has left behind is dropped',
+        REDUCER,
+        'if self._lockstep and chunk.step <= state.readings.reached(chunk.request.id.episode_id):',
+        'if False:',
+        (_LOCKSTEP + 'a_chunk_that_the_world_has_left_behind_is_dropped',),
+    ),
+    Mutation(
+        'In lockstep a hand goes before a request that waited for the world',
+        REDUCER,
+        '        if state.readings.switch_held(at.now):\n            # Refused',
+        '        if state.readings.switch_held(received):\n            # Refused',
+        (_OPERATOR + 'in_lockstep_a_hand_goes_before_a_request_that_waited_for_the_world',),
+    ),
+    Mutation(
+        'In lockstep a takeover ends a chunk',
+        REDUCER,
+        '            return self._give_way(state, chunk, Trigger.CHUNK, at)\n',
+        '            return state, ()\n',
+        (_OPERATOR + 'in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on',),
     ),
     Mutation(
         'In lockstep all rules hold while another acts',
@@ -703,15 +731,15 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A driver that wraps what it reads is not sent back by a turn',
         OUTPUT,
-        'return known if self.in_force is None else all_near(known, self.in_force, limits.angles)',
-        'return known',
+        'if i in limits.angles else value',
+        'if False else value',
         (_WRAP + 'neither_a_stop_nor_a_request_after_a_silence_turns_the_table_back',),
     ),
     Mutation(
         'A rate at which the robot cannot brake in time is refused',
         REDUCER,
-        '        refuse_too_slow(limits, moving=leased or state.moving)\n',
-        '',
+        '            refuse_too_slow(limits, before, state.commands.in_force)\n',
+        '            pass\n',
         (
             _TIGHTENING + 'a_rate_at_which_the_robot_would_hit_an_obstacle_is_refused',
             _TIGHTENING + 'a_rate_at_which_a_place_could_not_be_kept_is_refused',
@@ -1036,7 +1064,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep another client does not take the place of a request that waits',
         REDUCER,
-        '            or self._refusals(state, request, running=True)\n',
+        '            or self._refusals(state, request, now, running=True)\n',
         '',
         (
             _LOCKSTEP + 'a_stranger_does_not_take_the_place_of_a_request_that_waits',
@@ -1657,8 +1685,8 @@ _BY_HAND = (
     Mutation(
         'Who takes over does not go on to the goal of before',
         OUTPUT,
-        'self.goal if by_hand is self.by_hand else self.command or ()',
-        'self.goal',
+        'goal=self.command or (), by_hand=by_hand)',
+        'by_hand=by_hand)',
         (_OPERATOR + 'neither_goal_of_before_is_crept_to_after_a_change_of_hands',),
     ),
     Mutation(
@@ -1681,8 +1709,8 @@ _BY_HAND = (
     Mutation(
         'What was refused in a takeover is not heard when it comes again',
         REDUCER,
-        'self._by_hand(heard, at) if moves else (heard, ())',
-        'self._by_hand(heard, at) if moves else (state, ())',
+        'return self._give_way(heard, ',
+        'return self._give_way(state, ',
         (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
     ),
     Mutation(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
 
-from boundary_env_ros.core.angles import all_near
+from boundary_env_ros.core.angles import short_way
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.contract.sources import Vector
@@ -100,15 +100,15 @@ class CommandHistory:
             recent=None if self.recent is None else self.recent.forgotten(),
         )
 
-    def goal_of(self, *, by_hand: bool) -> Vector:
-        """Return what is on its way: whoever takes over goes on from the last command."""
-        return self.goal if by_hand is self.by_hand else self.command or ()
+    def in_hands(self, by_hand: bool) -> CommandHistory:
+        """Return it with an operator or a policy, who goes on from the last command."""
+        if by_hand is self.by_hand:
+            return self
+        return replace(self, goal=self.command or (), by_hand=by_hand)
 
-    def after(
-        self, ruling: RuleOutput, trigger: Trigger, now: ClockReading, *, by_hand: bool
-    ) -> CommandHistory:
-        """Return it after a command that goes out, while an operator has the robot or not."""
-        goal = self.goal_of(by_hand=by_hand)
+    def after(self, ruling: RuleOutput, trigger: Trigger, now: ClockReading) -> CommandHistory:
+        """Return it after a command that goes out."""
+        goal = self.goal
         if ruling.verdict is Verdict.STOPPED:
             # Until the next request it stays where it has braked to.
             goal = ruling.command
@@ -126,7 +126,6 @@ class CommandHistory:
             rate=ruling.rate,
             acceleration=ruling.acceleration,
             goal=goal,
-            by_hand=by_hand,
             recent=recent,
             braked=frozenset(),
         )
@@ -212,11 +211,17 @@ class CommandHistory:
         """
         Return what is known of the robot since the last command; NaN for what is not.
 
-        An angle that wraps goes by the number nearest to what is in force: a driver that reads
-        less than it has turned must not be sent back by whole turns.
+        An angle that wraps goes by the number nearest to what is in force, within its bounds: a
+        driver that reads less than it has turned must not be sent back by whole turns.
         """
         known = known_of(limits, measurements, self._since_sent(now))
-        return known if self.in_force is None else all_near(known, self.in_force, limits.angles)
+        last = self.in_force or known
+        return tuple(
+            short_way(value, was, *bounds) if i in limits.angles else value
+            for i, (value, was, bounds) in enumerate(
+                zip(known, last, limits.declared, strict=True)
+            )
+        )
 
     def _since_sent(self, now: ClockReading) -> float:
         """Return the seconds since when the robot may have moved: the last command."""

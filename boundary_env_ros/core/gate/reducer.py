@@ -50,7 +50,6 @@ from boundary_env_ros.core.gate.events import (
     WentOut,
     WorldMoved,
 )
-from boundary_env_ros.core.gate.lease import LeaseState
 from boundary_env_ros.core.gate.rules.admission import (
     acted_on,
     age,
@@ -77,6 +76,9 @@ from boundary_env_ros.core.gate.rules.runtime_limits import (
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
+
+#: Part of a period after which the environment may have closed the next step.
+_ABOUT_TO_CLOSE = 0.75
 
 Decisions = tuple[GateDecision, ...]
 Step = tuple[State, Decisions]
@@ -219,9 +221,11 @@ class Reducer:
         status, lease_state, now = event.status, state.lease_state, event.now
         if (status.id.digest, status.id.agent) != (lease_state.digest, lease_state.agent):
             return state, ()
-        was_running = lease_state.running
+        was_running, before = lease_state.running, lease_state.episode
         lease_state = replace(lease_state, episode=status)
         state = replace(state, lease_state=lease_state, heard_environment=now.steady)
+        if before is None or before.id != status.id:
+            state = replace(state, closed=now.steady)
         if not lease_state.running:
             state = replace(state, chunk=None)  # nothing of it outlives its episode
         elif not was_running:
@@ -241,7 +245,9 @@ class Reducer:
     def _tighten(self, state: State, event: Tighten) -> Step:
         limits = tightened_limits(self._declared, event.runtime_limits)
         leased = state.lease_state.lease is not None
-        refuse_too_slow(limits, moving=leased or state.moving)
+        if not leased or limits.rate != state.limits.rate:
+            before = state.limits if leased else limits
+            refuse_too_slow(limits, before, state.commands.in_force)
         if leased:
             numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
             timeout = limits.safety.command_timeout
@@ -350,7 +356,7 @@ class Reducer:
             not self._lockstep
             or event.received is not None
             # Whether the episode runs may still change; whose request it is may not.
-            or self._refusals(state, request, running=True)
+            or self._refusals(state, request, now, running=True)
             or not state.readings.awaits(request.id.episode_id, request.id.step)
         ):
             return self._decide(state, request, event.received or now, event)
@@ -365,25 +371,30 @@ class Reducer:
         return state, ()
 
     def _refusals(
-        self, state: State, request: ActionRequest, *, running: bool
+        self, state: State, request: ActionRequest, now: ClockReading, *, running: bool
     ) -> tuple[RuleResult, ...]:
         return (
             # First whose it is: what a stranger sends, in whatever form, is no action of the step.
             state.lease_state.refusals(request, running=running)
             or well_formed(request.action, self._size, request.horizon, self._contract.horizon)
             or numbered(request)
-            or self._out_of_step(state.lease_state, request)
+            or self._out_of_step(state, request, now)
             or (self._documents.refusals(request) if request.payload else ())
         )
 
     def _out_of_step(
-        self, lease_state: LeaseState, request: ActionRequest
+        self, state: State, request: ActionRequest, now: ClockReading
     ) -> tuple[RuleResult, ...]:
-        step, episode, lease = request.id.step, lease_state.episode, lease_state.lease
+        lease_state, step = state.lease_state, request.id.step
+        episode, lease = lease_state.episode, lease_state.lease
         if self._lockstep and lease is not None:
-            refusals = acted_on(request, lease.last_step)
+            reached = state.readings.reached(lease.episode_id)
+            refusals = acted_on(request, max(lease.last_step, reached))
         elif self._contract.agent_order and episode is not None:
-            refusals = out_of_time(step, episode.id.step)
+            since = (now.steady - state.closed) / NANOSECONDS
+            # When a step is about to be closed, the policy may know of that before the gate does.
+            ahead = 2 if since > _ABOUT_TO_CLOSE * self._contract.period else 1
+            refusals = out_of_time(step, episode.id.step, ahead)
         else:
             return ()
         return refusals or out_of_turn(self._contract, self._agent, step)
@@ -403,20 +414,16 @@ class Reducer:
     def _decide(
         self, state: State, request: ActionRequest, received: ClockReading, at: Event
     ) -> Step:
-        refusals = self._refusals(state, request, running=state.lease_state.running)
+        running = state.lease_state.running
+        refusals = self._refusals(state, request, at.now, running=running)
         if refusals:
             return self._reject(state, request, received, refusals, at)
         latency = _age(request.observed, received, self._contract.pacing)
         state = replace(state, health=state.health.asked(latency))
         heard = replace(state, lease_state=state.lease_state.heard(request))
-        if state.readings.switch_held(received):
-            # Refused once and for all: sent again, it is no answer to what the hand has done. In
-            # lockstep the world moves from request to request, and so does the operator.
-            moves = self._lockstep and at.known is None
-            state, by_hand = self._by_hand(heard, at) if moves else (heard, ())
-            first = precedence(teleoperated=True)
-            state, refused = self._reject(state, request, received, first, at)
-            return state, (*by_hand, *refused)
+        if state.readings.switch_held(at.now):
+            # Refused once and for all: sent again, it is no answer to what the hand has done.
+            return self._give_way(heard, Chunk(request, received, 0, 0), Trigger.REQUEST, at)
         refusals = age(latency, self._contract.safety.max_action_age)
         if not refusals and request.payload:
             refusals = self._documents.too_often(request, state.documents, received)
@@ -481,8 +488,10 @@ class Reducer:
     def _next_of_chunk(self, state: State, at: Event) -> Step:
         """Decide on the next action of a chunk if its turn has come."""
         chunk, episode = state.chunk, state.lease_state.episode
-        if chunk is None or at.known is not None or state.readings.switch_held(at.now):
+        if chunk is None or at.known is not None:
             return state, ()
+        if self._lockstep and chunk.step <= state.readings.reached(chunk.request.id.episode_id):
+            return replace(state, chunk=None), ()  # the world went on without it
         if not self._lockstep:
             if at.now.steady < chunk.due:
                 return state, ()
@@ -492,12 +501,18 @@ class Reducer:
             or state.readings.awaits(chunk.request.id.episode_id, chunk.step)
         ):
             return state, ()
-        return self._act(state, chunk, Trigger.CHUNK, at)
+        return self._act_on_chunk(state, chunk, at)
 
     def _next_action(self, state: State, event: NextAction) -> Step:
         if state.chunk is None:
             return state, ()
-        return self._act(state, state.chunk, Trigger.CHUNK, event)
+        return self._act_on_chunk(state, state.chunk, event)
+
+    def _act_on_chunk(self, state: State, chunk: Chunk, at: Event) -> Step:
+        if state.readings.switch_held(at.now):
+            state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
+            return self._give_way(state, chunk, Trigger.CHUNK, at)
+        return self._act(state, chunk, Trigger.CHUNK, at)
 
     def _hold_turn(self, state: State, at: Event) -> Step:
         """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
@@ -512,8 +527,8 @@ class Reducer:
         state = replace(state, held_for=step, last_request=at.now.steady)
         situation = self._situation(state, Trigger.TIMER, at)
         situation = replace(situation, since_request=None, others_turn=True)
-        commands, by_hand = state.commands, state.readings.switch_held(at.now)
-        wanted = None if commands.command is None else commands.goal_of(by_hand=by_hand)
+        commands = state.commands.in_hands(state.readings.switch_held(at.now))
+        wanted = None if commands.command is None else commands.goal
         if not wanted and situation.previous is not None:
             wanted = safe_from(state.limits.safe, situation.previous)  # nothing was asked for yet
         return self._emit(state, rule(state.limits, situation, wanted or None), situation, at)
@@ -526,10 +541,19 @@ class Reducer:
         results: tuple[RuleResult, ...],
         at: Event,
     ) -> Step:
-        then = replace(at, now=received)
-        situation = self._situation(state, Trigger.REQUEST, then)
+        asked = Chunk(request, received, 0, 0)
+        return self._refuse(state, asked, results, Trigger.REQUEST, at)
+
+    def _refuse(
+        self,
+        state: State,
+        asked: Chunk,
+        results: tuple[RuleResult, ...],
+        trigger: Trigger,
+        at: Event,
+    ) -> Step:
         ruling = RuleOutput(verdict=Verdict.REJECTED, results=results)
-        return self._emit(state, ruling, situation, then, Chunk(request, received, 0, 0))
+        return self._emit(state, ruling, self._situation(state, trigger, at), at, asked)
 
     # The operator --------------------------------------------------------------------------------
 
@@ -539,6 +563,18 @@ class Reducer:
         if not held or not state.lease_state.running or self._lockstep:
             return state, ()
         return self._by_hand(state, at)
+
+    def _give_way(self, state: State, asked: Chunk, trigger: Trigger, at: Event) -> Step:
+        """
+        Refuse an action of the policy while an operator has the robot.
+
+        In lockstep the world moves from action to action, and so does the operator.
+        """
+        moves = self._lockstep and at.known is None
+        state, by_hand = self._by_hand(state, at) if moves else (state, ())
+        first = precedence(teleoperated=True)
+        state, refused = self._refuse(state, asked, first, trigger, at)
+        return state, (*by_hand, *refused)
 
     def _by_hand(self, state: State, at: Event) -> Step:
         """Decide on what the operator asks for."""
@@ -577,10 +613,9 @@ class Reducer:
         if not state.lease_state.running:
             return state, ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
-        commands = state.commands
+        commands = state.commands.in_hands(state.readings.switch_held(now))
         held = commands.command is not None and not commands.driver_took_over(now)
-        by_hand = state.readings.switch_held(now)
-        in_force = commands.goal_of(by_hand=by_hand) if held else None
+        in_force = commands.goal if held else None
         stop = stop_in_silence(state.limits, situation, in_force)
         if stop is not None:
             if not stop.results:
@@ -686,13 +721,13 @@ class Reducer:
         asked: Chunk | None = None,
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
-        reasons, commands = _why(ruling), state.commands
         by_hand = situation.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
+        reasons, commands = _why(ruling), state.commands.in_hands(by_hand)
         state = replace(state, sequence=state.sequence + 1)
         decision = self._decision(state, ruling, situation, at, asked)
         decided = replace(
             state,
-            commands=commands.after(ruling, situation.trigger, at.now, by_hand=by_hand)
+            commands=commands.after(ruling, situation.trigger, at.now)
             if ruling.command
             else commands,
             chunk=None if stopped or by_hand else state.chunk,

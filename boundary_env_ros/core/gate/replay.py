@@ -94,6 +94,7 @@ class Replay:
         self._before = self._state
         self._lease_id = ''
         self._last_sequence: int | None = None
+        self._deactivated = False
         self.missing = 0
         #: Whether what the gate remembers of its commands is to be taken from the next decision.
         self._lost = False
@@ -170,11 +171,15 @@ class Replay:
             self._lease_id, self._overruns_known = then.lease_id, True
             if self._lost or (gap and not was_over(then)):
                 self._state = self._state.without_command()  # it was braked, unseen
+            if self._deactivated:
+                # Brought to its end or not, nothing was in force any more.
+                self._state = replace(self._state, commands=self._state.commands.dropped())
             gap = not begun
         elif last is not None and gap:
             self.missing = max(then.sequence - last - 1, 0)
         if gap:
             self._lost, self._overruns_known = True, False
+        self._deactivated = was_deactivated(then)
 
     # What was told -------------------------------------------------------------------------------
 
@@ -275,19 +280,17 @@ class Replay:
         Return whether no decision says what a refusal went by.
 
         That is the episode of a lease before its first request was heard; in turns, the step that
-        went on; and in lockstep when sensors came, of a request that waited for them.
+        went on; and in lockstep how far the world was, and what waited for it.
         """
         request, lease = then.request, self._state.lease_state.lease
         if request is None or then.verdict is not Verdict.REJECTED:
             return False
         if lease is not None and not lease.episode_id and was_unheard(then):
             return True
-        step, heard = request.id.step, 0 if lease is None else lease.last_sequence
-        if any(r.rule == TURN for r in then.rules) and self._contract.has_turn(self._agent, step):
-            return True
-        return self._contract.pacing is Pacing.LOCKSTEP and any(
-            result.rule == 'sensors'
-            or (result.reason is Reason.OUT_OF_ORDER and request.sequence > heard)
+        lockstep = self._contract.pacing is Pacing.LOCKSTEP
+        return any(
+            (result.rule == TURN and self._contract.agent_order)
+            or (lockstep and (result.rule == 'sensors' or result.reason is Reason.OUT_OF_ORDER))
             for result in then.rules
         )
 

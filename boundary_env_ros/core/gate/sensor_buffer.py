@@ -114,6 +114,12 @@ class SensorReadings:
 
     # Lockstep ------------------------------------------------------------------------------------
 
+    def reached(self, episode_id: str) -> int:
+        """Return the last step of an episode that the world has made, as far as it said."""
+        if self.advanced is None or self.advanced.report.id.episode_id != episode_id:
+            return 0
+        return self.advanced.report.id.step
+
     def awaits(self, episode_id: str, step: int) -> bool:
         """Return whether sensors of the observation before a step are still to come (lockstep)."""
         report = self.advanced

@@ -42,6 +42,8 @@ class State:
         The measurement of the timeouts of the drivers; None before the first.
     heard_environment
         Steady time of the last heartbeat of the environment, ns.
+    closed
+        Steady time from which the last step is closed, ns.
     last_request
         Steady time from which the policy is silent, ns.
     pending
@@ -67,6 +69,7 @@ class State:
     runtime_limits: RuntimeLimits = RuntimeLimits()
     probe: DriverProbe | None = None
     heard_environment: int | None = None
+    closed: int = 0
     last_request: int | None = None
     pending: tuple[ActionRequest, ClockReading] | None = None
     chunk: Chunk | None = None

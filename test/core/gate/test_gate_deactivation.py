@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from test_gate_in_force import waiting
+
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Verdict
 from boundary_env_ros.core.gate.events import Deactivate, ProbeDrivers, Tick, TimerStarted
@@ -71,6 +73,22 @@ def test_a_deactivation_that_was_cut_short_leaves_neither_lease_nor_command(benc
         assert bench.gate.apply(Tick(now=bench.time.now)) == ()
     bench.witness.sequence += 1
     assert bench.ask(0.4, 0.0).verdict is Verdict.REJECTED
+
+
+def test_a_gate_run_again_begins_anew_behind_a_deactivation_that_was_cut_short() -> None:
+    bench = cruise(Bench(waiting(shipped())).start())
+    bench.time.wait(TICK)
+    bench._see(bench.gate.apply(Deactivate(now=bench.time.now)))
+    bench.time.wait(TICK)
+    bench.gate.apply(TimerStarted(now=bench.time.now))
+    bench.witness.drop()
+    bench.motion = (0.2, 0.0)
+    bench.say(EpisodeState.RESETTING, 'episode-2')
+    bench.time.wait(TICK)
+    bench.arm()
+    bench.say(EpisodeState.RUNNING)
+    assert bench.ask(0.4, 0.0).seeded
+    bench.run_again()
 
 
 def test_while_it_brakes_the_status_says_why(bench: Bench) -> None:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 import math
 from typing import Any
@@ -149,6 +150,29 @@ def test_a_step_of_a_chunk_is_not_acted_on_again(chunky: LockstepBench) -> None:
     chunky._see(second_step(chunky, EpisodeState.RUNNING))
     again = only(chunky.hear(chunky.request(0.8, 0.0, step=2)))
     assert reasons(again) == {Reason.OUT_OF_ORDER}
+
+
+def test_an_action_for_a_step_that_the_world_has_made_is_refused(bench: LockstepBench) -> None:
+    """What is refused for its age moves on the world, too."""
+    old = bench.time.now
+    bench.time.jump_ros(10 * PERIOD)
+    for step in range(3):
+        late = replace(bench.request(0.8, 0.0), observed=old)
+        assert reasons(only(bench.hear(late))) == {Reason.ACTION_TOO_OLD}
+        bench.step = step + 1
+        bench.advance()
+    for step in (1, 2, 3):
+        assert reasons(only(bench.hear(bench.request(0.8, 0.0, step=step)))) == {
+            Reason.OUT_OF_ORDER
+        }
+    assert only(bench.hear(bench.request(0.8, 0.0, step=4))).published
+
+
+def test_a_chunk_that_the_world_has_left_behind_is_dropped(chunky: LockstepBench) -> None:
+    chunky.hear(chunky.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    chunky.step = 2
+    chunky.advance()
+    assert second_step(chunky, EpisodeState.RUNNING) == ()
 
 
 def test_a_thinking_policy_is_not_silent_while_the_world_stands_still(

@@ -10,13 +10,14 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
+from test_gate_lockstep import LockstepBench
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.events import Measured, Request
+from boundary_env_ros.core.gate.events import EpisodeTold, Measured, Request
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
-from support.core_world import Path_, shipped, Timepiece
+from support.core_world import Path_, shipped, status, Timepiece
 from support.episode_world import EpisodeWorld
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
@@ -296,6 +297,19 @@ def test_a_gate_run_again_knows_nothing_of_a_hand_that_let_go_between_two_decisi
     bench.run_again()
 
 
+def test_a_takeover_that_asks_for_nothing_that_may_be_sent_holds_the_last_command() -> None:
+    bench = Bench(with_operator({('safety', 'republish_period'): 0.04})).start()
+    bench.ask(0.8, 0.0)
+    bench.time.wait(TICK)
+    [refused] = bench.operate(math.nan, 0.0)
+    assert refused.verdict is Verdict.REJECTED
+    before = bench.command
+    bench.operate(0.0, 0.0, switch=0.0)
+    bench.wait(0.2)
+    assert bench.command == before
+    bench.run_again()
+
+
 # When nothing may move ---------------------------------------------------------------------------
 
 
@@ -346,6 +360,11 @@ def test_the_end_of_the_episode_ends_what_an_operator_moves(bench: Bench) -> Non
 # Lockstep ----------------------------------------------------------------------------------------
 
 
+def lockstep_bench(horizon: int = 1) -> LockstepBench:
+    contract = replace(with_operator(pacing=Pacing.LOCKSTEP), horizon=horizon)
+    return LockstepBench(contract).begin()
+
+
 def lockstep_world() -> EpisodeWorld:
     return EpisodeWorld(pacing=Pacing.LOCKSTEP, contract=with_operator()).start()
 
@@ -375,6 +394,37 @@ def test_in_lockstep_an_operator_moves_once_a_step_however_often_he_speaks() -> 
     assert world.witness.last[0] == pytest.approx(3 * most)
     # The world waits for the command that moves it, not for an answer to the request.
     assert world.advances[-1].command_stamp != 0
+
+
+def test_in_lockstep_a_hand_goes_before_a_request_that_waited_for_the_world() -> None:
+    bench = lockstep_bench()
+    bench.hear(bench.request(0.8, 0.0))
+    bench.step = 1
+    assert bench.hear(bench.request(0.8, 0.0)) == ()
+    bench.time.jump_ros(3 * PERIOD)  # longer than a hand may be silent
+    bench.advance(speak=('scan',))
+    assert bench.operate(-0.1, 0.0, ago=0.0) == ()
+    by_hand, refused = bench.measure('odometry')
+    assert (by_hand.trigger, by_hand.published) == (Trigger.OPERATOR, True)
+    assert reasons(refused) == {Reason.OPERATOR}
+
+
+def test_in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on() -> None:
+    bench = lockstep_bench(horizon=3)
+    bench.hear(bench.request(0.8, 0.0, 0.8, 0.0, 0.8, 0.0, horizon=3))
+    bench.operate(-0.1, 0.0, ago=0.0)
+    bench.step = 1
+    seen = bench.advance()
+    bench.operate(-0.1, 0.0, ago=0.0)
+    said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=1)
+    by_hand, refused = (*seen, *bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)))
+    assert by_hand.trigger is Trigger.OPERATOR
+    assert (refused.trigger, reasons(refused)) == (Trigger.CHUNK, {Reason.OPERATOR})
+    bench.operate(0.0, 0.0, switch=0.0, ago=0.0)
+    bench.step = 2
+    bench.advance()
+    said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=2)
+    assert bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)) == ()
 
 
 # What the environment makes of it ----------------------------------------------------------------

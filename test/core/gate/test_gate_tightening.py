@@ -11,6 +11,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
+from test_gate_in_force import waiting
 
 pytest.importorskip('ruckig', reason='needs boundary_env_ros[motion]')
 
@@ -238,6 +239,25 @@ def test_a_rate_at_which_the_robot_would_hit_an_obstacle_is_refused(bench: Bench
         fresh.gate.apply(
             Tighten(runtime_limits=replace(slow, rate=(0.01, 4.0)), now=fresh.time.now)
         )
+
+
+def test_what_is_stricter_but_no_rate_is_accepted_while_a_lease_is_out() -> None:
+    bench = Bench()
+    slow = RuntimeLimits(high=(0.3, 1.5), rate=(0.3, 4.0))
+    bench.gate.apply(Tighten(runtime_limits=slow, now=bench.time.now))
+    bench.start()
+    for stricter in (slow, replace(slow, high=(0.2, 1.5)), replace(slow, high=(0.2, 1.4))):
+        bench.gate.apply(Tighten(runtime_limits=stricter, now=bench.time.now))
+    assert bench.gate.state.runtime_limits == stricter
+
+
+def test_a_rate_is_enough_for_the_speed_that_is_still_in_force() -> None:
+    bench = Bench(waiting(shipped())).start()
+    cruise(bench, 0.8)
+    bench.say(EpisodeState.TRUNCATED)
+    slow = RuntimeLimits(high=(0.3, 1.5), rate=(0.3, 4.0))
+    with pytest.raises(RequestRejected, match=r'from 0\.8 m/s'):
+        bench.gate.apply(Tighten(runtime_limits=slow, now=bench.time.now))
 
 
 def test_a_rate_at_which_a_place_could_not_be_kept_is_refused() -> None:

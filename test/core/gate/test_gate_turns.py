@@ -15,6 +15,7 @@ from boundary_env_ros.core.gate.events import EpisodeTold
 from boundary_env_ros.core.gate.rules.agent_order import HELD, holds_for_another
 from support.core_world import AGENT, only, shipped, status
 from support.gate_bench import Bench, reasons
+from support.gate_numbers import PERIOD
 
 #: Another acts in the first of every two steps.
 IN_TURN = replace(CONTRACT, agents=('other', AGENT), agent_order=('other', AGENT))
@@ -107,18 +108,24 @@ def test_in_realtime_the_turn_is_that_of_the_step_which_goes_on() -> None:
     bench = Bench(replace(shipped(), agents=('other', AGENT), agent_order=('other', AGENT)))
     bench.start()
 
-    def ask(named: int, *, closed: int) -> GateDecision:
-        bench.time.wait(bench.contract.period)
-        bench.sense()
+    def ask(named: int, *, closed: int, ago: float) -> GateDecision:
         said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=closed)
         bench.gate.apply(EpisodeTold(status=said, now=bench.time.now))
+        bench.time.wait(ago)
+        bench.sense()
         return only(bench.send((0.05, 0.0), step=named))
 
-    assert ask(2, closed=1).verdict is Verdict.ADMITTED
-    # What the environment says of step 1 has not come to the gate yet, only to the policy.
-    assert ask(2, closed=0).verdict is Verdict.ADMITTED
-    for named, closed, due in ((2, 2, 3.0), (6, 3, 4.0), (100, 3, 4.0)):
-        late = ask(named, closed=closed)
-        assert (late.verdict, late.rules[0].rule) == (Verdict.REJECTED, 'turn')
-        assert (late.rules[0].value, late.rules[0].limit) == (float(named), due)
+    assert ask(2, closed=1, ago=0.05).verdict is Verdict.ADMITTED
+    # What the environment says of step 3 has not come to the gate yet, only to the policy.
+    assert ask(4, closed=2, ago=PERIOD).verdict is Verdict.ADMITTED
+    for named, closed, ago, due in (
+        (4, 4, 0.0, 5.0),  # late
+        (6, 6, PERIOD, 7.0),
+        (10, 8, 0.05, 9.0),  # in the midst of the step of the other
+        (100, 9, 0.05, 10.0),
+        (100, 10, PERIOD, 11.0),
+    ):
+        refused = ask(named, closed=closed, ago=ago)
+        assert (refused.verdict, refused.rules[0].rule) == (Verdict.REJECTED, 'turn')
+        assert (refused.rules[0].value, refused.rules[0].limit) == (float(named), due)
     bench.run_again()

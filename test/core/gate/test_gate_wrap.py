@@ -172,6 +172,18 @@ def test_neither_a_stop_nor_a_request_after_a_silence_turns_the_table_back(
     assert abs(decision.command[0] - last[0]) <= RATE * PERIOD
 
 
+def test_a_table_that_ran_on_beyond_its_bounds_is_named_by_a_number_within_them() -> None:
+    bench = Bench(turntable())
+    bench.motion = (6.4, 0.0)
+    bench.start()
+    bench.ask(0.16, 0.0)
+    assert bench.command == pytest.approx((0.16 + math.tau, 0.0))
+    bench.motion = (0.5, 0.0)  # and not 6.78
+    bench.time.wait(0.3)
+    bench.pulse()
+    assert bench.press()[0].command == (0.5, 0.0)
+
+
 def test_an_angle_that_is_not_declared_to_wrap_goes_where_it_is_sent() -> None:
     contract = turntable()
     bounded = replace(contract, action=(replace(contract.action[0], wrap=()),))

@@ -26,13 +26,20 @@ def out_of_turn(contract: Contract, agent: str, step: int) -> tuple[RuleResult, 
     return (rejected(TURN, Reason.OUT_OF_ORDER, unit='step', **numbers),)
 
 
-def out_of_time(step: int, closed: int) -> tuple[RuleResult, ...]:
+def out_of_time(step: int, closed: int, ahead: int = 1) -> tuple[RuleResult, ...]:
     """
     Refuse an action for another step than the one that goes on.
 
-    What the environment says may come a moment later than the answer to it.
+    Parameters
+    ----------
+    step, closed
+        The step that it is for, and the last one that is closed.
+    ahead
+        2 where another is about to be closed: what the environment says of that may come a moment
+        later than the answer to it.
+
     """
-    if closed < step <= closed + 2:
+    if closed < step <= closed + ahead:
         return ()
     numbers = {'value': float(step), 'limit': float(closed + 1)}
     return (rejected(TURN, Reason.OUT_OF_ORDER, unit='step', **numbers),)

@@ -87,7 +87,7 @@ def refuse_looser(
         )
 
 
-def refuse_too_slow(limits: Limits, *, moving: bool) -> None:
+def refuse_too_slow(limits: Limits, before: Limits, in_force: Vector | None) -> None:
     """
     Refuse a rate at which the robot could not brake for what its rules look out for.
 
@@ -95,8 +95,10 @@ def refuse_too_slow(limits: Limits, *, moving: bool) -> None:
     ----------
     limits
         The limits as they are to be.
-    moving
-        Whether the robot may still be as fast as the contract allows.
+    before
+        The limits whose bounds the robot may still use.
+    in_force
+        The last command, which it may still follow; None if there is none.
 
     Raises
     ------
@@ -104,12 +106,10 @@ def refuse_too_slow(limits: Limits, *, moving: bool) -> None:
         Naming the first rule that would not hold.
 
     """
-    low, high = limits.low, limits.high
-    if moving:
-        low, high = zip(*limits.declared, strict=True)
+    still = in_force or limits.safe
+    low, high = tuple(map(min, before.low, still)), tuple(map(max, before.high, still))
     for path, expected, actual, *_ in too_slow(limits.contract, low, high, limits.rate):
         raise RequestRejected(
             f'`rate` is too low to brake by: {".".join(map(str, path))} would have to be another '
-            f'(expected {expected}, got {actual:g}). Give a higher rate'
-            + ('.' if moving else ', or lower bounds with it.')
+            f'(expected {expected}, got {actual:g}). Give a higher rate, or lower bounds first.'
         )

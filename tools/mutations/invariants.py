@@ -1032,8 +1032,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep a stop drops what is left of a chunk',
         REDUCER,
-        'chunk=None if stopped or by_hand else state.chunk',
-        'chunk=None if by_hand else state.chunk',
+        'chunk=None if stopped or (by_hand and not moves) else state.chunk',
+        'chunk=None if by_hand and not moves else state.chunk',
         # In realtime, what was stopped stays so until a request, which has a chunk of its own.
         (_LOCKSTEP + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',),
     ),
@@ -1047,7 +1047,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A takeover drops what is left of a chunk',
         REDUCER,
-        'chunk=None if stopped or by_hand else state.chunk',
+        'chunk=None if stopped or (by_hand and not moves) else state.chunk',
         'chunk=None if stopped else state.chunk',
         ('core/gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),

@@ -722,6 +722,8 @@ class Reducer:
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         by_hand = situation.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
+        # In lockstep a hand moves in place of an action, which is refused behind it.
+        moves = self._lockstep and situation.trigger is Trigger.OPERATOR
         reasons, commands = _why(ruling), state.commands.in_hands(by_hand)
         state = replace(state, sequence=state.sequence + 1)
         decision = self._decision(state, ruling, situation, at, asked)
@@ -730,7 +732,7 @@ class Reducer:
             commands=commands.after(ruling, situation.trigger, at.now)
             if ruling.command
             else commands,
-            chunk=None if stopped or by_hand else state.chunk,
+            chunk=None if stopped or (by_hand and not moves) else state.chunk,
             stopping=state.stopping if rejected else stopped,
             reasons=state.reasons if rejected or reasons == (Reason.STILL_STOPPED,) else reasons,
         )

@@ -130,6 +130,10 @@ class Replay:
         self._look_for_gap(then, begun=begun)
         self._before = self._state = self._as_recorded(then, current)
         if self._cannot_know(then):
+            # Whatever it decides, an operator who has the robot takes it over from a policy.
+            held = self._state.readings.switch_held(then.decided)
+            commands, chunk = self._state.commands.in_hands(held), self._state.chunk
+            self._state = replace(self._state, commands=commands, chunk=None if held else chunk)
             return then
         event, found = self._event(then), None
         if event is not None:

@@ -17,7 +17,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import EpisodeTold, Measured, Request
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
-from support.core_world import Path_, shipped, status, Timepiece
+from support.core_world import only, Path_, shipped, status, Timepiece
 from support.episode_world import EpisodeWorld
 from support.gate_bench import Bench, reasons
 from support.gate_numbers import AHEAD_NEAR, cruise, HIGH, LOW, PERIOD, RATE, SAFETY, TICK
@@ -417,7 +417,8 @@ def test_in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on() -> None:
     seen = bench.advance()
     bench.operate(-0.1, 0.0, ago=0.0)
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=1)
-    by_hand, refused = (*seen, *bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)))
+    told = EpisodeTold(status=said, now=bench.time.now)
+    by_hand, refused = (*seen, *bench._see(bench.gate.apply(told)))
     assert by_hand.trigger is Trigger.OPERATOR
     assert (refused.trigger, reasons(refused)) == (Trigger.CHUNK, {Reason.OPERATOR})
     bench.operate(0.0, 0.0, switch=0.0, ago=0.0)
@@ -425,6 +426,18 @@ def test_in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on() -> None:
     bench.advance()
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode, step=2)
     assert bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)) == ()
+    bench.run_again()
+
+
+def test_in_lockstep_a_hand_takes_over_while_requests_are_refused_for_their_number() -> None:
+    bench = lockstep_bench()
+    bench.hear(bench.request(0.8, 0.0))
+    before = bench.command
+    bench.operate(0.1, 0.0, ago=0.0)
+    assert reasons(only(bench.hear(bench.request(0.8, 0.0)))) == {Reason.OUT_OF_ORDER}
+    bench.operate(0.1, 0.0, switch=0.0, ago=0.0)
+    assert bench.gate.state.commands.goal == before
+    bench.run_again()
 
 
 # What the environment makes of it ----------------------------------------------------------------

@@ -231,6 +231,7 @@ def test_a_latched_emergency_stop_is_told_before_a_person_confirms(world: World)
         terminal.until('Done?')
         call('clear_emergency_stop')
         terminal.until(f'asks: {PROMPT}')
+        terminal.until('Done?')
         terminal.type('y')
         terminal.until('Confirmed.')
         assert terminal.interrupt() == 0

@@ -159,8 +159,8 @@ class BoundaryEnv(ContractEnv, gymnasium.Env[Any, Array]):
         ----------
         action
             A member of ``action_space``, units and order of the contract. Out of bounds is
-            allowed, and limited by the gate. A chunk is driven to its end, or to a stop; the
-            reward is the sum over its steps.
+            allowed, and limited by the gate. A chunk is driven to its end, or to a stop or a
+            takeover; the reward is the sum over its steps.
 
         Raises
         ------

@@ -13,7 +13,13 @@ import numpy.typing as npt
 from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import ActionRequest, KeyValue, Source, Verdict
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    KeyValue,
+    Source,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError
@@ -201,7 +207,7 @@ def closed_by(transition: Transition, request: ActionRequest) -> bool:
     """
     Return whether a transition is the one that a request closed, or the last of the episode.
 
-    A chunk closes as many as it has actions, unless a stop drops what is left of it.
+    A chunk closes as many as it has actions, unless a stop or an operator drops what is left.
     """
     if transition.terminated or transition.truncated:
         return True
@@ -214,7 +220,10 @@ def closed_by(transition: Transition, request: ActionRequest) -> bool:
         and decision.request.sequence == request.sequence
     ) or (
         request.horizon > 1
-        and any(decision.verdict is Verdict.STOPPED for decision in transition.decisions)
+        and any(
+            decision.verdict is Verdict.STOPPED or decision.trigger is Trigger.OPERATOR
+            for decision in transition.decisions
+        )
     )
 
 

@@ -17,6 +17,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.gate.decision import GateState, Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.events import EpisodeTold, Measured, Request
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
+from boundary_env_ros.facade.steps import closed_by
 from support.core_world import only, Path_, shipped, status, Timepiece
 from support.episode_world import EpisodeWorld
 from support.gate_bench import Bench, reasons
@@ -472,6 +473,11 @@ def test_a_step_in_a_takeover_closes_with_what_the_operator_did() -> None:
     assert by_hand
     assert all(d.published for d in by_hand)
     assert not last.overrun
+    # The client of a chunk that the takeover dropped is not left waiting for its end.
+    request = next(d.request for t in world.transitions for d in t.decisions if d.request)
+    dropped = replace(request, sequence=request.sequence + 1000, horizon=3)
+    assert closed_by(last, dropped)
+    assert not closed_by(world.transitions[1], dropped)
 
 
 def test_a_policy_that_is_refused_by_a_takeover_is_not_lost() -> None:

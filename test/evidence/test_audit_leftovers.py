@@ -204,6 +204,34 @@ def test_a_record_may_end_between_a_step_and_what_it_was_made_of(
     assert report.outcome is not Outcome.CONTRADICTED, f'\n{report}'
 
 
+@pytest.mark.parametrize(
+    'hidden_kinds',
+    [
+        (GateDecision,),
+        (Transition, ActuationEvidence, Observation, PrivilegedObservation),
+        (Observation,),
+        (GateDecision, Transition, ActuationEvidence, Observation, PrivilegedObservation),
+    ],
+    ids=['decisions', 'steps', 'observations', 'all'],
+)
+def test_log_times_that_were_moved_to_the_end_hide_nothing(
+    tmp_path: Path, tape: Tape, hidden_kinds: tuple[type, ...]
+) -> None:
+    """What may be missing at the end goes by when it was made, not by when it is said to come."""
+    end = tape[-1].log_time
+    begin, squeezed = end - 3_000_000_000, 90_000_000
+    forged = [
+        replace(s, log_time=end - squeezed + (s.log_time - begin) * squeezed // (end - begin))
+        if s.log_time > begin
+        else s
+        for s in tape
+        if s.log_time <= begin or not isinstance(s.what, hidden_kinds)
+    ]
+    write_bag(tmp_path / 'bag', forged)
+    report = audit_path(tmp_path / 'bag')
+    assert report.outcome is Outcome.CONTRADICTED, f'\n{report}'
+
+
 @pytest.mark.parametrize('lost', [1, 2])
 def test_an_environment_that_died_may_have_observed_one_step_more(
     tmp_path: Path, tape: Tape, lost: int

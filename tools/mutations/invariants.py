@@ -638,6 +638,23 @@ _WHAT_MAY_BE_PUBLISHED = (
         (_LOCKSTEP + 'an_action_for_a_step_that_the_world_has_made_is_refused',),
     ),
     Mutation(
+        'In lockstep a refused action is the action of its step',
+        REDUCER,
+        '            lease_state = state.lease_state.acted_on(step)\n',
+        '            lease_state = state.lease_state\n',
+        (_LOCKSTEP + 'a_refused_action_is_the_action_of_its_step',),
+    ),
+    Mutation(
+        'A rate is enough for a robot that was faster before',
+        REDUCER,
+        'before = self._declared if not rests else state.limits if leased else limits',
+        'before = state.limits if leased else limits',
+        (
+            _TIGHTENING
+            + 'a_rate_is_enough_for_a_robot_that_was_faster_before_its_bounds_were_lowered',
+        ),
+    ),
+    Mutation(
         'In lockstep a chunk that the world has left behind is dropped',
         REDUCER,
         'if self._lockstep and chunk.step <= state.readings.reached(chunk.request.id.episode_id):',
@@ -738,7 +755,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A rate at which the robot cannot brake in time is refused',
         REDUCER,
-        '            refuse_too_slow(limits, before, state.commands.in_force)\n',
+        '            refuse_too_slow(limits, before)\n',
         '            pass\n',
         (
             _TIGHTENING + 'a_rate_at_which_the_robot_would_hit_an_obstacle_is_refused',
@@ -1032,8 +1049,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep a stop drops what is left of a chunk',
         REDUCER,
-        'chunk=None if stopped or (by_hand and not moves) else state.chunk',
-        'chunk=None if by_hand and not moves else state.chunk',
+        'chunk=None if stopped or (by_hand and not self._lockstep) else state.chunk',
+        'chunk=None if by_hand and not self._lockstep else state.chunk',
         # In realtime, what was stopped stays so until a request, which has a chunk of its own.
         (_LOCKSTEP + 'an_action_of_a_chunk_that_is_answered_by_a_stop_is_the_last_of_it',),
     ),
@@ -1047,7 +1064,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A takeover drops what is left of a chunk',
         REDUCER,
-        'chunk=None if stopped or (by_hand and not moves) else state.chunk',
+        'chunk=None if stopped or (by_hand and not self._lockstep) else state.chunk',
         'chunk=None if stopped else state.chunk',
         ('core/gate/test_gate_operator.py::test_a_chunk_under_way_is_dropped_by_a_takeover',),
     ),

@@ -19,7 +19,6 @@ from boundary_env_ros.core.contract.model import ConfirmStep, Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
-from boundary_env_ros.core.environment.step_builder import STRANGERS
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
@@ -29,6 +28,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.gate.explain import sentences
+from boundary_env_ros.core.gate.rules.admission import STRANGERS
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
 
 

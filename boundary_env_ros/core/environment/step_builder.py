@@ -21,7 +21,8 @@ from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.observation_buffer import View
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
-from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Reason, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.admission import UNHEARD
 from boundary_env_ros.core.latency import measure, measured_offsets
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (
@@ -37,12 +38,6 @@ TURN = 'turn'
 
 #: Who declares the endings that stops of the gate stand for.
 SAFETY_GATE = 'safety_gate'
-
-#: Why a request is refused that is not of the holder of the lease.
-STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
-
-#: The same, or of an old one, which is no new action.
-_UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
 
 
 def opened(contract: Contract, view: View, kind: Kind, **known: Any) -> Transition:
@@ -202,7 +197,7 @@ def ending_message(step: Transition, contract: Contract) -> str:
 def is_on_new_action(decision: GateDecision) -> bool:
     """Return whether a decision is on a new action of the lease holder, however it came out."""
     return decision.trigger in (Trigger.REQUEST, Trigger.CHUNK) and not any(
-        result.reason in _UNHEARD for result in decision.rules
+        result.reason in UNHEARD for result in decision.rules
     )
 
 

@@ -138,6 +138,11 @@ class CommandHistory:
         """Return whether the last command is another than the safe one, or a position runs on."""
         return self.command is not None and not at_rest(limits, self.command, self.rate)
 
+    def rests(self, limits: Limits) -> bool:
+        """Return whether no driver follows a speed or an effort but the safe one."""
+        last = self.in_force
+        return last is None or all(last[i] == limits.safe[i] for i in limits.speeds)
+
     def previous(
         self,
         limits: Limits,

@@ -197,6 +197,7 @@ class LeaseState:
     def acted_on(self, step: int) -> LeaseState:
         """Return it after an action for a step."""
         assert self.lease is not None  # refused without one
+        step = max(self.lease.last_step, step)
         return replace(self, lease=replace(self.lease, last_step=step))
 
     # The emergency stop --------------------------------------------------------------------------

@@ -59,6 +59,7 @@ from boundary_env_ros.core.gate.rules.admission import (
     numbered,
     out_of_order,
     precedence,
+    UNHEARD,
     well_formed,
 )
 from boundary_env_ros.core.gate.rules.agent_order import out_of_time, out_of_turn
@@ -78,7 +79,7 @@ from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
 
 #: Part of a period after which the environment may have closed the next step.
-_ABOUT_TO_CLOSE = 0.75
+_ABOUT_TO_CLOSE = 0.65
 
 Decisions = tuple[GateDecision, ...]
 Step = tuple[State, Decisions]
@@ -225,7 +226,9 @@ class Reducer:
         lease_state = replace(lease_state, episode=status)
         state = replace(state, lease_state=lease_state, heard_environment=now.steady)
         if before is None or before.id != status.id:
-            state = replace(state, closed=now.steady)
+            # What the environment says may be late, and is stamped where both are on one host.
+            ago = elapsed(status.stamp, now) or 0.0
+            state = replace(state, closed=now.steady - round(max(0.0, ago) * NANOSECONDS))
         if not lease_state.running:
             state = replace(state, chunk=None)  # nothing of it outlives its episode
         elif not was_running:
@@ -246,8 +249,10 @@ class Reducer:
         limits = tightened_limits(self._declared, event.runtime_limits)
         leased = state.lease_state.lease is not None
         if not leased or limits.rate != state.limits.rate:
-            before = state.limits if leased else limits
-            refuse_too_slow(limits, before, state.commands.in_force)
+            # While it moves, it may come from where the contract lets it be the fastest.
+            rests = state.commands.rests(state.limits)
+            before = self._declared if not rests else state.limits if leased else limits
+            refuse_too_slow(limits, before)
         if leased:
             numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
             timeout = limits.safety.command_timeout
@@ -541,6 +546,12 @@ class Reducer:
         results: tuple[RuleResult, ...],
         at: Event,
     ) -> Step:
+        unheard = (*UNHEARD, Reason.NOT_ARMED)
+        if self._lockstep and not any(result.reason in unheard for result in results):
+            # The world moves on by it, with the command in force.
+            step = min(request.id.step, state.readings.reached(request.id.episode_id) + 1)
+            lease_state = state.lease_state.acted_on(step)
+            state = replace(state, lease_state=lease_state, chunk=None)
         asked = Chunk(request, received, 0, 0)
         return self._refuse(state, asked, results, Trigger.REQUEST, at)
 
@@ -574,7 +585,7 @@ class Reducer:
         state, by_hand = self._by_hand(state, at) if moves else (state, ())
         first = precedence(teleoperated=True)
         state, refused = self._refuse(state, asked, first, trigger, at)
-        return state, (*by_hand, *refused)
+        return replace(state, chunk=None), (*by_hand, *refused)
 
     def _by_hand(self, state: State, at: Event) -> Step:
         """Decide on what the operator asks for."""
@@ -722,8 +733,6 @@ class Reducer:
     ) -> Step:
         stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
         by_hand = situation.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
-        # In lockstep a hand moves in place of an action, which is refused behind it.
-        moves = self._lockstep and situation.trigger is Trigger.OPERATOR
         reasons, commands = _why(ruling), state.commands.in_hands(by_hand)
         state = replace(state, sequence=state.sequence + 1)
         decision = self._decision(state, ruling, situation, at, asked)
@@ -732,7 +741,7 @@ class Reducer:
             commands=commands.after(ruling, situation.trigger, at.now)
             if ruling.command
             else commands,
-            chunk=None if stopped or (by_hand and not moves) else state.chunk,
+            chunk=None if stopped or (by_hand and not self._lockstep) else state.chunk,
             stopping=state.stopping if rejected else stopped,
             reasons=state.reasons if rejected or reasons == (Reason.STILL_STOPPED,) else reasons,
         )

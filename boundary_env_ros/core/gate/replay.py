@@ -132,8 +132,11 @@ class Replay:
         if self._cannot_know(then):
             # Whatever it decides, an operator who has the robot takes it over from a policy.
             held = self._state.readings.switch_held(then.decided)
+            lockstep = self._contract.pacing is Pacing.LOCKSTEP
             commands, chunk = self._state.commands.in_hands(held), self._state.chunk
-            self._state = replace(self._state, commands=commands, chunk=None if held else chunk)
+            self._state = replace(
+                self._state, commands=commands, chunk=None if held and not lockstep else chunk
+            )
             return then
         event, found = self._event(then), None
         if event is not None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+import math
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -348,15 +349,11 @@ class Auditor:
             for why in () if self._alone else self._again.unable:
                 rule = RECOMPUTED[why.startswith('a decision')]
                 self._spared[rule, f'not run again: {why}'] = None
-        # What comes last may be on its way to the recorder while that is stopped, or killed.
-        until_the_end = self._now - (DELAY if torn else LATE)
-        if self._raw is None and not torn:
-            until_the_end = self._now + 1  # nothing: there may be no log times
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
-            agent.look_at_named(until_the_end)
+            agent.look_at_named(math.inf if self._raw is None else self._raw.history.newest - LATE)
             for named in () if torn else agent.decided.values():
                 last = agent.steps.get(named.episode_id, 0)
                 if named.step > last + 1:
@@ -365,24 +362,26 @@ class Auditor:
                     self.find('steps-in-order', fewer, named, near=True)
             if agent.sent is not None:
                 for step, decision, log_time in agent.only_carried.values():
-                    recent = log_time >= until_the_end
+                    recent = self._may_follow(
+                        decision.decided.ros.nanoseconds, log_time, torn=torn
+                    )
                     later = decision.decided.steady > agent.sent.decision.decided.steady
                     if recent and later:
                         self._lacking_of['as-published'] += 1
                     else:
                         self._not_sent(step, decision)
-            for evidence, log_time in () if torn else agent.ahead.values():
-                if log_time < until_the_end:
-                    self._unexplained(agent, evidence)
-                else:
+            for evidence in () if torn else agent.ahead.values():
+                if self._may_follow(evidence.actuated.nanoseconds, 0, torn=False):
                     self._lacking_of['execution-measured'] += 1
+                else:
+                    self._unexplained(agent, evidence)
             for half, log_time in agent.halves.values():
-                self._half(half, log_time, until_the_end)
+                self._half(half, log_time, torn=torn)
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
         for observation, log_time in () if self._raw is None else self._raw.stepless:
-            self._half(observation, log_time, until_the_end)
+            self._half(observation, log_time, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, heard = self._terms, None if self._raw is None else self._raw.history
@@ -455,7 +454,7 @@ class Auditor:
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
-            evidence, _ = agent.ahead.pop(key, (None, 0))
+            evidence = agent.ahead.pop(key, None)
             if evidence is not None:
                 self._compare_evidence(evidence, each.decision, now)
         agent.last = now
@@ -533,8 +532,9 @@ class Auditor:
         agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
         # A request that is refused may name any step of any episode.
         if decision.verdict is not Verdict.REJECTED:
-            agent.named.append((self._now, decision.id))
-            agent.look_at_named(self._now - LATE)
+            made = decision.decided.ros.nanoseconds
+            agent.named.append((made, decision.id))
+            agent.look_at_named(made - LATE)
         self._check_link(agent.sent, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
@@ -611,12 +611,21 @@ class Auditor:
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
-    def _half(self, half: Half, log_time: int, until_the_end: int | None = None) -> None:
+    def _may_follow(self, made: int | None, log_time: int, *, torn: bool) -> bool:
         """
-        Look at a step without its record of privileged fields, or at what no step is for.
+        Return whether what belongs to a record may have been on its way to the recorder.
 
-        At the end, from a log time on it may not have come yet.
+        That is at the end, when the recorder was killed, or told to stop: then by the instants of
+        the records, since log times are whatever who wrote them says.
         """
+        if torn:
+            return log_time >= self._now - DELAY
+        if self._raw is None or made is None:
+            return False
+        return self._raw.history.ends_at(made)
+
+    def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
+        """Look at a step without its record of privileged fields, or at what no step is for."""
         if self._terms is None:
             return
         history = None if self._raw is None else self._raw.history
@@ -637,7 +646,12 @@ class Auditor:
                 return
             if history is None and (self._holes or log_time - began < LATE):
                 return
-        if until_the_end is not None and log_time >= until_the_end:
+        made = None
+        if isinstance(half, Transition):
+            made = half.closed.ros.nanoseconds
+        elif isinstance(half, Observation):
+            made = half.observed.ros.nanoseconds
+        if self._may_follow(made, log_time, torn=torn):
             self._lacking_of[rule] += 1
         elif history is None or not history.may_lack('observations', log_time, began):
             self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)
@@ -663,9 +677,9 @@ class Auditor:
         if found is not None:
             self._compare_evidence(evidence, *found)
             return
-        forgotten = agent.ahead.put(key, (evidence, self._now), memory.WINDOW)
+        forgotten = agent.ahead.put(key, evidence, memory.WINDOW)
         if forgotten is not None:
-            self._unexplained(agent, forgotten[0])
+            self._unexplained(agent, forgotten)
 
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition

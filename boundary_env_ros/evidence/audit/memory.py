@@ -70,7 +70,7 @@ class Agent:
     what came before any step; ``halves`` are steps without their record of privileged fields, and
     the other way round, each with the log time of the last record then; ``steps`` and ``decided``
     are the last step of each episode, and the last that the gate names in a decision, once its
-    step ought to have come; until then it is among ``named``, with its log time.
+    step ought to have come; until then it is among ``named``, with when that was decided.
     """
 
     last: Transition | None = None
@@ -90,12 +90,12 @@ class Agent:
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))
     executed: Bounded[Key, tuple[GateDecision, Transition]] = field(default_factory=Bounded)
     early: set[str] = field(default_factory=set)
-    ahead: Bounded[Key, tuple[ActuationEvidence, int]] = field(default_factory=Bounded)
+    ahead: Bounded[Key, ActuationEvidence] = field(default_factory=Bounded)
     only_carried: Bounded[Key, tuple[StepId, GateDecision, int]] = field(default_factory=Bounded)
     only_sent: Bounded[Key, GateDecision] = field(default_factory=Bounded)
 
-    def look_at_named(self, until: int) -> None:
-        """Take the steps that the gate had named before a log time for ones that were."""
+    def look_at_named(self, until: float) -> None:
+        """Take the steps that the gate had named before an instant, ns, for ones that were."""
         while self.named and self.named[0][0] < until:
             _, of = self.named.popleft()
             if of.step >= self.decided.get(of.episode_id, of).step:

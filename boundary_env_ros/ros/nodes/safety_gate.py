@@ -177,7 +177,7 @@ class SafetyGate(ContractNode):
             Parameter.Type.DOUBLE_ARRAY,
             'Most that each dimension of the command may change, unit/s (empty: as in the '
             'contract). While a lease is out it can only be lowered. One at which the robot could '
-            'not brake for an obstacle or a workspace is refused; before the arming '
+            'not brake for an obstacle or a workspace is refused; while the robot rests, '
             '`stricter.high` may be lowered with it.',
             read_only=False,
         )

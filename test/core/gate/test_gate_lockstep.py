@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 import math
 from typing import Any
@@ -153,19 +152,42 @@ def test_a_step_of_a_chunk_is_not_acted_on_again(chunky: LockstepBench) -> None:
 
 
 def test_an_action_for_a_step_that_the_world_has_made_is_refused(bench: LockstepBench) -> None:
-    """What is refused for its age moves on the world, too."""
-    old = bench.time.now
-    bench.time.jump_ros(10 * PERIOD)
-    for step in range(3):
-        late = replace(bench.request(0.8, 0.0), observed=old)
-        assert reasons(only(bench.hear(late))) == {Reason.ACTION_TOO_OLD}
-        bench.step = step + 1
+    """It may have made them without this agent."""
+    for step in (1, 2, 3):
+        bench.step = step
         bench.advance()
     for step in (1, 2, 3):
         assert reasons(only(bench.hear(bench.request(0.8, 0.0, step=step)))) == {
             Reason.OUT_OF_ORDER
         }
     assert only(bench.hear(bench.request(0.8, 0.0, step=4))).published
+
+
+@pytest.mark.parametrize('bad', [(math.nan, 0.0), (0.1,)], ids=['not finite', 'wrong size'])
+def test_a_refused_action_is_the_action_of_its_step(
+    bench: LockstepBench, bad: tuple[float, ...]
+) -> None:
+    assert only(bench.hear(bench.request(*bad))).verdict is Verdict.REJECTED
+    again = only(bench.hear(bench.request(0.8, 0.0)))
+    assert reasons(again) == {Reason.OUT_OF_ORDER}
+    bench.step = 1
+    bench.advance()
+    assert only(bench.hear(bench.request(0.8, 0.0))).published
+
+
+def test_what_a_stranger_asks_for_is_the_action_of_no_step(bench: LockstepBench) -> None:
+    refused = only(bench.hear(bench.request(math.nan, 0.0, lease='another')))
+    assert reasons(refused) == {Reason.WRONG_LEASE}
+    bench.sequence -= 1
+    assert only(bench.hear(bench.request(0.8, 0.0))).published
+
+
+def test_a_refused_action_takes_the_place_of_what_is_left_of_a_chunk(
+    chunky: LockstepBench,
+) -> None:
+    chunky.hear(chunky.request(0.05, 0.0, 0.1, 0.0, horizon=2))
+    chunky.hear(chunky.request(math.nan, 0.0, step=2))
+    assert second_step(chunky, EpisodeState.RUNNING) == ()
 
 
 def test_a_chunk_that_the_world_has_left_behind_is_dropped(chunky: LockstepBench) -> None:

@@ -414,6 +414,10 @@ def test_in_lockstep_a_takeover_ends_a_chunk_and_the_world_goes_on() -> None:
     bench = lockstep_bench(horizon=3)
     bench.hear(bench.request(0.8, 0.0, 0.8, 0.0, 0.8, 0.0, horizon=3))
     bench.operate(-0.1, 0.0, ago=0.0)
+    # What a stranger asks for meanwhile is nothing to the chunk.
+    assert reasons(only(bench.hear(bench.request(0.1, 0.0, lease='another')))) == {
+        Reason.WRONG_LEASE
+    }
     bench.step = 1
     seen = bench.advance()
     bench.operate(-0.1, 0.0, ago=0.0)

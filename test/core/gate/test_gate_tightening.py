@@ -251,6 +251,19 @@ def test_what_is_stricter_but_no_rate_is_accepted_while_a_lease_is_out() -> None
     assert bench.gate.state.runtime_limits == stricter
 
 
+def test_a_rate_is_enough_for_a_robot_that_was_faster_before_its_bounds_were_lowered() -> None:
+    """It may be deep within a zone, at a speed that it has only begun to take back."""
+    bench = cruise(Bench().start(), 0.8)
+    bench.gate.apply(Tighten(runtime_limits=RuntimeLimits(high=(0.3, 1.5)), now=bench.time.now))
+    slow = RuntimeLimits(high=(0.3, 1.5), rate=(0.3, 4.0))
+    bench.wait(0.3, policy=(0.3, 0.0))
+    with pytest.raises(RequestRejected, match=r'from 0\.8 m/s'):
+        bench.gate.apply(Tighten(runtime_limits=slow, now=bench.time.now))
+    bench.wait(1.0, policy=(0.0, 0.0))
+    assert bench.command == (0.0, 0.0)
+    bench.gate.apply(Tighten(runtime_limits=slow, now=bench.time.now))
+
+
 def test_a_rate_is_enough_for_the_speed_that_is_still_in_force() -> None:
     bench = Bench(waiting(shipped())).start()
     cruise(bench, 0.8)

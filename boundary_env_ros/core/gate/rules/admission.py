@@ -14,6 +14,12 @@ from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResul
 #: How far the sequence of a request may be ahead of the last that was heard; others got lost.
 MOST_SKIPPED = 1000
 
+#: Why a request is refused that is not of the holder of the lease.
+STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reason.WRONG_LEASE)
+
+#: The same, or of an old one, which is no new action.
+UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
+
 #: The last step that a message can number.
 LAST_STEP = 2**64 - 1
 

@@ -87,7 +87,7 @@ def refuse_looser(
         )
 
 
-def refuse_too_slow(limits: Limits, before: Limits, in_force: Vector | None) -> None:
+def refuse_too_slow(limits: Limits, before: Limits) -> None:
     """
     Refuse a rate at which the robot could not brake for what its rules look out for.
 
@@ -96,9 +96,7 @@ def refuse_too_slow(limits: Limits, before: Limits, in_force: Vector | None) -> 
     limits
         The limits as they are to be.
     before
-        The limits whose bounds the robot may still use.
-    in_force
-        The last command, which it may still follow; None if there is none.
+        The limits by whose bounds the robot moves, or may have moved until now.
 
     Raises
     ------
@@ -106,10 +104,11 @@ def refuse_too_slow(limits: Limits, before: Limits, in_force: Vector | None) -> 
         Naming the first rule that would not hold.
 
     """
-    still = in_force or limits.safe
-    low, high = tuple(map(min, before.low, still)), tuple(map(max, before.high, still))
-    for path, expected, actual, *_ in too_slow(limits.contract, low, high, limits.rate):
+    for path, expected, actual, *_ in too_slow(
+        limits.contract, before.low, before.high, limits.rate
+    ):
         raise RequestRejected(
             f'`rate` is too low to brake by: {".".join(map(str, path))} would have to be another '
-            f'(expected {expected}, got {actual:g}). Give a higher rate, or lower bounds first.'
+            f'(expected {expected}, got {actual:g}). Give a higher rate, or lower bounds while '
+            'the robot rests.'
         )

@@ -24,7 +24,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.claims import Claims
-from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks, END
+from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks
 from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.message_history import (
@@ -199,6 +199,7 @@ class RawAuditor:
             self._published.request(message, log_time)
             self._later(log_time, self._request(message, log_time))
         elif isinstance(message, Observation):
+            self.history.came(message.observed, log_time)
             self._published.observation(message, log_time)
         elif isinstance(message, RecorderState):
             self.history.recorder(message)
@@ -287,7 +288,7 @@ class RawAuditor:
 
     def _request(self, request: ActionRequest, log_time: int) -> Iterator[None]:
         yield
-        if request.id.agent in self._gate_speaks and log_time < self.history.now - END:
+        if request.id.agent in self._gate_speaks:
             self._published.check_answered(request, log_time)
 
     def _evidence(self, evidence: ActuationEvidence) -> Iterator[None]:

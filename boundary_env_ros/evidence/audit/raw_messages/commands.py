@@ -23,6 +23,9 @@ from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
 #: Nanoseconds at the end of a record in which one half of a pair may be missing.
 END = NANOSECONDS // 5
 
+#: How many commands may be there whose decisions are on their way then.
+_ON_THEIR_WAY = 3
+
 #: Nanoseconds that a message without a stamp may be apart from its decision.
 _APART = NANOSECONDS // 2
 
@@ -150,8 +153,9 @@ class CommandChecks:
             for half in tuple(pairs.decided):
                 if _partner(half, pairs.sent, stamped=pairs.stamped) is not None:
                     self._on_topic(half, pairs)
-            for half in tuple(pairs.sent):
-                if not pairs.is_in_bounds(half.content):
+            for place, half in enumerate(tuple(pairs.sent), start=-len(pairs.sent)):
+                # The log times of many may be forged to be as late as that.
+                if place < -_ON_THEIR_WAY or not pairs.is_in_bounds(half.content):
                     self._decided_by(half, pairs)
 
     def _on_topic(self, half: _Half, pairs: _Pairs) -> None:

@@ -88,6 +88,8 @@ class MessageHistory:
         By the name of the excuse: how many checks of each kind were excused by it.
     foreign
         The hosts whose clocks were placed on that of the record by when their messages came.
+    newest
+        The last instant at which steps, decisions and observations were made, ns.
     ended, torn
         Whether all of the record was read; and whether its end is missing, and what is looked at
         now is so near to it that what belongs to it may not have come yet.
@@ -118,6 +120,7 @@ class MessageHistory:
         self.foreign: dict[str, None] = {}
         self.now = 0
         self.ended = self.torn = False
+        self.newest = 0
         # After the first message of a topic, for so long a node need not have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
         self._number = 0
@@ -212,7 +215,7 @@ class MessageHistory:
     def ends_at(self, at: int) -> bool:
         """Return whether what belongs to an instant need not have come before the record ended."""
         # A recorder that is told to stop had what came until then.
-        return self.torn or (self.ended and abs(self.now - at) < LATE)
+        return self.torn or (self.ended and abs(self.newest - at) < LATE)
 
     def _forgive(self) -> bool:
         """Return whether one of the messages that got lost is left to excuse by, and use it."""
@@ -296,6 +299,8 @@ class MessageHistory:
 
     def came(self, instant: ClockReading | None, log_time: int) -> None:
         """Take note of when the recorder had a message that was made at an instant."""
+        if instant is not None:
+            self.newest = max(self.newest, instant.ros.nanoseconds)
         if instant is not None and self._is_foreign(instant.ros):
             behind = self._behind.setdefault(instant.ros.host, deque(maxlen=_PLACED))
             behind.append(log_time - instant.ros.nanoseconds)

@@ -194,7 +194,9 @@ class PublishedChecks:
             alone = len(asked.requests) == 1
             if alone or any(same(request, answered) for answered in asked.answered):
                 return
-        if self._history.ends_at(log_time) and request.sequence > self._lease(request).answered:
+        made = request.requested
+        ends = made is not None and self._history.ends_at(made.ros.nanoseconds)
+        if ends and request.sequence > self._lease(request).answered:
             self._history.spare('torn', 'requests')
             return
         place = f'request {request.sequence} of lease {request.lease_id}'
@@ -212,7 +214,8 @@ class PublishedChecks:
                 self._history.spare('early', 'observations')
                 return
             shown = self._shown.get(transition.id.agent, 0)
-            if self._history.ends_at(log_time) and transition.closed.ros.nanoseconds >= shown:
+            closed = transition.closed.ros.nanoseconds
+            if self._history.ends_at(closed) and closed >= shown:
                 self._history.spare('torn', 'observations')
                 return
             if self._history.lost_one('observations', log_time):

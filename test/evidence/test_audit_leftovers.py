@@ -18,7 +18,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Verdict
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
@@ -230,6 +230,23 @@ def test_log_times_that_were_moved_to_the_end_hide_nothing(
     write_bag(tmp_path / 'bag', forged)
     report = audit_path(tmp_path / 'bag')
     assert report.outcome is Outcome.CONTRADICTED, f'\n{report}'
+
+
+def test_an_action_of_a_chunk_under_no_lease_is_a_finding(tmp_path: Path, tape: Tape) -> None:
+    """And where decisions are missing before it, the gate that is run again has only its word."""
+    asked = [d for d in of(tape, GateDecision) if d.request is not None and d.published]
+    before, true = asked[19:21]
+    forged = replace(true, trigger=Trigger.CHUNK, lease_id='')
+
+    def told(what: Any) -> Any:
+        if isinstance(what, Transition):
+            known = tuple(d for d in what.decisions if d != before)
+            known = tuple(forged if d == true else d for d in known)
+            return replace(what, decisions=known, decision=len(known) - 1)
+        return forged if what == true else what
+
+    write_bag(tmp_path / 'bag', [replace(s, what=told(s.what)) for s in tape if s.what != before])
+    assert audit_path(tmp_path / 'bag').outcome is Outcome.CONTRADICTED
 
 
 @pytest.mark.parametrize('lost', [1, 2])

@@ -577,7 +577,9 @@ class AgentClient:
             if image is not None:
                 try:
                     images[spec.name] = pixels_of(spec, image)
-                except RecordError:
+                except RecordError as error:
+                    if transition.kind is Kind.RESET:
+                        raise LinkError(str(error)) from error  # there is none to go on with
                     unresolved.append(spec.name)
         return StepResult(
             transition=transition,

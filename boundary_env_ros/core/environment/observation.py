@@ -114,6 +114,8 @@ class Sample:
         Which image it was, for image fields.
     document
         The JSON text, for documents.
+    problem
+        Why values are NaN, where their message says it.
 
     """
 
@@ -124,6 +126,7 @@ class Sample:
     confidence: float | None = None
     image: ImageReference | None = None
     document: str = ''
+    problem: str = ''
 
 
 #: What is frozen: a sample as it came, or a field of a record that is to be frozen once more.

@@ -100,7 +100,8 @@ class ObservationBuffer:
         values, infinite = sample.values, self._infinite[name]
         if not is_measured(values, infinite=infinite):
             names = value_names(self._specs[name].source) if len(values) > 1 else ('its value',)
-            self._unmeasured[name] = not_measured(values, names, infinite=infinite)
+            why = sample.problem if isinstance(sample, Sample) else ''
+            self._unmeasured[name] = why or not_measured(values, names, infinite=infinite)
             return False
         self._unmeasured.pop(name, None)
         self.latest[name] = sample

@@ -24,6 +24,9 @@ from boundary_env_ros.errors import RecordError
 Image = npt.NDArray[Any]
 Message = Any  # anything with the attributes of the message
 
+#: What the format of a ``CompressedImage`` of depths says, of which the encoding comes first.
+_DEPTHS = 'compresseddepth'
+
 
 def reference(message: Message, spec: FieldSpec, topic: str, stamp: int) -> ImageReference:
     """
@@ -60,6 +63,7 @@ def reference(message: Message, spec: FieldSpec, topic: str, stamp: int) -> Imag
                 f'{message.width}x{message.height} {message.encoding}). Change shape or encoding '
                 f'of the field {spec.name!r} in the contract, or the configuration of the camera.'
             )
+        _step(message, source, spec)
     return ImageReference(
         topic=topic,
         stamp=RosTime(stamp),
@@ -119,17 +123,28 @@ def _picture(spec: FieldSpec) -> Picture:
     return spec.source
 
 
-def _plain(message: Message, source: Picture, spec: FieldSpec) -> Image:
+def packed(message: Message) -> bytes:
+    """Return a compressed image, without the 12 bytes that image_transport puts before depths."""
+    return bytes(message.data)[12 if _DEPTHS in message.format.lower() else 0 :]
+
+
+def _step(message: Message, source: Picture, spec: FieldSpec) -> tuple[int, int]:
+    """Return the bytes of a row, with and without padding; raise if the message lacks some."""
     height, width, channels = spec.shape
-    dtype = np.dtype(ENCODINGS[source.encoding][1])
-    row = width * channels * dtype.itemsize
+    row = width * channels * np.dtype(ENCODINGS[source.encoding][1]).itemsize
     step = message.step or row
-    data = np.frombuffer(message.data, np.uint8)
-    if step < row or len(data) < step * (height - 1) + row:
+    if step < row or len(message.data) < step * (height - 1) + row:
         raise RecordError(
             f'Wrong size of an image of the field {spec.name!r} (expected {height} rows of {row} '
-            f'bytes, got {len(data)} bytes in rows of {step}).'
+            f'bytes, got {len(message.data)} bytes in rows of {step}).'
         )
+    return step, row
+
+
+def _plain(message: Message, source: Picture, spec: FieldSpec) -> Image:
+    (step, row), height = _step(message, source, spec), spec.shape[0]
+    dtype = np.dtype(ENCODINGS[source.encoding][1])
+    data = np.frombuffer(message.data, np.uint8)
     if step == row:
         packed = data[: height * row]
     else:
@@ -144,10 +159,15 @@ def _plain(message: Message, source: Picture, spec: FieldSpec) -> Image:
 
 
 def _check_format(message: Message, source: Picture, topic: str) -> None:
-    # 'jpeg', or as image_transport writes it: 'rgb8; jpeg compressed bgr8'.
+    # 'jpeg', or as image_transport writes it: 'rgb8; jpeg compressed bgr8'. Of depths it is
+    # '16UC1; compressedDepth png', before ROS 2 Humble without the last word.
     form = message.format.lower().replace('jpg', 'jpeg')
+    encoding, is_depth, packing = form.partition(_DEPTHS)
+    if is_depth:
+        form = packing.strip() or 'png' if encoding.strip('; ') == source.encoding.lower() else ''
     if source.compressed not in form:
         raise RecordError(
-            f'Wrong compression on {topic} (expected {source.compressed}, got '
-            f'{message.format!r}). Change `compressed` in the contract.'
+            f'Wrong compression on {topic} (expected {source.compressed} of {source.encoding}, '
+            f'got {message.format!r}). Change `compressed` or `encoding` in the contract, or what '
+            'the camera sends.'
         )

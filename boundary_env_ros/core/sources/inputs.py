@@ -23,14 +23,20 @@ from boundary_env_ros.core.contract.sources import (
     Lookup,
     Paths,
     publishers_of,
-    Source,
     value_names,
     Vector,
 )
 from boundary_env_ros.core.gate.rules.limits import ALIVE, EMERGENCY_STOP, FEEDBACK, OPERATOR
 from boundary_env_ros.core.sources.obstacle_distance import distance_reader
 from boundary_env_ros.core.sources.paths import Message
-from boundary_env_ros.core.sources.readers import adapter, frame_of, reader, Reading, stamp_of
+from boundary_env_ros.core.sources.readers import (
+    adapter,
+    frame_of,
+    measured,
+    reader,
+    Reading,
+    stamp_of,
+)
 from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 
@@ -128,7 +134,7 @@ def acknowledgement_inputs(contract: Contract) -> tuple[Input, ...]:
 
 def _measured(name: str, what: Feedback | Acknowledgement) -> Input:
     publishers = publishers_of(what.source)
-    return _input(name, what, _plain(what.source), publishers=publishers)
+    return _input(name, what, measured(what.source, what.type), publishers=publishers)
 
 
 def gate_inputs(contract: Contract) -> tuple[Input, ...]:
@@ -151,7 +157,8 @@ def gate_inputs(contract: Contract) -> tuple[Input, ...]:
         read = _or_nothing(_in_frame(_stamped(distance_reader(rule)), rule, contract))
         inputs.append(_input(rule.input, rule, read))
     for place in safety.workspaces:
-        read = _or_nothing(_in_frame(_plain(place.source), place, contract))
+        read = measured(place.source, place.type)
+        read = _or_nothing(_in_frame(read, place, contract))
         inputs.append(_input(place.input, place, read, publishers=publishers_of(place.source)))
     if safety.operator is not None:
         inputs.append(_input(OPERATOR, safety.operator, _dated(_operator(safety.operator))))
@@ -191,10 +198,6 @@ def _input(name: str, what: Any, read: Callable[[Message], Reading], **more: Any
     return Input(name=name, topic=what.topic, type=what.type, read=read, **more)
 
 
-def _plain(source: Source) -> Callable[[Message], Reading]:
-    return _stamped(reader(source))
-
-
 def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
     """
     Return a reader of one value, 1, for a message in which a field was measured.
@@ -211,7 +214,7 @@ def _alive(spec: FieldSpec) -> Callable[[Message], Reading]:
         if is_measured(reading.values, infinite=infinite):
             return Reading(values=(1.0,), stamp=reading.stamp)
         told = not_measured(reading.values, value_names(spec.source), infinite=infinite)
-        problem = (
+        problem = reading.problem or (
             f'{spec.name} is not usable (expected finite values, got {told}); let the driver '
             'leave out what it could not measure.'
         )

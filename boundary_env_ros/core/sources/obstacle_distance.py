@@ -58,13 +58,22 @@ def range_distances(message: Message, side: Side) -> Vector:
         it to others.
 
     """
-    distance, valid = _range(message.range, message.min_range, message.max_range)
+    distance, valid = measured_range(message.range, message.min_range, message.max_range)
     if side is Side.AHEAD:
         return (distance, math.inf, valid, 1.0)
     return (math.inf, distance, 1.0, valid)
 
 
-def _range(value: float, least: float, most: float) -> tuple[float, float]:
+def measured_range(value: float, least: float, most: float) -> tuple[float, float]:
+    """
+    Return a distance, m, and 1 or 0 for whether it is usable; see :func:`range_distances`.
+
+    Parameters
+    ----------
+    value, least, most
+        A range as it came, and what its sensor can measure, m.
+
+    """
     if not 0.0 <= least <= most:
         return math.inf, 0.0  # says nothing, whatever the value
     if value < least:

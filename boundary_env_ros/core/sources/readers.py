@@ -26,6 +26,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.environment.observation import ImageReference, Sample
 from boundary_env_ros.core.sources import images
 from boundary_env_ros.core.sources.laser_scan import nearest_of_sectors
+from boundary_env_ros.core.sources.no_estimate import judge_of
 from boundary_env_ros.core.sources.paths import getter, getters, Message, split_call
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
 from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
@@ -51,7 +52,8 @@ class Reading:
     document
         For a document, its text.
     problem
-        Why the message could not be read, where that is no error; there are no values then.
+        Why the message could not be read, where that is no error, and there are no values then; or
+        why some of them are NaN.
 
     """
 
@@ -74,6 +76,7 @@ class Reading:
             confidence=self.confidence,
             image=self.image,
             document=self.document,
+            problem=self.problem,
         )
 
 
@@ -101,10 +104,7 @@ def adapter(spec: FieldSpec, topic: str) -> Callable[[Message], Reading]:
     if isinstance(source, Points):
         points = source
         return _with_fraction(lambda message: evenly_taken(message, points))
-    read, confidence = reader(source), _confidence(spec.confidence)
-    return lambda message: Reading(
-        values=read(message), stamp=stamp_of(message), confidence=confidence(message)
-    )
+    return measured(source, spec.type, spec.confidence)
 
 
 def _document_adapter(spec: FieldSpec) -> Callable[[Message], Reading]:
@@ -139,6 +139,37 @@ def _with_fraction(
         return Reading(values=values, stamp=stamp_of(message), confidence=fraction)
 
     return adapt
+
+
+def measured(
+    source: Source, kind: str, confident: Confidence | None = None
+) -> Callable[[Message], Reading]:
+    """
+    Return the function that reads what a sensor measured, NaN where its message says: nothing.
+
+    Parameters
+    ----------
+    source
+        Where the values are.
+    kind
+        ROS type of the messages.
+    confident
+        Where the confidence of the values comes from.
+
+    """
+    read, confidence = reader(source), _confidence(confident)
+    paths = source.paths if isinstance(source, Paths) else ()
+    judge = judge_of(kind, (source.path,) if isinstance(source, Array) else paths)
+
+    def read_measured(message: Message) -> Reading:
+        values, why = read(message), ''
+        if judge is not None:
+            values, why = judge(message, values)
+        return Reading(
+            values=values, stamp=stamp_of(message), confidence=confidence(message), problem=why
+        )
+
+    return read_measured
 
 
 def reader(source: Source) -> Callable[[Message], Vector]:

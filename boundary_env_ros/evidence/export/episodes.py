@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 import math
@@ -125,13 +124,16 @@ class Gaps:
     lost_steps
         Steps that are missing between others of their episode.
     lost_images
-        Images of observations whose message is not in the record, by field.
+        Images of observations whose message is not in the record, or cannot be decoded, by field.
+    why_lost
+        Why the first of them could not be decoded, by field.
 
     """
 
     without_steps: int = 0
     lost_steps: int = 0
     lost_images: Counter[str] = field(default_factory=Counter)
+    why_lost: dict[str, str] = field(default_factory=dict)
 
 
 class EpisodeStream:
@@ -227,9 +229,11 @@ class EpisodeStream:
             message = None
             if self._pictures is not None:
                 message = self._pictures.message(reference, log_time)
-            with suppress(RecordError):
+            try:
                 if message is not None:
                     images[spec.name] = pixels_of(spec, message)
+            except RecordError as error:
+                self._gaps.why_lost.setdefault(spec.name, str(error))
             if spec.name not in images:
                 self._gaps.lost_images[spec.name] += 1
         return Sight(fields=fields, images=images)

@@ -179,5 +179,6 @@ def _said(gaps: Gaps) -> list[str]:
     if gaps.lost_steps:
         said.append(f'{gaps.lost_steps} steps that are missing in the record between others')
     for name, count in gaps.lost_images.items():
-        said.append(f'{count} images of {name!r} that the record refers to and does not have')
+        why = gaps.why_lost.get(name, 'the record refers to them and does not have them')
+        said.append(f'{count} images of {name!r}: {why}')
     return said

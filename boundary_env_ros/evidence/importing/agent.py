@@ -125,9 +125,9 @@ class ImportedAgent:
 
     # Hearing -------------------------------------------------------------------------------------
 
-    def sample(self, name: str, sample: Sample) -> None:
-        """Take a sample of a field, of whatever section of the contract."""
-        self._buffer.take(name, sample)
+    def sample(self, name: str, sample: Sample) -> bool:
+        """Take a sample of a field of any section; return whether it measured anything."""
+        return self._buffer.take(name, sample)
 
     def feedback(self, group: str, values: Vector, captured: Stamp | None) -> None:
         """Take the measured state of one group of the command's dimensions."""

@@ -275,6 +275,8 @@ class _Importer:
             captured = line.captured(reading.stamp)
             if kind == 'feedback':
                 self._agent.feedback(name, reading.values, captured)
+                if reading.problem:
+                    self._stumble(topic, reading.problem)
                 continue
             sample = reading.sample(
                 captured,
@@ -282,9 +284,11 @@ class _Importer:
                 published=None if published == logged else line.middleware(published),
                 arrived=line.middleware(logged),
             )
-            self._agent.sample(name, sample)
-            if reading.problem:
+            measured = self._agent.sample(name, sample)
+            if reading.problem and measured:
                 self._other_frames[name] = reading.problem
+            elif reading.problem:
+                self._stumble(topic, reading.problem)
 
     def _command(self, topic: str, message: Any, now: int) -> None:
         self._cut.command(now)

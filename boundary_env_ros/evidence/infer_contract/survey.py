@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.core.sources.paths import getter
+from boundary_env_ros.core.sources.no_estimate import estimate
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.definitions import full_name
@@ -93,7 +93,7 @@ class TopicSurvey:
             self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
             self.paths = tuple(islice(_numbers(type_name, types), _MOST_PATHS))
         self.unmeasured: tuple[str, ...] = ()
-        self._unmeasured = {path: getter(path) for path in self._looked_at()}
+        self._unmeasured = {path: estimate(type_name, path) for path in self._looked_at()}
 
     def _looked_at(self) -> tuple[str, ...]:
         """Return the paths of which it is noted whether they ever have a value."""

@@ -120,7 +120,7 @@ class Claims:
             self.find(claim, '.topic', repr(use.topic), repr(claim.topic))
         self._sent(claim, heard)
         reading = heard.readings[use.name]
-        if claim.kind == 'fields' and reading.problem:
+        if claim.kind == 'fields' and reading.problem and measured(heard, use):
             self.find(
                 claim,
                 '.frame_id',

@@ -125,7 +125,7 @@ def _in_frame(item: Input) -> Callable[[Message], Reading]:
 
     def read(message: Message) -> Reading:
         reading, frame = item.read(message), item.other_frame(message)
-        return replace(reading, problem=repr(frame)) if frame else reading
+        return replace(reading, problem=reading.problem or repr(frame)) if frame else reading
 
     return read
 

@@ -1,0 +1,149 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+Messages that say themselves that they have no estimate.
+
+A driver that cannot tell a part of a message has to fill it all the same, and says in another part
+that there is nothing in it. Such values are read as NaN, so that everybody treats them as what was
+not measured: they are passed over, their field ages, and a rule that reads them stops the robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+import math
+import re
+from typing import Any, TypeAlias
+
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.sources.obstacle_distance import measured_range
+from boundary_env_ros.core.sources.paths import Getter, getter, Message, split_call
+from boundary_env_ros.errors import RecordError
+
+#: Returns the values of a message, NaN where it has no estimate, and why; empty if it has all.
+Judge: TypeAlias = Callable[[Message, Vector], tuple[Vector, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """
+    How messages say that they have no estimate of a part.
+
+    Attributes
+    ----------
+    about
+        Expression that a type, a space and the path of a value match as a whole. The path of a
+        function of a quaternion ends with ``.()``.
+    at
+        Path to where it is said, made of the groups of ``about``; empty: the message itself.
+    says
+        From what is there to whether there is no estimate.
+    words
+        What is said, with the path.
+
+    """
+
+    about: str
+    at: str
+    says: Callable[[Any], bool]
+    words: str
+
+
+def _minus_one(about: str, at: str) -> Mark:
+    words = '{} is -1, by which the driver says that it has no estimate'
+    return Mark(about, at, lambda variance: bool(variance == -1.0), words)
+
+
+def _all_zeros(about: str, at: str) -> Mark:
+    words = '{} is a quaternion of zeros, which is no rotation'
+    return Mark(about, at, lambda q: not (q.w or q.x or q.y or q.z), words)
+
+
+#: By the comments in the definitions of the messages. To a magnetic field, and to a pose, twist or
+#: acceleration with covariance, they give 0 for an unknown variance and no meaning of -1: it means
+#: there what it means in an Imu. In a NavSatFix -1 is in use for an unknown variance, and the
+#: status says whether there is a fix. Many drivers leave out ``present`` of a battery; its voltage
+#: tells. What is nearer than a sensor can measure is near, so that is an estimate.
+MARKS = (
+    _minus_one(r'sensor_msgs/msg/(?:Imu|MagneticField) (\w+)\..*', r'\1_covariance[0]'),
+    _minus_one(
+        r'(?:nav_msgs/msg/Odometry|geometry_msgs/msg/\w+WithCovariance(?:Stamped)?) '
+        r'((?:pose|twist|accel)\.)?(?:pose|twist|accel)\..*',
+        r'\1covariance[0]',
+    ),
+    _all_zeros(r'\S+ ((?:.*\.)?(?:orientation|rotation|quaternion))\.[xyzw]', r'\1'),
+    _all_zeros(r'\S+ (.*)\.\(\)', r'\1'),
+    _all_zeros('geometry_msgs/msg/Quaternion [xyzw]', ''),
+    Mark(
+        'sensor_msgs/msg/NavSatFix (latitude|longitude|altitude)',
+        'status.status',
+        lambda status: status < 0,
+        '{} is negative, by which the receiver says that it has no fix',
+    ),
+    Mark(
+        'sensor_msgs/msg/BatteryState (voltage|temperature|current|charge|capacity|percentage)',
+        '',
+        lambda battery: not (battery.present or battery.voltage),
+        'present is false and voltage is 0: there is no battery',
+    ),
+    Mark(
+        'sensor_msgs/msg/Range range',
+        '',
+        lambda it: not measured_range(it.range, it.min_range, it.max_range)[1],
+        'range is not from min_range to max_range',
+    ),
+)
+
+
+def judge_of(kind: str, paths: Sequence[str]) -> Judge | None:
+    """
+    Return the judge of the values at some paths of a type; None if nothing could mark them.
+
+    It is given the numbers at the paths, or all those of the sequence at the only one. A part that
+    a message lacks, as one of a simulation in this process may, marks nothing.
+    """
+    marks = [
+        (
+            getter(at) if at else lambda message: message,
+            mark.says,
+            places,
+            mark.words.format(at or 'it'),
+        )
+        for mark in MARKS
+        for at, places in _places(mark, kind, paths).items()
+    ]
+    if not marks:
+        return None
+
+    def judge(message: Message, values: Vector) -> tuple[Vector, str]:
+        why = ''
+        for get, says, places, words in marks:
+            try:
+                if not says(get(message)):
+                    continue
+            except (AttributeError, RecordError):
+                continue
+            marked = places if paths[1:] else range(len(values))
+            values = tuple(math.nan if i in marked else v for i, v in enumerate(values))
+            why = why or words
+        return values, why
+
+    return judge
+
+
+def _places(mark: Mark, kind: str, paths: Sequence[str]) -> dict[str, list[int]]:
+    """Return the places of the values that a mark is about, by the path to where it is said."""
+    found: dict[str, list[int]] = {}
+    for place, path in enumerate(paths):
+        function, inner = split_call(path)
+        match = re.fullmatch(mark.about, f'{kind} {inner}{".()" if function else ""}')
+        if match is not None:
+            found.setdefault(match.expand(mark.at), []).append(place)
+    return found
+
+
+def estimate(kind: str, path: str) -> Getter:
+    """Return the function that reads the number at a path, NaN where a message has no estimate."""
+    get, judge = getter(path), judge_of(kind, (path,))
+    return get if judge is None else lambda message: judge(message, (get(message),))[0][0]

@@ -14,12 +14,13 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.sources import no_estimate
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.storage.contract_file import load, LoadedContract
 from support.bag_maker import each, Tape, write_bag
-from support.world_maker import make_world_tape
+from support.world_maker import make_world_tape, now_and_then_blind
 
 # Nobody stops the embedded world.
 NOT_THERE = {'emergency-stop-heard'}
@@ -52,6 +53,33 @@ def test_honest_world_is_clean(tmp_path: Path, name: str, agents: int) -> None:
     assert checked['commands'] >= report.decisions
     assert checked['observations'] == report.transitions
     assert checked['fields'] > 5 * report.transitions
+
+
+def test_honest_world_in_which_messages_have_no_estimate_is_clean(tmp_path: Path) -> None:
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    tape = make_world_tape(loaded, episodes=2, steps=15, seed=3, change=now_and_then_blind())
+    report = audited(tmp_path, tape)
+    assert set(report.counts) <= {'record-ended'}, f'\n{report}'
+    assert report.from_topics['fields'] > 5 * report.transitions
+    poses = {f.captured for o in observations(tape) for f in o.fields if f.name == 'pose'}
+    every = {f.captured for o in observations(tape) for f in o.fields if f.name == 'velocity'}
+    assert 2 < len(poses) < len(every)
+
+
+def test_estimate_that_is_none_is_named_where_a_record_goes_by_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    with monkeypatch.context() as patched:
+        patched.setattr(no_estimate, 'MARKS', ())
+        tape = make_world_tape(loaded, episodes=1, steps=9, seed=3, change=now_and_then_blind())
+    report = audited(tmp_path, tape)
+    assert 'values-from-sensors' in report.counts, f'\n{report}'
+    assert 'frame-as-contract' not in report.counts, f'\n{report}'
+
+
+def observations(tape: Tape) -> list[Observation]:
+    return [sent.what for sent in tape if isinstance(sent.what, Observation)]
 
 
 @pytest.mark.parametrize(

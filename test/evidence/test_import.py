@@ -167,18 +167,26 @@ def test_episode_comes_back_from_its_raw_messages(
 
 
 @pytest.mark.parametrize(
-    ('name', 'ending'),
-    [('warehouse_cart', 'abandoned'), ('door_arm', 'excessive_force')],
+    ('name', 'ending', 'blind'),
+    [
+        ('warehouse_cart', 'abandoned', False),
+        ('warehouse_cart', 'abandoned', True),
+        ('door_arm', 'excessive_force', False),
+    ],
 )
-def test_record_of_a_lockstep_comes_back(tmp_path: Path, name: str, ending: str) -> None:
-    from support.world_maker import make_world_tape
+def test_record_of_a_lockstep_comes_back(
+    tmp_path: Path, name: str, ending: str, *, blind: bool
+) -> None:
+    from support.world_maker import make_world_tape, now_and_then_blind
 
     loaded = load(name, Pacing.LOCKSTEP)
-    tape = make_world_tape(loaded, episodes=1, steps=12, seed=3)
+    change = now_and_then_blind() if blind else lambda emission: emission
+    tape = make_world_tape(loaded, episodes=1, steps=12, seed=3, change=change)
     write_bag(tmp_path / 'bag', tape)
     recorded = of(tape, Transition)
     options = ImportOptions(reset=Original(recorded).reset, host=recorded[0].closed.ros.host)
-    import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options)
+    notes = import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, options).notes
+    assert any('the first: pose.covariance[0] is -1' in note for note in notes) is blind
     imported = steps_of(tmp_path / 'run')
 
     def unnamed(step: Transition) -> list[ObservationField]:

@@ -77,6 +77,16 @@ def test_a_png_comes_out_as_it_was_put_in(encoding: str, data: st.DataObject) ->
     assert found.flags.c_contiguous
 
 
+@pytest.mark.parametrize('form', ['16UC1; compressedDepth png', '16UC1; compressedDepth'])
+def test_depths_behind_the_header_of_image_transport_come_out_as_they_were_put_in(
+    form: str,
+) -> None:
+    depths = np.arange(500, 548, dtype=np.uint16).reshape(6, 8)
+    spec = field('16UC1', 6, 8, 'png', low=(0.0,), high=(10000.0,))
+    data = struct.pack('<iff', 0, 0.0, 0.0) + packed(depths, 'png')
+    assert pixels_of(spec, message(data, form))[..., 0].tolist() == depths.tolist()
+
+
 @pytest.mark.parametrize('encoding', ['mono8', 'rgb8', 'bgr8'])
 def test_a_jpeg_comes_out_nearly_as_it_was_put_in(encoding: str) -> None:
     ramp = np.linspace(0, 255, 16 * 24).reshape(16, 24)

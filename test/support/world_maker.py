@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,15 @@ from support.record_maker import Sent, TOPICS
 
 MS = 1_000_000
 
+#: From what a robot sends to what it is to send.
+Change = Callable[[Emission], Emission]
+
 
 class TapedRobot:
-    """A robot whose messages, and the commands that it gets, are kept."""
+    """A robot whose messages, as they are changed, and the commands that it gets, are kept."""
 
-    def __init__(self, contract: Contract, start: int) -> None:
-        self._robot = make_robot(contract, start, name='')
+    def __init__(self, contract: Contract, start: int, change: Change) -> None:
+        self._robot, self._change = make_robot(contract, start, name=''), change
         self._groups = {
             contract.topic_of(agent, group.topic): group
             for agent in contract.agents
@@ -50,7 +54,7 @@ class TapedRobot:
         self._robot.command(topic, values, arrived)
 
     def advance(self, until: int) -> tuple[Emission, ...]:
-        emissions = self._robot.advance(until)
+        emissions = tuple(map(self._change, self._robot.advance(until)))
         self.now = until
         for emission in emissions:
             if emission.fields is not None:
@@ -71,10 +75,17 @@ class TapedRobot:
             self.tape.append(Sent(topic, self.now, self.now, record))
 
 
-def make_world_tape(loaded: LoadedContract, *, episodes: int, steps: int, seed: int) -> Tape:
+def make_world_tape(
+    loaded: LoadedContract,
+    *,
+    episodes: int,
+    steps: int,
+    seed: int,
+    change: Change = lambda emission: emission,
+) -> Tape:
     """Return the record of some episodes, in which every agent acts at random but gently."""
     contract = loaded.contract
-    robot = TapedRobot(contract, round(contract.period * 1e9))
+    robot = TapedRobot(contract, round(contract.period * 1e9), change)
     world = EmbeddedWorld(loaded, robot=robot, sink=robot.note)
     random = np.random.default_rng(seed)
     for number in range(episodes):
@@ -96,6 +107,25 @@ def make_world_tape(loaded: LoadedContract, *, episodes: int, steps: int, seed: 
     )
     begin = robot.tape[0].log_time
     return [Sent('/boundary/contract', begin, begin, described), *robot.tape]
+
+
+def now_and_then_blind() -> Change:
+    """Return what makes every other detection of a pose say that it has no estimate."""
+    seen = 0
+
+    def change(emission: Emission) -> Emission:
+        nonlocal seen
+        if emission.topic != 'pose_detections' or emission.fields is None:
+            return emission
+        seen += 1
+        pose = emission.fields['pose']
+        covariance = [-1.0, *pose['covariance'][1:]]
+        marks = [pose, {**pose, 'covariance': covariance}, pose]
+        turned = {**pose['pose'], 'orientation': dict.fromkeys('xyzw', 0.0)}
+        marks.append({**pose, 'pose': turned})
+        return replace(emission, fields={**emission.fields, 'pose': marks[seen % len(marks)]})
+
+    return change
 
 
 def _action(contract: Contract, random: np.random.Generator) -> Vector:

@@ -104,6 +104,30 @@ def test_a_compressed_image_of_another_format_is_refused(form: str) -> None:
     assert repr(form) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ('form', 'fits'),
+    [
+        ('16UC1; compressedDepth png', True),
+        ('16UC1; compressedDepth', True),
+        ('16UC1; compressedDepth rvl', False),
+        ('32FC1; compressedDepth png', False),
+    ],
+)
+def test_depths_with_a_header_are_those_of_the_contract_or_refused(form: str, fits: bool) -> None:
+    spec = replace(FRONT, source=Picture(encoding='16UC1', compressed='png'))
+    if fits:
+        assert reference(front(format=form), spec, '/depth', 1).encoding == 'png'
+    else:
+        with pytest.raises(RecordError, match='expected png of 16UC1, got') as caught:
+            reference(front(format=form), spec, '/depth', 1)
+        assert form in str(caught.value)
+
+
+def test_an_image_that_lacks_bytes_is_refused_before_anybody_wants_its_pixels() -> None:
+    with pytest.raises(RecordError, match='expected 48 rows of 192 bytes, got .* in rows of 64'):
+        reference(front(step=64), FRONT, '/camera', 1)
+
+
 # Pixels ------------------------------------------------------------------------------------------
 
 ITEMS = {'uint8': 'B', 'uint16': 'H', 'float32': 'f'}

@@ -114,12 +114,13 @@ def odometry(
     """Return a ``nav_msgs/msg/Odometry`` without its header; m, rad, m/s, rad/s."""
     return {
         'child_frame_id': BASE,
-        'pose': {'pose': planar_pose(x, y, yaw)},
+        'pose': {'pose': planar_pose(x, y, yaw), 'covariance': [0.0] * 36},
         'twist': {
             'twist': {
                 'linear': vector(linear, lateral, 0.0),
                 'angular': vector(0.0, 0.0, angular),
-            }
+            },
+            'covariance': [0.0] * 36,
         },
     }
 

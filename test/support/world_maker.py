@@ -31,7 +31,9 @@ Change = Callable[[Emission], Emission]
 class TapedRobot:
     """A robot whose messages, as they are changed, and the commands that it gets, are kept."""
 
-    def __init__(self, contract: Contract, start: int, change: Change) -> None:
+    def __init__(
+        self, contract: Contract, start: int, change: Change = lambda emission: emission
+    ) -> None:
         self._robot, self._change = make_robot(contract, start, name=''), change
         self._groups = {
             contract.topic_of(agent, group.topic): group

@@ -104,12 +104,7 @@ def judge_of(kind: str, paths: Sequence[str]) -> Judge | None:
     a message lacks, as one of a simulation in this process may, marks nothing.
     """
     marks = [
-        (
-            getter(at) if at else lambda message: message,
-            mark.says,
-            places,
-            mark.words.format(at or 'it'),
-        )
+        (getter(at) if at else _itself, mark.says, places, mark.words.format(at or 'it'))
         for mark in MARKS
         for at, places in _places(mark, kind, paths).items()
     ]
@@ -130,6 +125,10 @@ def judge_of(kind: str, paths: Sequence[str]) -> Judge | None:
         return values, why
 
     return judge
+
+
+def _itself(message: Message) -> Message:
+    return message
 
 
 def _places(mark: Mark, kind: str, paths: Sequence[str]) -> dict[str, list[int]]:

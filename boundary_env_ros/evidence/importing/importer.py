@@ -272,14 +272,19 @@ class _Importer:
             reading = None if kind == 'command' else self._read(topic, read, message)
             if reading is None:
                 continue
-            captured, measured = line.captured(reading.stamp), False
+            captured = line.captured(reading.stamp)
             if kind == 'feedback':
                 self._agent.feedback(name, reading.values, captured)
-            else:
+                if reading.problem:
+                    self._stumble(topic, reading.problem)
+                continue
+            sample = reading.sample(
+                captured,
                 # Old bags know one time only.
-                sent = None if published == logged else line.middleware(published)
-                sample = reading.sample(captured, published=sent, arrived=line.middleware(logged))
-                measured = self._agent.sample(name, sample)
+                published=None if published == logged else line.middleware(published),
+                arrived=line.middleware(logged),
+            )
+            measured = self._agent.sample(name, sample)
             if reading.problem and measured:
                 self._other_frames[name] = reading.problem
             elif reading.problem:

@@ -578,9 +578,9 @@ class AgentClient:
                 try:
                     images[spec.name] = pixels_of(spec, image)
                 except RecordError as error:
-                    if transition.kind is Kind.RESET:
-                        raise LinkError(str(error)) from error  # there is none to go on with
                     unresolved.append(spec.name)
+                    if self._told.due(spec.name):
+                        self._node.get_logger().warning(str(error))
         return StepResult(
             transition=transition,
             delivered=delivered,

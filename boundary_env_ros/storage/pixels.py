@@ -11,7 +11,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import ENCODINGS, Picture
-from boundary_env_ros.core.sources.images import decode, Image, packed, within_bounds
+from boundary_env_ros.core.sources.images import decode, Image, payload, within_bounds
 from boundary_env_ros.errors import RecordError
 
 Message = Any  # anything with the attributes of the message
@@ -53,7 +53,7 @@ def _decompressed(spec: FieldSpec, source: Picture, message: Message) -> Image:
     height, width, _ = spec.shape
     try:
         # No other format than the declared one: what comes over a network chooses no decoder.
-        with PIL.Image.open(io.BytesIO(packed(message)), formats=(source.compressed,)) as opened:
+        with PIL.Image.open(io.BytesIO(payload(message)), formats=(source.compressed,)) as opened:
             # Before anything is decompressed: a small file may hold a very large image.
             fits = opened.size == (width, height) and _has_depth_of(source, opened.mode)
             mode = _MODES.get(source.encoding)

@@ -123,7 +123,7 @@ def _picture(spec: FieldSpec) -> Picture:
     return spec.source
 
 
-def packed(message: Message) -> bytes:
+def payload(message: Message) -> bytes:
     """Return a compressed image, without the 12 bytes that image_transport puts before depths."""
     return bytes(message.data)[12 if _DEPTHS in message.format.lower() else 0 :]
 

@@ -145,7 +145,7 @@ def measured(
     source: Source, kind: str, confident: Confidence | None = None
 ) -> Callable[[Message], Reading]:
     """
-    Return the function that reads what a sensor measured, NaN where its message says: nothing.
+    Return the function that reads what was measured, NaN where a message has no estimate.
 
     Parameters
     ----------

@@ -140,7 +140,7 @@ def test_what_is_said_to_be_no_estimate_is_nan_and_says_why(
 ) -> None:
     values, problem = read(kind, path, fields)
     assert math.isnan(values[0])
-    assert problem.startswith(why) or why in problem
+    assert why in problem
     assert math.isnan(estimate(kind, path)(filled(empty(kind), fields)))
 
 

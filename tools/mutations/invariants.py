@@ -55,6 +55,7 @@ STATE = 'core/gate/state.py'
 AUTHORITY = 'core/gate/lease.py'
 SENSES = 'core/gate/sensor_buffer.py'
 OUTPUT = 'core/gate/command_history.py'
+NO_ESTIMATE = 'core/sources/no_estimate.py'
 WORKSPACES = 'core/gate/rules/workspace.py'
 UNDER_WAY = 'core/gate/rules/pending_motion.py'
 TIGHTENING = 'core/gate/rules/runtime_limits.py'
@@ -79,6 +80,7 @@ _IN_FORCE = 'core/gate/test_gate_in_force.py::test_'
 _PRESSED = 'core/gate/test_gate_emergency_stop.py::test_'
 _DEACTIVATION = 'core/gate/test_gate_deactivation.py::test_'
 _LOCKSTEP = 'core/gate/test_gate_lockstep.py::test_'
+_NO_ESTIMATE = 'core/sources/test_no_estimate.py::test_'
 _OBSTACLES = 'core/gate/test_gate_obstacles.py::test_'
 _RULES = 'core/gate/test_gate_rules.py::test_'
 _MOTION = 'core/gate/test_gate_motion.py::test_'
@@ -363,6 +365,13 @@ _MUST_IT_STOP = (
         'elif not need.usable(measurement):',
         'elif False:',
         (_OBSTACLES + 'a_scan_that_says_nothing_is_not_free_space',),
+    ),
+    Mutation(
+        'A sensor that says that it has no estimate stops',
+        NO_ESTIMATE,
+        'if not says(get(message)):',
+        'if True:',
+        (_NO_ESTIMATE + 'a_gate_whose_rule_reads_it_stops_the_robot',),
     ),
     Mutation(
         'A robot that is to be watched and says what cannot be true is stopped',

@@ -114,13 +114,12 @@ def odometry(
     """Return a ``nav_msgs/msg/Odometry`` without its header; m, rad, m/s, rad/s."""
     return {
         'child_frame_id': BASE,
-        'pose': {'pose': planar_pose(x, y, yaw), 'covariance': [0.0] * 36},
+        'pose': {'pose': planar_pose(x, y, yaw)},
         'twist': {
             'twist': {
                 'linear': vector(linear, lateral, 0.0),
                 'angular': vector(0.0, 0.0, angular),
-            },
-            'covariance': [0.0] * 36,
+            }
         },
     }
 

@@ -120,12 +120,11 @@ def now_and_then_blind() -> Change:
         if emission.topic != 'pose_detections' or emission.fields is None:
             return emission
         seen += 1
+        if seen % 2:
+            return emission
         pose = emission.fields['pose']
-        covariance = [-1.0, *pose['covariance'][1:]]
-        marks = [pose, {**pose, 'covariance': covariance}, pose]
         turned = {**pose['pose'], 'orientation': dict.fromkeys('xyzw', 0.0)}
-        marks.append({**pose, 'pose': turned})
-        return replace(emission, fields={**emission.fields, 'pose': marks[seen % len(marks)]})
+        return replace(emission, fields={**emission.fields, 'pose': {**pose, 'pose': turned}})
 
     return change
 

@@ -50,27 +50,21 @@ class Mark:
     words: str
 
 
-def _minus_one(about: str, at: str) -> Mark:
-    words = '{} is -1, by which the driver says that it has no estimate'
-    return Mark(about, at, lambda variance: bool(variance == -1.0), words)
-
-
 def _all_zeros(about: str, at: str) -> Mark:
     words = '{} is a quaternion of zeros, which is no rotation'
     return Mark(about, at, lambda q: not (q.w or q.x or q.y or q.z), words)
 
 
-#: By the comments in the definitions of the messages. To a magnetic field, and to a pose, twist or
-#: acceleration with covariance, they give 0 for an unknown variance and no meaning of -1: it means
-#: there what it means in an Imu. In a NavSatFix -1 is in use for an unknown variance, and the
-#: status says whether there is a fix. Many drivers leave out ``present`` of a battery; its voltage
-#: tells. What is nearer than a sensor can measure is near, so that is an estimate.
+#: By the comments in the definitions of the messages. Only that of an Imu gives -1 a meaning; in
+#: the covariance of a pose, a twist, a fix or a magnetic field drivers write it for an unknown
+#: variance of a good value. Many leave out ``present`` of a battery; its voltage tells. What is
+#: nearer than a sensor can measure is near, so that is an estimate.
 MARKS = (
-    _minus_one(r'sensor_msgs/msg/(?:Imu|MagneticField) (\w+)\..*', r'\1_covariance[0]'),
-    _minus_one(
-        r'(?:nav_msgs/msg/Odometry|geometry_msgs/msg/\w+WithCovariance(?:Stamped)?) '
-        r'((?:pose|twist|accel)\.)?(?:pose|twist|accel)\..*',
-        r'\1covariance[0]',
+    Mark(
+        r'sensor_msgs/msg/Imu (\w+)\..*',
+        r'\1_covariance[0]',
+        lambda variance: bool(variance == -1.0),
+        '{} is -1, by which the driver says that it has no estimate',
     ),
     _all_zeros(r'\S+ ((?:.*\.)?(?:orientation|rotation|quaternion))\.[xyzw]', r'\1'),
     _all_zeros(r'\S+ (.*)\.\(\)', r'\1'),

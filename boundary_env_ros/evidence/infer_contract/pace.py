@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, TypeAlias
-
-import numpy as np
+from itertools import accumulate
+from typing import TypeAlias
 
 from boundary_env_ros.core.timebase import NANOSECONDS
 
-Intervals: TypeAlias = 'np.ndarray[Any, np.dtype[np.float64]]'
+#: How many intervals there were of each length, s.
+Intervals: TypeAlias = Counter[float]
 
 #: An interval that is longer than both is a pause, or a step of the clock: s, and in medians.
 _JUMP, _MEDIANS = 1.0, 10.0
@@ -32,8 +32,8 @@ class Pace:
 
     def __init__(self) -> None:
         self.messages = self._last = 0
-        #: How many there were of each, s; of four digits, so that they are not more and more.
-        self._intervals: Counter[float] = Counter()
+        #: Of four digits, so that they are not more and more.
+        self._intervals: Intervals = Counter()
 
     def count(self, arrived: int) -> None:
         """Take a message that came at an instant, ns."""
@@ -43,11 +43,12 @@ class Pace:
         self.messages += 1
 
     def _split(self) -> tuple[Intervals, Intervals, Intervals]:
-        """Return the intervals, s, and apart those in which its time jumped ahead and back."""
-        every = np.repeat(np.array([*self._intervals]), np.array([*self._intervals.values()], int))
-        most = max(_JUMP, _MEDIANS * _median(every))
-        jumps = (every > most) | (every <= -_JUMP)
-        return every[~jumps], every[jumps & (every > 0.0)], every[jumps & (every < 0.0)]
+        """Return the intervals, and apart those in which its time jumped ahead and back."""
+        most = max(_JUMP, _MEDIANS * _median(self._intervals))
+        even, ahead, back = Intervals(), Intervals(), Intervals()
+        for each, many in self._intervals.items():
+            (ahead if each > most else even if each > -_JUMP else back)[each] = many
+        return even, ahead, back
 
     @property
     def rate(self) -> float | None:
@@ -56,21 +57,25 @@ class Pace:
 
         Messages that come in bunches have no typical interval: theirs is the mean.
         """
-        if not (even := self._split()[0]).size:
-            return None
-        median, mean = _median(even), float(even.mean())
+        even, *_ = self._split()
+        mean = sum(each * many for each, many in even.items()) / max(1, even.total())
+        median = _median(even)
         period = median if mean / _EVEN < median < mean * _EVEN else mean
         return 1.0 / period if period > 0.0 else None
 
     def jumps(self) -> str:
         """Return how its time jumped, in words; empty if it did not: a pause, or a clock set."""
         return ' and '.join(
-            f'{len(some)} time{"s" * (len(some) > 1)} {way}, by up to {abs(some).max():.3g} s'
+            f'{some.total()} time{"s" * (some.total() > 1)} {way}, '
+            f'by up to {max(map(abs, some)):.3g} s'
             for way, some in zip(('ahead', 'back'), self._split()[1:], strict=True)
-            if some.size
+            if some
         )
 
 
-def _median(values: Intervals) -> float:
+def _median(counted: Intervals) -> float:
     """Return the median, of an even number the lower one, which is a value; 0 if there is none."""
-    return float(np.quantile(values, 0.5, method='lower')) if values.size else 0.0
+    ordered = sorted(counted)
+    sums = accumulate(counted[each] for each in ordered)
+    half = counted.total() / 2.0
+    return next((each for each, below in zip(ordered, sums, strict=True) if below >= half), 0.0)

@@ -40,9 +40,8 @@ _DRIVEN = 240.0
 CHANGES: dict[str, Any] = {
     'observation': PATIENT['observation'],
     'safety': {
-        **PATIENT['safety'],
+        **dict.fromkeys(PATIENT['safety'], _SOON),
         'sensor_timeout': 1.0,
-        'policy_timeout': _SOON,
         'obstacles': {'hall': {'slow_distance': 1.6, 'stop_distance': 0.9}},
     },
     'latency_budget': {'inference': 3.0},

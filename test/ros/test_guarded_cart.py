@@ -38,7 +38,7 @@ _DRIVEN = 240.0
 #: What is not about time here: a machine that is busy otherwise changes nothing. Who waits longer
 #: for a sensor needs more room to stop in.
 CHANGES: dict[str, Any] = {
-    'observation': dict.fromkeys(PATIENT['observation'], {'max_age': _SOON}),
+    'observation': {name: {'max_age': _SOON} for name in PATIENT['observation']},
     'safety': {
         **dict.fromkeys(PATIENT['safety'], _SOON),
         'sensor_timeout': 1.0,

@@ -83,6 +83,7 @@ class _GraphWatch:
         self._node, self._types = node, types
         self.topics: dict[tuple[str, str], TopicSurvey] = {}
         self._subscribed: set[tuple[str, str]] = set()
+        self._flags: list[TopicSurvey] = []
 
     def look(self) -> None:
         """Look for topics that are new, and for publishers and subscribers."""
@@ -95,7 +96,7 @@ class _GraphWatch:
                     continue
                 topic = self.topics.get(key)
                 if topic is None:
-                    topic = self.topics[key] = TopicSurvey(name, kind, self._types)
+                    topic = self.topics[key] = TopicSurvey(name, kind, self._types, self._flags)
                 # A topic without a publisher has no messages, but may have a driver.
                 if key not in self._subscribed and publishers:
                     self._subscribed.add(key)

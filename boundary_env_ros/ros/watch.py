@@ -35,9 +35,7 @@ _WAIT = 10.0
 _SILENT = 2.0
 
 
-def watch(
-    *, namespace: str = '', domain_id: int | None = None, pictures: int | None = None
-) -> int:
+def watch(*, namespace: str = '', domain_id: int | None = None) -> int:
     """
     Show state, rates, stages and ages of a boundary until Ctrl-C; it takes no part in it.
 
@@ -45,8 +43,6 @@ def watch(
     ----------
     namespace, domain_id
         Where the nodes are; None: the domain of ``ROS_DOMAIN_ID``, or 0.
-    pictures
-        How many pictures are shown; None: until Ctrl-C.
 
     Raises
     ------
@@ -60,11 +56,10 @@ def watch(
         contract = served_contract(own.node, lambda: own.spin(_LOOK), _WAIT).contract
         state = LiveState(own.node, contract)
         try:
-            while pictures is None or pictures > 0:
+            while True:
                 until = time.monotonic() + look
                 while (left := until - time.monotonic()) > 0.0:
                     own.spin(left)
-                pictures = None if pictures is None else pictures - 1
                 draw(state.lines())
         except KeyboardInterrupt:
             pass

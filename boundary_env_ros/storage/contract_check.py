@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 import math
 import re
+import unicodedata
 
 from boundary_env_ros.core.contract.model import (
     ActionSpec,
@@ -16,10 +17,12 @@ from boundary_env_ros.core.contract.model import (
     Pacing,
 )
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
+from boundary_env_ros.core.contract.sources import Lookup, Picture
+from boundary_env_ros.core.sources.message_parts import unit_at
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.storage.contract.parser import may_follow
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
-from boundary_env_ros.storage.contract_types import problems_of
+from boundary_env_ros.storage.contract_types import problems_of, TRANSFORM
 from boundary_env_ros.storage.message_types import message_types, MessageTypes, Mismatch
 from boundary_env_ros.storage.task_check import task_problems
 from boundary_env_ros.storage.yaml_text import YamlText
@@ -162,24 +165,31 @@ def _unwise(loaded: LoadedContract) -> Iterator[tuple[KeyPath, str]]:
     for where in ('observation', 'state', 'privileged', 'action'):
         for one in getattr(contract, where):
             if getattr(one, 'derived', None) is None:
-                yield from _unwise_values((where, one.name), one, loaded.lines)
+                yield from _unwise_units((where, one.name), one)
     for group in contract.action:
         yield from _unwise_group(('action', group.name), group, contract)
 
 
-def _unwise_values(
-    path: KeyPath, one: FieldSpec | ActionSpec, lines: Mapping[KeyPath, int]
-) -> Iterator[tuple[KeyPath, str]]:
-    """Yield what is odd of the values of a field or a group."""
-    odd = sorted(_NOT_SI.intersection(one.unit))
-    if odd and (*path, 'unit') in lines:  # a ready adapter knows better
-        yield (
-            (*path, 'unit'),
-            (
-                f'{", ".join(odd)}: no unit is converted, the numbers are those of the message. '
-                'Messages of ROS have rad and m.'
-            ),
-        )
+def _unwise_units(path: KeyPath, one: FieldSpec | ActionSpec) -> Iterator[tuple[KeyPath, str]]:
+    """Yield the units of a field or a group that are not those of its message."""
+    kind = TRANSFORM if isinstance(one.source, Lookup) else one.type
+    places = getattr(one.source, 'paths', ()) or ('',) * len(one.unit)
+    other, odd = [], []
+    for place, unit in zip(places, one.unit, strict=True):
+        declared = unit_at(kind, place)
+        if unit and declared and _letters(unit) != _letters(declared):
+            other.append(f'{place} is in {declared}, not in {unit}')
+        elif unit in _NOT_SI and not declared and not isinstance(one.source, Picture):
+            odd.append(unit)
+    for units, more in (other, ''), (sorted({*odd}), ' Messages of ROS have rad and m.'):
+        if units:
+            said = 'no unit is converted, the numbers are those of the message.'
+            yield (*path, 'unit'), f'{", ".join(units)}: {said}{more}'
+
+
+def _letters(unit: str) -> str:
+    """Return what is the same of ``m/s^2`` and ``m/s²``."""
+    return ''.join(filter(str.isalnum, unicodedata.normalize('NFKC', unit)))
 
 
 def _unwise_group(

@@ -44,7 +44,7 @@ from boundary_env_ros.storage.message_types import (
     Mismatch,
 )
 
-_TRANSFORM = 'geometry_msgs/msg/Transform'
+TRANSFORM = 'geometry_msgs/msg/Transform'
 
 KeyPath = tuple[str | int, ...]
 
@@ -117,7 +117,7 @@ class _Check:
     def _reader(self, reader: Any, place: KeyPath) -> None:
         """Look where what reads messages looks for what they do not have."""
         if isinstance(source := getattr(reader, 'source', None), Lookup):
-            self._source(_TRANSFORM, Paths(paths=source.paths), place, 'transform')
+            self._source(TRANSFORM, Paths(paths=source.paths), place, 'transform')
             return
         if not self._source(reader.type, source, place):
             return

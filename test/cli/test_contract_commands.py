@@ -319,6 +319,36 @@ def test_a_unit_that_is_converted_nowhere_is_noted(tmp_path: Path, capsys: Outpu
     assert problem.endswith("got 'position'. Did you mean 'translation'?")
 
 
+@pytest.mark.parametrize(
+    ('field', 'says'),
+    [
+        (
+            'type: nav_msgs/msg/Odometry, fields: [yaw(pose.pose.orientation)], unit: deg',
+            'yaw(pose.pose.orientation) is in rad, not in deg',
+        ),
+        (
+            'type: geometry_msgs/msg/Twist, fields: [linear.x, angular.z], unit: [m/s, deg/s]',
+            'angular.z is in rad/s, not in deg/s',
+        ),
+        (
+            'transform: {of: a, in: b}, fields: [translation.x], unit: mm',
+            'translation.x is in m, not in mm',
+        ),
+        ('type: sensor_msgs/msg/NavSatFix, fields: [latitude], unit: deg', ''),
+        ('type: geometry_msgs/msg/Accel, fields: [linear.x], unit: m/s²', ''),
+        ('type: sensor_msgs/msg/Image, encoding: 16UC1, shape: [4, 4, 1], unit: mm', ''),
+    ],
+)
+def test_a_unit_that_is_not_that_of_the_message_is_noted(
+    tmp_path: Path, capsys: Output, field: str, says: str
+) -> None:
+    topic = '' if field.startswith('transform') else 'topic: other, '
+    more = f'  other: {{{topic}{field}, low: 0.0, high: 9.0}}\naction:'
+    told = _checked(ARM.replace('deg', 'rad').replace('action:', more), tmp_path, capsys)
+    what = f'  Note: observation.other.unit (line 6): {says}: no unit is converted'
+    assert [line.startswith(what) for line in told] == [True] * bool(says), told
+
+
 def test_the_open_decisions_of_a_draft_are_noted_with_their_lines(
     tmp_path: Path, capsys: Output
 ) -> None:

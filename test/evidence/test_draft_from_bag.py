@@ -38,6 +38,9 @@ from support.infer_contract_surveys import filled
 
 Content = Iterator[tuple[str, str, int, Any]]
 FLOAT, ODOMETRY = 'std_msgs/msg/Float64', 'nav_msgs/msg/Odometry'
+ARRAY, BOOL = 'std_msgs/msg/Float64MultiArray', 'std_msgs/msg/Bool'
+JOINTS, STATE = 'sensor_msgs/msg/JointState', 'acme_msgs/msg/ArmState'
+ARM = ('j1', 'j2', 'j3')
 
 
 @pytest.fixture(scope='module')
@@ -201,6 +204,125 @@ def test_memory_does_not_grow_with_the_bag(tmp_path: Path) -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < 1.2 * peaks[0] + 100_000
+
+
+# What a draft must not be led astray by ---------------------------------------------------------
+
+
+def two_drivers() -> Content:
+    """Yield joints of an arm and of its gripper, on one topic, with what a driver leaves out."""
+    for number in range(60):
+        at = START + number * SECOND // 50
+        # The order changes from message to message, and one message lacks a joint.
+        names = [*ARM[number % 3 :], *ARM[: number % 3]][number == 7 :]
+        arm = make(
+            JOINTS,
+            header=header(at, ''),
+            name=names,
+            position=np.zeros(len(names)),
+            effort=np.array([np.nan if name == 'j2' else 0.5 for name in names]),
+        )
+        yield '/joint_states', JOINTS, at, arm
+        gripper = make(JOINTS, header=header(at, ''), name=['finger'], position=np.array([0.1]))
+        yield '/joint_states', JOINTS, at + 3_000_000, gripper
+        command = make(ARRAY, data=np.arange(3.0))
+        yield '/arm_controller/commands', ARRAY, at, command
+
+
+def test_joints_of_two_drivers_on_one_topic_are_two_fields(tmp_path: Path) -> None:
+    text = init_from_bag(write_bag(tmp_path / 'arm', two_drivers()))
+    made = filled(text)
+    assert {field.name: field.source for field in made.observation} == {
+        'joint_states_position': Joints(names=ARM, quantities=('position',), publishers=2),
+        'joint_states_effort': Joints(names=('j1', 'j3'), quantities=('effort',), publishers=2),
+        'joint_states_position_2': Joints(
+            names=('finger',), quantities=('position',), publishers=2
+        ),
+    }
+    assert {field.max_age for field in made.observation} == {0.1}
+    (group,) = made.action
+    assert group.feedback.source == Joints(names=ARM, publishers=2)
+    comments = ' '.join(text.replace('#', '').split())
+    assert 'GUESS: as in 59 of 120 messages' in comments
+    assert 'effort (j2): NaN in every message that was seen' in comments
+    assert 'velocity, effort: missing in every message that was seen' in comments
+
+
+def test_no_joint_of_many_is_left_out(tmp_path: Path) -> None:
+    names = [f'j{number}' for number in range(100)]
+    hand = make(JOINTS, header=header(START, ''), name=names, position=np.zeros(100))
+    text = init_from_bag(write_bag(tmp_path / 'hand', iter([('/joints', JOINTS, START, hand)])))
+    (field,) = filled(text).observation
+    assert field.size == 100
+
+
+def test_rate_is_that_of_the_time_between_pauses_and_steps_of_the_clock(tmp_path: Path) -> None:
+    def content(*begins: int) -> Content:
+        for begin in begins:
+            for number in range(40):
+                at = START + begin * SECOND + number * SECOND // 20
+                yield '/odom', ODOMETRY, at, make(ODOMETRY, header=header(at, 'odom'))
+
+    straight = init_from_bag(write_bag(tmp_path / 'a', content(0)))
+    assert 'Its time jumps' not in straight
+    for name, begins, jumps in (
+        ('b', (0, 300, 600), '2 times ahead, by up to 298 s'),
+        ('c', (-1_600_000_000, 0), '1 time ahead, by up to 1.6e+09 s'),
+        ('d', (0, -60), '1 time back, by up to 62 s'),
+    ):
+        text = init_from_bag(write_bag(tmp_path / name, content(*begins)))
+        if name != 'd':  # a reader may sort
+            assert f'Its time jumps {jumps}' in ' '.join(text.replace('#', '').split())
+        (made, other) = (filled(each) for each in (text, straight))
+        assert made.period == other.period == 0.05
+        assert {field.max_age for field in made.observation} == {0.25}
+
+
+@pytest.mark.parametrize('released', [False, True])
+def test_emergency_stop_is_guessed_by_what_it_says_while_the_robot_moves(
+    tmp_path: Path, *, released: bool
+) -> None:
+    def content() -> Content:
+        # It was said once, before the recording went on.
+        yield '/e_stop', BOOL, START, make(BOOL, data=released)
+        for number in range(40):
+            at = START + number * SECOND // 20
+            odom = make(ODOMETRY, header=header(at, 'odom'))
+            odom.twist.twist.linear.x = 0.3 * (number > 9)
+            yield '/odom', ODOMETRY, at, odom
+
+    text = init_from_bag(write_bag(tmp_path / 'drive', content()))
+    assert filled(text).safety.emergency_stop == ('' if released else 'e_stop')
+    assert ('true seems to mean released' in ' '.join(text.replace('#', '').split())) is released
+
+
+def test_numbers_in_sequences_of_a_custom_message_are_fields_and_the_rest_is_named(
+    tmp_path: Path,
+) -> None:
+    def content() -> Content:
+        for number in range(9):
+            at = START + number * SECOND // 10
+            point = make(
+                'trajectory_msgs/msg/JointTrajectoryPoint',
+                positions=np.arange(2.0),
+                velocities=np.array([np.nan, 0.5]),
+                effort=np.zeros(number % 3),
+            )
+            yield '/arm/state', STATE, at, make(STATE, header=header(at, ''), feedback=point)
+
+    text = init_from_bag(write_bag(tmp_path / 'arm', content()))
+    assert {field.name: field.source for field in filled(text).observation} == {
+        'arm_state': Paths(paths=('legs[0].angle', 'legs[1].angle')),
+        'arm_state_feedback_positions': Array(path='feedback.positions', length=2),
+    }
+    comments = ' '.join(text.partition('# Left out:')[2].replace('#', '').split())
+    for says in (
+        'feedback.velocities (0): NaN in every',
+        'feedback.accelerations: missing in every',
+        'feedback.effort: its length is not constant',
+        'toes: messages in a sequence',
+    ):
+        assert f'/arm/state ({STATE}): {says}' in comments
 
 
 # What cannot be read -----------------------------------------------------------------------------

@@ -13,9 +13,18 @@ import pytest
 import yaml
 
 from boundary_env_ros.core.contract.model import ConfirmStep
-from boundary_env_ros.core.contract.sources import Array, Beams, Joints, Paths, Trajectory
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import (
+    Array,
+    Beams,
+    JOINTS,
+    Joints,
+    Paths,
+    TRAJECTORY,
+    Trajectory,
+)
 from boundary_env_ros.errors import ContractError, RecordError
-from boundary_env_ros.evidence.infer_contract.survey import JOINTS, TopicSurvey, TRAJECTORY
+from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.evidence.infer_contract.writing import Page, written
 from boundary_env_ros.storage.contract_file import loads
 from boundary_env_ros.storage.contract_types import problems_of
@@ -120,10 +129,10 @@ def test_same_topics_make_the_same_text_in_whatever_order(
 def test_no_name_can_break_the_text(name: str, kind: str, frame: str) -> None:
     topic = number(f'/{name}', frame=frame)
     strange = seen(f'/x{name}', f'a_msgs/msg/{kind}', messages=9, trouble='', paths=('data',))
-    joint = seen('/joint_states', JOINTS, joints=(name or 'a',), quantities=('position',))
+    joint = seen('/joint_states', JOINTS, joints=(name or 'a',))
     text, contract = drafted(number(), topic, strange, joint)
     sources = [field.source for field in contract.observation]
-    assert Joints(names=(name or 'a',), quantities=('position',)) in sources
+    assert Joints(names=(name or 'a',)) in sources
     framed = [field.frame for field in contract.observation if field.topic == name]
     assert framed in ([], [frame]), text
 
@@ -224,7 +233,7 @@ def test_robot_of_which_no_command_was_heard_has_a_blank_action() -> None:
             seen('/joints/command', JOINTS, joints=('lift',)),
             Joints(names=('lift',), quantities=('velocity',)),
         ),
-        (seen('/legs/commands', ARRAY, lengths=(1, 1)), Array(path='data', length=1)),
+        (seen('/legs/commands', ARRAY, lengths={'data': (1, 1)}), Array(path='data', length=1)),
         (seen('/legs_input', ARRAY, subscribers=1, publishers=0), Array(path='data', length=1)),
     ],
     ids=lambda value: getattr(value, 'name', ''),
@@ -256,14 +265,14 @@ NAMES = ('lift', 'turn')
     [
         seen('/arm/joint_trajectory', TRAJECTORY),
         seen('/arm/commands', ARRAY),
-        seen('/arm/commands', ARRAY, lengths=(2, 2)),
+        seen('/arm/commands', ARRAY, lengths={'data': (2, 2)}),
     ],
     ids=['trajectory', 'array', 'array of that length'],
 )
 def test_the_only_joint_states_are_the_feedback_of_what_commands_joints(
     command: TopicSurvey,
 ) -> None:
-    states = seen('/joint_states', STATES, joints=NAMES, quantities=('position',))
+    states = seen('/joint_states', STATES, joints=NAMES)
     (group,) = drafted(states, command)[1].action
     assert group.source.names == NAMES  # type: ignore[union-attr]
     assert group.feedback.topic == 'joint_states'
@@ -272,7 +281,7 @@ def test_the_only_joint_states_are_the_feedback_of_what_commands_joints(
 
 
 def test_of_several_joint_states_a_person_says_which() -> None:
-    states = [seen(f'/{name}', STATES, joints=NAMES, quantities=('position',)) for name in 'ab']
+    states = [seen(f'/{name}', STATES, joints=NAMES) for name in 'ab']
     with pytest.raises(ContractError) as caught:
         loads(surveyed(*states, seen('/arm/joint_trajectory', TRAJECTORY)))
     paths = [problem.path[2:] for problem in caught.value.problems]
@@ -287,11 +296,38 @@ def test_blank_feedback_is_told_by_its_keys_alone() -> None:
 
 
 def test_emergency_stop_is_found_and_is_no_observation() -> None:
-    stop = seen('/base/e_stop', 'std_msgs/msg/Bool', messages=1)
-    contract = drafted(number(), stop)[1]
+    stop = seen('/base/e_stop', STOP_TYPE, messages=1, moving=[40, 2])
+    text, contract = drafted(number(), stop)
+    assert 'true is pressed, for it was false while the robot moved' in ' '.join(text.split())
     assert contract.safety.emergency_stop == 'base/e_stop'
     assert [field.topic for field in contract.observation] == ['level']
     assert contract.episode.on_stop == {'EMERGENCY_STOP': 'operator_stop'}
+
+
+@pytest.mark.parametrize(
+    ('moving', 'says'),
+    [
+        ([0, 40], '0 came while it was false, 40 while true: true seems to mean released'),
+        ([0, 0], 'which does not tell whether true means pressed'),
+        ([9, 8], 'which does not tell whether true means pressed'),
+    ],
+)
+def test_emergency_stop_that_is_not_known_by_its_values_is_no_guess_and_no_observation(
+    moving: list[int], says: str
+) -> None:
+    text, contract = drafted(number(), seen('/e_stop', STOP_TYPE, moving=moving))
+    assert contract.safety.emergency_stop == ''
+    assert [field.topic for field in contract.observation] == ['level']
+    comments = ' '.join(text.replace('#', '').split())
+    assert says in comments
+    assert 'if there is one; /e_stop? See below' in comments
+
+
+def test_of_several_emergency_stops_a_person_says_which() -> None:
+    both = [seen(f'/{side}/e_stop', STOP_TYPE, moving=[40, 0]) for side in ('left', 'right')]
+    text, contract = drafted(number(), *both)
+    assert contract.safety.emergency_stop == ''
+    assert text.count('one of several emergency stops') == 2
 
 
 def test_episode_begins_only_when_a_person_says_so() -> None:
@@ -323,7 +359,7 @@ def test_image_that_no_contract_knows_is_left_out(form: tuple[int, int, str], sa
 
 
 def test_scan_with_fewer_beams_than_sectors_has_as_many_sectors() -> None:
-    scan = seen('/scan', 'sensor_msgs/msg/LaserScan', messages=3, lengths=(7, 9))
+    scan = seen('/scan', 'sensor_msgs/msg/LaserScan', messages=3, lengths={'ranges': (7, 9)})
     assert drafted(scan)[1].observation[0].source == Beams(count=7)
 
 

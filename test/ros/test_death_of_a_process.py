@@ -164,11 +164,9 @@ def stands_within(world: World, since: int, bound: float, processes: int) -> Non
     )
 
 
-def recorded(
-    world: World, kind: type[Any], belongs: Callable[[Any], bool], seconds: float = 5.0
-) -> list[Any]:
+def recorded(world: World, kind: type[Any], belongs: Callable[[Any], bool]) -> list[Any]:
     """Return records of the run, which the recorder may still be writing, once there are some."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + SOON
     while True:
         found = [r for r in open_records(world.run).records(kind) if belongs(r)]
         if found:
@@ -308,7 +306,7 @@ def test_a_gate_that_is_told_to_end_stops_the_robot_first(world: World, how: str
                 gate.process.wait(10.0)
                 return
             for transition in _TRANSITIONS[how]:
-                bring_up.change(gate, transition, time.monotonic() + 10.0)
+                bring_up.change(gate, transition, time.monotonic() + SOON)
 
         try:
             since = time.monotonic_ns()
@@ -340,7 +338,7 @@ def test_a_gate_that_is_told_to_end_stops_the_robot_first(world: World, how: str
             assert [c for _, c in world.commands(since)][-1] == (0.0, 0.0)
             assert world.gate_state() is GateState.INACTIVE
             if how == 'deactivate':
-                again = time.monotonic() + 10.0
+                again = time.monotonic() + SOON
                 bring_up.change(gate, LifecycleTransition.TRANSITION_ACTIVATE, again)
                 drive(world, env)
         finally:

@@ -68,6 +68,16 @@ STORE.register(
         'acme_msgs/msg/Wheel',
     )
 )
+STORE.register(
+    {
+        **get_types_from_msg('float64 angle\n', 'acme_msgs/msg/Leg'),
+        **get_types_from_msg(
+            'std_msgs/Header header\ntrajectory_msgs/JointTrajectoryPoint feedback\n'
+            'acme_msgs/Leg[2] legs\nacme_msgs/Leg[] toes\n',
+            'acme_msgs/msg/ArmState',
+        ),
+    }
+)
 
 
 def make(type_name: str, **fields: Any) -> Any:
@@ -83,6 +93,9 @@ def make(type_name: str, **fields: Any) -> Any:
             (inner, what), size = detail
             numeric = inner == 1 and what[0] != 'string'
             count = size if kind == 3 else 0
+            if inner == 2:
+                values[name] = [make(what) for _ in range(count)]
+                continue
             values[name] = (
                 np.zeros(count, np.dtype(what[0] if what[0] != 'byte' else 'uint8'))
                 if numeric

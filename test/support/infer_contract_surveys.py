@@ -24,9 +24,9 @@ def seen(name: str, kind: str, rate: float | None = None, **keys: Any) -> TopicS
     """Return what was seen of a topic."""
     topic = TopicSurvey(name, kind, TYPES)
     if rate is not None:
-        for at in (0, NANOSECONDS):
-            topic.count(at)
-        keys['messages'] = round(rate) + 1
+        for number in range(round(rate) + 1):
+            topic.count(round(number * NANOSECONDS / rate))
+        keys['messages'] = topic.messages
     for key, value in {'messages': 9, **keys}.items():
         setattr(topic, key, value)
     return topic

@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
+
+from boundary_env_ros.core.sources.paths import split_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +110,11 @@ ARRAYS: Mapping[str, str] = {
     **{f'std_msgs/msg/{name}MultiArray': 'data' for name in _NUMBERS},
     'sensor_msgs/msg/Joy': 'axes',
 }
+
+
+def unit_at(type_name: str, path: str) -> str:
+    """Return the unit that a message declares of a number in it; empty if none is known here."""
+    if split_call(path)[0]:
+        return 'rad'
+    units = (zip(p.paths, p.unit, strict=True) for p in PARTS.get(type_name, {}).values())
+    return dict(chain.from_iterable(units)).get(path, '')

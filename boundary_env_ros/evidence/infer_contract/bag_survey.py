@@ -10,6 +10,7 @@ from pathlib import Path
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
+from boundary_env_ros.evidence.infer_contract.pace import Pace
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.storage.decoding import definition_text
 from boundary_env_ros.storage.definitions import full_name, parse_definition
@@ -42,16 +43,17 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
     bag = open_bag(path)
     total = bag.count
     topics: dict[tuple[str, str], TopicSurvey] = {}
+    flags: list[TopicSurvey] = []
     for channel in bag.channels():
         if not is_own(channel.topic, channel.type):
-            topics.setdefault((channel.topic, channel.type), _survey(channel))
-    first, last, number = 0, 0, 0
+            topics.setdefault((channel.topic, channel.type), _survey(channel, flags))
+    first, last, whole = 0, 0, Pace()
     for recorded in bag.messages({name for name, _ in topics}):
         topic, logged = topics.get((recorded.topic, recorded.type)), recorded.log_time
         if topic is None:
             continue
-        number += 1
-        first, last = (min(first, logged) if number > 1 else logged), max(last, logged)
+        whole.count(logged)
+        first, last = (min(first, logged) if whole.messages > 1 else logged), max(last, logged)
         try:
             message = None if topic.trouble else recorded.decode()
         except RecordError as error:
@@ -61,28 +63,34 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
             topic.count(logged)
         else:
             topic.see(message, logged)
-        progress(number, total)
-    if not number:
+        progress(whole.messages, total)
+    if not whole.messages:
         none = f'all of its {bag.count} are of the boundary' if bag.count else 'there are none'
         raise RecordError(
             f'The bag {path} has no messages of a robot: {none}'
             f'{f" ({bag.tear})" if bag.tear else ""}. Record while the robot runs.'
         )
+    notes = [f'The bag is not whole: {bag.tear}.'] if bag.tear else []
+    if jumps := whole.jumps():
+        notes.append(
+            f'Its time jumps {jumps}: the recording paused, or a clock was set. Rates are '
+            'those of the time between.'
+        )
     return draft(
         f'the bag {path.resolve().name!r}',
         (last - first) / NANOSECONDS,
         tuple(topics.values()),
-        note=f'The bag is not whole: {bag.tear}.' if bag.tear else '',
+        note=' '.join(notes),
     )
 
 
-def _survey(channel: Channel) -> TopicSurvey:
+def _survey(channel: Channel, flags: list[TopicSurvey]) -> TopicSurvey:
     """Return a survey of a topic that knows the definitions in the bag."""
     try:
         parsed = parse_definition(channel.type, definition_text(channel))
     except RecordError as error:
-        topic = TopicSurvey(channel.topic, channel.type, MessageTypes([]))
+        topic = TopicSurvey(channel.topic, channel.type, MessageTypes([]), flags)
         topic.trouble = f'its definition cannot be read: {str(error).rstrip(".")}'
         return topic
     fields = {full_name(name): found for name, found in parsed.items()}
-    return TopicSurvey(channel.topic, channel.type, MessageTypes([], fields))
+    return TopicSurvey(channel.topic, channel.type, MessageTypes([], fields), flags)

@@ -10,16 +10,20 @@ import re
 from typing import Final
 
 from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
-from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, MOST_VALUES
-from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
-from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.infer_contract.survey import (
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import (
+    DEPTHS,
+    ENCODINGS,
     IMAGE,
     JOINTS,
+    MOST_VALUES,
+    QUANTITIES,
     SCAN,
-    TopicSurvey,
     TRAJECTORY,
 )
+from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.evidence.infer_contract.survey import COMMANDING, ODOMETRY, TopicSurvey
 from boundary_env_ros.evidence.infer_contract.writing import decide, guess, Line, Lines, Page
 from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 
@@ -27,16 +31,10 @@ from boundary_env_ros.storage.contract_check import DECIDE, GUESS
 PERIODS, _AGE = 5.0, 0.1
 
 _CLOCK = 'rosgraph_msgs/msg/Clock'
-_BOOL = 'std_msgs/msg/Bool'
-_ODOMETRY = 'nav_msgs/msg/Odometry'
 _STOP = re.compile(r'e_?stop|emergency')
 #: Topics of ROS itself.
 _ROS = re.compile(r'/(rosout|parameter_events|robot_description)$|/_')
 _OURS = 'boundary_env_ros/'
-#: Names of topics that command.
-_COMMANDING = re.compile(
-    r'(^|[/_])(cmd|cmds|command|commands|setpoint|setpoints|target|desired)([/_]|$)|cmd_vel'
-)
 #: Twists that are commanded: where the twist is in them.
 _TWISTS: Final = {'geometry_msgs/msg/Twist': '', 'geometry_msgs/msg/TwistStamped': 'twist.'}
 
@@ -62,9 +60,11 @@ doc/contract.md."""
 #: Ends the name of the topic on which a driver says what it applied of a command.
 _APPLIED = '/applied'
 
+#: Why what was in no message is no field.
+_NEVER = 'in every message that was seen, so it would never be fresh'
 
-#: Why there is no field of a number.
-_NAN = 'NaN in every message that was seen, so it would never be fresh'
+#: Of how many messages one may disagree about what a flag says while the robot moves.
+_DISAGREE = 10
 
 
 class Unfit(ValueError):
@@ -104,31 +104,34 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
         (topic for topic in topics if not is_own(topic.name, topic.type)),
         key=lambda topic: (topic.name, topic.type),
     )
-    stop = next((t for t in topics if t.type == _BOOL and _STOP.search(t.name.lower())), None)
+    commands = {topic.name for topic in topics if _is_command(topic)}
+    flags = [t for t in topics if t.type == STOP_TYPE and _STOP.search(t.name.lower())]
+    unfit = {flag.name: why for flag in flags if (why := _no_stop(flag))}
+    stops = [flag for flag in flags if flag.name not in unfit]
+    stop = stops[0] if len(stops) == 1 else None
+    unfit |= {flag.name: 'one of several emergency stops' for flag in stops if flag is not stop}
+    unfit |= {f'{name}{_APPLIED}': f'what the driver applied of {name}' for name in commands}
     fields: dict[str, tuple[TopicSurvey, Lines]] = {}
     groups: dict[str, tuple[TopicSurvey, Lines]] = {}
     left_out: list[str] = []
-    commands = {topic.name for topic in topics if _is_command(topic)}
-    told = [t for t in topics if t.type == JOINTS and t.joints and t.name not in commands]
-    states = told[0] if len(told) == 1 else None
+    of_joints = [t for t in topics if t.type == JOINTS and t.name not in commands]
+    states = [one for topic in of_joints for one in topic.apart() if one.joints]
     for topic in topics:
         if topic is stop or topic.type == _CLOCK:
             continue
-        base = topic.name.removesuffix(_APPLIED)
-        if base != topic.name and base in commands:
-            left_out.append(f'{topic.name} ({topic.type}): what the driver applied of {base}')
-            continue
-        try:
-            if _is_command(topic):
-                groups[_free_name(topic.name, groups)] = (topic, _group(topic, states))
-            else:
-                for part, lines in _fields(topic).items():
-                    fields[_free_name(f'{topic.name}_{part}', fields)] = (topic, lines)
-                if topic.unmeasured:
-                    which = ', '.join(topic.unmeasured)
-                    left_out.append(f'{topic.name} ({topic.type}): {which}: {_NAN}')
-        except Unfit as error:
-            left_out.append(f'{topic.name} ({topic.type}): {error}')
+        for one in (topic,) if topic.name in commands else topic.apart():
+            try:
+                if topic.name in unfit:
+                    raise Unfit(unfit[topic.name])
+                if topic.name in commands:
+                    groups[_free_name(topic.name, groups)] = (topic, _group(topic, states))
+                    continue
+                found, without = _fields(one)
+                for part, lines in found.items():
+                    fields[_free_name(f'{topic.name}_{part}', fields)] = (one, lines)
+            except Unfit as error:
+                without = [str(error)]
+            left_out += [f'{topic.name} ({topic.type}): {why}' for why in without]
     if not fields:
         why = ''.join(f'\n  {line}' for line in left_out)
         raise RecordError(
@@ -136,7 +139,7 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
             f'{"" if why else ": there is no topic of a robot"}.{why}\n'
             'Look at the robot while its sensors run.'
         )
-    odometry = next((topic for topic, _ in fields.values() if topic.type == _ODOMETRY), None)
+    odometry = next((topic for topic, _ in fields.values() if topic.type == ODOMETRY), None)
     # Capture and reaction are measured by the first field.
     first = max(
         (topic for topic, _ in fields.values() if topic.stamped),
@@ -167,7 +170,7 @@ def draft(source: str, seconds: float, topics: Sequence[TopicSurvey], *, note: s
     for name, (topic, lines) in groups.items():
         _write_group(page, name, topic, lines, odometry, states)
     page.blank()
-    _write_rest(page, stop)
+    _write_rest(page, stop, flags)
     if left_out:
         page.blank()
         page.note('Left out:')
@@ -186,7 +189,10 @@ def _relative(name: str) -> str:
 
 def _of_topic(topic: TopicSurvey, comment: str = '') -> Lines:
     """Return the keys that name a topic and its type."""
-    return [('topic', _relative(topic.name), comment), ('type', topic.type, '')]
+    lines: list[Line] = [('topic', _relative(topic.name), comment), ('type', topic.type, '')]
+    if topic.among and topic.publishers:
+        lines.append(('publishers', topic.publishers, guess('so many name joints of their own')))
+    return lines
 
 
 def _can_be_named(topic: TopicSurvey) -> bool:
@@ -211,14 +217,14 @@ def _is_command(topic: TopicSurvey) -> bool:
     numbers = topic.type in _TWISTS or topic.type in ARRAYS
     if topic.type == TRAJECTORY or (numbers and topic.subscribers and not topic.publishers):
         return True
-    return _COMMANDING.search(topic.name.lower()) is not None
+    return COMMANDING.search(topic.name.lower()) is not None
 
 
 # Fields ------------------------------------------------------------------------------------------
 
 
-def _fields(topic: TopicSurvey) -> dict[str, Lines]:
-    """Return the keys of each field of a topic, by the end of the name that it is to have."""
+def _fields(topic: TopicSurvey) -> tuple[dict[str, Lines], list[str]]:
+    """Return the keys of each field of a topic, by the end of its name, and what has none."""
     if topic.type in _OTHERS:
         raise Unfit(_OTHERS[topic.type])
     if not _can_be_named(topic):
@@ -228,54 +234,84 @@ def _fields(topic: TopicSurvey) -> dict[str, Lines]:
     if not topic.messages:
         raise Unfit('nothing came on it while looking')
     found = dict(_parts(topic))
+    without: dict[str, list[str]] = {}
+    for path, why in _without(topic):
+        without.setdefault(why, []).append(path)
+    reasons = [f'{", ".join(paths)}: {why}' for why, paths in without.items()]
     if not found:
-        raise Unfit(_NAN if topic.unmeasured else 'it has no number that a field could name')
+        # The one number of a message needs no name.
+        only = [*without] if sum(map(len, without.values())) == 1 else reasons
+        raise Unfit('; '.join(only) or 'it has no number that a field could name')
     if topic.frame:
         frame: Line = ('frame', topic.frame, guess('as its header says'))
         for part, lines in found.items():
             # The header of an odometry does not name the frame of its twist.
-            if topic.type != _ODOMETRY or part in ('position', 'orientation'):
+            if topic.type != ODOMETRY or part in ('position', 'orientation'):
                 found[part] = [*lines, frame]
-    return found
+    return found, reasons
+
+
+def _without(topic: TopicSurvey) -> Iterator[tuple[str, str]]:
+    """Yield the paths in a message that are no field, each with the reason."""
+    for path, places in topic.unmeasured.items():
+        names = topic.joints or range(topic.lengths.get(path, (0, 1))[1])
+        some = [str(names[place]) for place in sorted(places or ())]
+        which = f' ({", ".join(some)})' if len(some) < len(names) else ''
+        yield path + which * bool(some), f'{"NaN" if some else "missing"} {_NEVER}'
+    for path, length in topic.lengths.items():
+        if path not in topic.unmeasured and topic.type != SCAN and not _is_array(length):
+            yield path, f'its length is not constant, or not from 1 to {MOST_VALUES}'
+    if topic.type not in (*ARRAYS, *PARTS, IMAGE, JOINTS, SCAN):
+        for path in topic.lists:
+            yield path, 'messages in a sequence; name their numbers by hand, as NAME[0].x'
+
+
+def _is_array(length: tuple[int, int]) -> bool:
+    """Return whether a sequence of some lengths can be an array of a contract."""
+    return length[0] == length[1] and 0 < length[1] <= MOST_VALUES
 
 
 def _parts(topic: TopicSurvey) -> Iterator[tuple[str, Lines]]:
     unit: Line = ('unit', '', decide('one, or one for each'))
+    never = topic.unmeasured
     if topic.type == IMAGE:
         yield '', _image(topic)
-    elif topic.type in (SCAN, *ARRAYS) and topic.unmeasured:
-        return
     elif topic.type == SCAN:
-        if topic.lengths is None or not topic.lengths[0]:
+        least, _ = topic.lengths.get('ranges', (0, 0))
+        if not least:
             raise Unfit('a scan without beams came')
-        beams = min(_BEAMS, topic.lengths[0])
-        why = guess(f'the nearest return of each of {beams} sectors of the scan')
-        yield '', [('beams', beams, why), ('unit', 'm', ''), *_bounds(beams, 'm')]
+        if not never:
+            beams = min(_BEAMS, least)
+            why = guess(f'the nearest return of each of {beams} sectors of the scan')
+            yield '', [('beams', beams, why), ('unit', 'm', ''), *_bounds(beams, 'm')]
     elif topic.type == JOINTS:
-        if not (topic.joints and topic.quantities):
-            raise Unfit('no names of joints, or nothing measured of them, came')
-        for quantity in (q for q in topic.quantities if q not in topic.unmeasured):
-            names: Line = ('joints', topic.joints, guess('all of them, as in the message'))
-            yield quantity, [names, ('quantity', quantity, ''), unit, *_bounds(len(topic.joints))]
-    elif topic.type in ARRAYS:
-        length = topic.lengths or (0, 0)
-        if length[0] != length[1] or not 0 < length[1] <= MOST_VALUES:
-            raise Unfit(f'its length is not constant, or not from 1 to {MOST_VALUES}')
-        size: Line = ('length', length[0], guess('it always had so many'))
-        yield '', [('array', ARRAYS[topic.type], ''), size, unit, *_bounds(length[0])]
+        if not topic.joints:
+            raise Unfit('no names of joints came')
+        said = guess(f'as in {topic.messages} of {topic.among or topic.messages} messages')
+        for quantity in QUANTITIES:
+            places = never.get(quantity, ())
+            every = enumerate(() if places is None else topic.joints)
+            if names := tuple(name for place, name in every if place not in (places or ())):
+                lines: Lines = [('joints', names, said), ('quantity', quantity, ''), unit]
+                yield quantity, [*lines, *_bounds(len(names))]
     elif topic.type in PARTS:
         known = PARTS[topic.type]
-        unmeasured = set(topic.unmeasured)
-        measured = {p: has for p, has in known.items() if unmeasured.isdisjoint(has.paths)}
+        measured = {p: has for p, has in known.items() if never.keys().isdisjoint(has.paths)}
         for part, has in measured.items():
             axes = tuple(path.rpartition('.')[2] for path in has.paths)
             bounds = _bounds(len(axes), *dict.fromkeys(has.unit), names=axes)
             if axes == ('x', 'y', 'z', 'w'):
                 bounds = [('low', -1.0, ''), ('high', 1.0, '')]
             yield (part if len(known) > 1 else ''), [('parts', (part,), ''), *bounds]
-    elif paths := tuple(path for path in topic.paths if path not in topic.unmeasured):
-        which: Line = ('fields', paths, decide('which of them'))
-        yield '', [which, unit, *_bounds(len(paths))]
+    else:
+        if topic.type not in ARRAYS and (paths := tuple(p for p in topic.paths if p not in never)):
+            which: Line = ('fields', paths, decide('which of them'))
+            yield '', [which, unit, *_bounds(len(paths))]
+        for path, length in topic.lengths.items():
+            if _is_array(length) and path not in never:
+                size: Line = ('length', length[0], guess('it always had so many'))
+                part = '' if topic.type in ARRAYS else path
+                yield part, [('array', path, ''), size, unit, *_bounds(length[0])]
 
 
 def _bounds(count: int, *unit: str, names: Sequence[str] = ()) -> Lines:
@@ -305,7 +341,8 @@ def _image(topic: TopicSurvey) -> Lines:
 def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> None:
     page.section(name, 1)
     rate = '' if topic.rate is None else f', {topic.rate:.3g} Hz'
-    page.form(_of_topic(topic, f'seen {topic.messages} times{rate}'), 2)
+    jumps = f', its time jumps {topic.jumps()}' if topic.jumps() else ''
+    page.form(_of_topic(topic, f'seen {topic.messages} times{rate}{jumps}'), 2)
     page.form(lines, 2)
     if not topic.stamped:
         said = (
@@ -327,9 +364,21 @@ def _write_field(page: Page, name: str, topic: TopicSurvey, lines: Lines) -> Non
 # Groups of the action ----------------------------------------------------------------------------
 
 
-def _group(topic: TopicSurvey, states: TopicSurvey | None) -> Lines:
+def _measured(topic: TopicSurvey, states: Sequence[TopicSurvey]) -> TopicSurvey | None:
+    """Return what tells what the joints of a command did, if only one can."""
+    least, most = topic.lengths.get(ARRAYS.get(topic.type, ''), (0, 1))
+    able = [
+        one
+        for one in states
+        if {*topic.joints} <= {*one.joints} and (least < most or least == len(one.joints))
+    ]
+    return able[0] if len(able) == 1 else None
+
+
+def _group(topic: TopicSurvey, states: Sequence[TopicSurvey]) -> Lines:
     """Return the keys that say where in the message of a command its dimensions go."""
-    names = topic.joints or (states.joints if states else ())
+    measured = _measured(topic, states)
+    names = topic.joints or (measured.joints if measured else ())
     if topic.type in _TWISTS:
         paths = tuple(_TWISTS[topic.type] + path for path in ('linear.x', 'angular.z'))
         return [
@@ -344,11 +393,10 @@ def _group(topic: TopicSurvey, states: TopicSurvey | None) -> Lines:
     if topic.type == JOINTS:
         return [joints, ('quantity', '', interface[2]), unit]
     if 'Float' in topic.type and topic.type in ARRAYS:
-        least, most = topic.lengths or (0, 1)
-        known = 0 < least == most <= MOST_VALUES
-        if names and (not known or least == len(names)):
+        if names:
             return [joints, interface, unit]
-        length: Line = ('length', least if known else '', decide('how many it takes'))
+        many = topic.lengths.get(ARRAYS[topic.type], (0, 0))
+        length: Line = ('length', many[0] * _is_array(many) or '', decide('how many it takes'))
         return [('array', ARRAYS[topic.type], ''), length, interface, unit]
     raise Unfit('its numbers are to be named by hand, with `fields`')
 
@@ -359,9 +407,10 @@ def _write_group(
     topic: TopicSurvey,
     lines: Lines,
     odometry: TopicSurvey | None,
-    states: TopicSurvey | None,
+    states: Sequence[TopicSurvey],
 ) -> None:
     seen = f'seen {topic.messages} times' if topic.messages else 'nothing was seen on it'
+    seen += f'; {topic.trouble}' * bool(topic.trouble)
     page.section(name, 1)
     said = guess(f'it seems to command, by its type and name; {seen}')
     page.form(_of_topic(topic, said), 2)
@@ -383,9 +432,9 @@ def _write_group(
         why = guess('the odometry tells what the robot did')
         paths = ('twist.twist.linear.x', 'twist.twist.angular.z')
         feedback: Lines = [*_of_topic(odometry), ('fields', paths, '')]
-    elif states is not None and any(key == 'joints' for key, *_ in lines):
+    elif (measured := _measured(topic, states)) and any(key == 'joints' for key, *_ in lines):
         why = guess('the one topic that tells what the joints did')
-        feedback = _of_topic(states)
+        feedback = _of_topic(measured)
     else:
         why = decide('the topic that tells what the robot did')
         said = 'a path in its message for each value of the command; or `joints`, `array`'
@@ -411,12 +460,31 @@ def _write_name(page: Page, topics: Sequence[TopicSurvey], paced: Sequence[Topic
     page.key('clock', 'sim' if simulated else 'ros', comment=guess(said))
 
 
-def _write_rest(page: Page, stop: TopicSurvey | None) -> None:
+def _no_stop(flag: TopicSurvey) -> str:
+    """Return why what said true and false is not taken for an emergency stop; empty if it is."""
+    off, on = flag.moving
+    if off > _DISAGREE * on:
+        return ''
+    moved = f'of the messages that tell of motion {off} came while it was false, {on} while true'
+    if on > _DISAGREE * off:
+        return (
+            f'{moved}: true seems to mean released, and in a contract it means pressed. If it is '
+            'the emergency stop, publish its opposite, and name that in `safety`'
+        )
+    return (
+        f'{moved}, which does not tell whether true means pressed. If it does, name it in `safety`'
+    )
+
+
+def _write_rest(page: Page, stop: TopicSurvey | None, flags: Sequence[TopicSurvey]) -> None:
     if stop is None:
-        page.note(decide('`safety: {emergency_stop: TOPIC}` (std_msgs/msg/Bool), if there is one'))
+        maybe = ''.join(f'; {flag.name}? See below' for flag in flags)
+        what = '`safety: {emergency_stop: TOPIC}` (std_msgs/msg/Bool, true when pressed)'
+        page.note(decide(f'{what}, if there is one{maybe}'))
     else:
+        why = 'by its type and name; true is pressed, for it was false while the robot moved'
         page.section('safety')
-        page.key('emergency_stop', _relative(stop.name), 1, guess('by its type and name'))
+        page.key('emergency_stop', _relative(stop.name), 1, guess(why))
     page.note(
         decide(
             '`task`, which gives reward and success: see doc/tasks.md. Without one the reward is '

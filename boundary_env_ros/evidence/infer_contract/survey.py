@@ -6,35 +6,51 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
+import re
 from typing import Any, Final
 
+import numpy as np
+
+from boundary_env_ros.core.contract.safety import STOP_TYPE
+from boundary_env_ros.core.contract.sources import IMAGE, JOINTS, QUANTITIES, SCAN, TRAJECTORY
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.no_estimate import estimate
-from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.sources.paths import getters
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.definitions import full_name
+from boundary_env_ros.evidence.infer_contract.pace import Pace
+from boundary_env_ros.storage.definitions import Field, full_name
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
 
-IMAGE: Final = 'sensor_msgs/msg/Image'
-JOINTS: Final = 'sensor_msgs/msg/JointState'
-SCAN: Final = 'sensor_msgs/msg/LaserScan'
-TRAJECTORY: Final = 'trajectory_msgs/msg/JointTrajectory'
-QUANTITIES: Final = ('position', 'velocity', 'effort')
+ODOMETRY: Final = 'nav_msgs/msg/Odometry'
+
+#: Names of topics that command.
+COMMANDING: Final = re.compile(
+    r'(^|[/_])(cmd|cmds|command|commands|setpoint|setpoints|target|desired)([/_]|$)|cmd_vel'
+)
 
 _TIMES: Final = frozenset(
     ['builtin_interfaces/Time', 'builtin_interfaces/Duration', 'std_msgs/Header']
 )
-#: Where the sequence is of which the length is looked at, and the names of joints.
+#: Where the sequence of numbers is that a field is read from, and the names of joints.
 _SEQUENCES: Final = {**ARRAYS, SCAN: 'ranges'}
 _NAMES: Final = {JOINTS: 'name', TRAJECTORY: 'joint_names'}
-_DEEPEST, _MOST_PATHS, _MOST_JOINTS, _MOST_ELEMENTS = 8, 32, 64, 8
+#: A definition can have any number of fields, and a message any joints.
+_DEEPEST, _MOST_PATHS, _MOST_ELEMENTS, _MOST_SETS = 8, 1000, 8, 64
+
+#: Where a message tells speeds, m/s and rad/s, and the least that is no noise of a robot at rest.
+_SPEEDS: Final = {
+    ODOMETRY: getters(('twist.twist.linear.x', 'twist.twist.linear.y', 'twist.twist.angular.z')),
+    JOINTS: getter('velocity'),
+}
+_MOVES: Final = 0.05
 
 # What any attribute of a message of another form raises.
 _BROKEN = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 
 
-class TopicSurvey:
+class TopicSurvey(Pace):
     """
     What is seen of one topic, in memory that does not grow with its messages.
 
@@ -44,11 +60,13 @@ class TopicSurvey:
         Fully qualified name, ``/odom``, and type, ``nav_msgs/msg/Odometry``.
     types
         What is known about types.
+    flags
+        The topics of a robot that say true or false: one list, for all its surveys.
+    joints
+        Only messages about these joints come; empty for messages about any.
 
     Attributes
     ----------
-    messages
-        How many messages came.
     publishers, subscribers
         How many there were; None if it is not known, as from a bag.
     latched
@@ -58,63 +76,74 @@ class TopicSurvey:
     frame
         The first ``frame_id`` of the headers; empty if there was none.
     paths
-        Field paths of the numbers of its type, the first ones.
+        Field paths of the numbers of its type.
+    lists
+        Field paths of its sequences of messages.
     lengths
-        Least and greatest length of its sequence of numbers; None if it has none.
-    joints, quantities
-        Names of its joints, and what is told of them.
+        Least and greatest length of its sequences of numbers, by field path.
+    joints, among
+        Names of its joints, and of how many messages these are the ones that are about them.
     unmeasured
-        Field paths of what was NaN in every message that was seen.
+        By field path, what never had a value: the places in the sequence or among the joints that
+        were NaN in every message, or None where there was no number in any.
     image
         Height, width and encoding of the first image.
+    moving
+        How many messages told of motion while a flag said false, and while it said true.
     trouble
         Why messages cannot be read; empty if they can.
 
     """
 
-    def __init__(self, name: str, type_name: str, types: MessageTypes) -> None:
-        self.name, self.type = name, type_name
+    def __init__(
+        self,
+        name: str,
+        type_name: str,
+        types: MessageTypes,
+        flags: list[TopicSurvey] | None = None,
+        joints: tuple[str, ...] = (),
+    ) -> None:
+        super().__init__()
+        self.name, self.type, self._types = name, type_name, types
         self.publishers: int | None = None
         self.subscribers: int | None = None
         self.latched = self.stamped = False
         self.frame = self.trouble = ''
-        self.messages = self._first = self._last = 0
-        self.lengths: tuple[int, int] | None = None
-        self.joints: tuple[str, ...] = ()
-        self.quantities: tuple[str, ...] = ()
+        self.lengths: dict[str, tuple[int, int]] = {}
+        self.joints, self.among = joints, 0
+        self._names = '' if joints else _NAMES.get(type_name, '')
+        self._sets: dict[frozenset[str], TopicSurvey] = {}
         self.image: tuple[int, int, str] | None = None
+        self._flags = [] if flags is None else flags
+        self._flag: bool | None = None
+        self.moving = [0, 0]
+        if type_name == STOP_TYPE:
+            self._flags.append(self)
+        self._speeds = None if COMMANDING.search(name.lower()) else _SPEEDS.get(type_name)
         self._has_header = False
-        self.paths: tuple[str, ...] = ()
+        leaves: tuple[tuple[str, Field], ...] = ()
         try:
             fields = types.fields(type_name)
         except Mismatch as mismatch:
             self.trouble = str(mismatch)
         else:
             self._has_header = any(field.type == 'std_msgs/Header' for field in fields[:1])
-            self.paths = tuple(islice(_numbers(type_name, types), _MOST_PATHS))
-        self.unmeasured: tuple[str, ...] = ()
-        self._unmeasured = {path: estimate(type_name, path) for path in self._looked_at()}
-
-    def _looked_at(self) -> tuple[str, ...]:
-        """Return the paths of which it is noted whether they ever have a value."""
-        if self.type == JOINTS:
-            return QUANTITIES
-        if self.type in _SEQUENCES:
-            return (_SEQUENCES[self.type],)
-        parts = PARTS.get(self.type, {}).values()
-        return tuple(path for part in parts for path in part.paths) or self.paths
-
-    @property
-    def rate(self) -> float | None:
-        """Return the messages per second; None if there were not two of them."""
-        seconds = (self._last - self._first) / NANOSECONDS
-        return (self.messages - 1) / seconds if self.messages > 1 and seconds > 0 else None
-
-    def count(self, arrived: int) -> None:
-        """Take a message that is not decoded, which came at an instant (ns)."""
-        self._first = min(self._first, arrived) if self.messages else arrived
-        self._last = max(self._last, arrived)
-        self.messages += 1
+            leaves = tuple(islice(_leaves(type_name, types), _MOST_PATHS + 1))
+        if len(leaves) > _MOST_PATHS:
+            self.trouble = f'it has more than {_MOST_PATHS} numbers: name some by hand'
+        self.paths = tuple(path for path, field in leaves if field.is_number)
+        self.lists = tuple(path for path, field in leaves if field.is_message)
+        looked_at, sequences = self.paths, [path for path, field in leaves if field.is_numbers]
+        if type_name in _SEQUENCES:
+            looked_at, sequences = (), [_SEQUENCES[type_name]]
+        elif type_name in (IMAGE, JOINTS, *PARTS):
+            parts = PARTS.get(type_name, {}).values()
+            looked_at, sequences = tuple(path for part in parts for path in part.paths), []
+        if joints:
+            looked_at = QUANTITIES
+        self._sequences = sequences
+        self._getters = {path: estimate(type_name, path) for path in (*looked_at, *sequences)}
+        self.unmeasured: dict[str, frozenset[int] | None] = {}
 
     def see(self, message: Any, arrived: int) -> None:
         """
@@ -128,53 +157,101 @@ class TopicSurvey:
             When it came, nanoseconds of the clock that drivers stamp with.
 
         """
+        if not self.messages:
+            self.unmeasured = dict.fromkeys(self._getters)
         self.count(arrived)
         try:
             if self._has_header:
                 stamp = message.header.stamp
                 self.stamped = self.stamped or bool(stamp.sec or stamp.nanosec)
                 self.frame = self.frame or str(message.header.frame_id)
-            if self.type in _SEQUENCES:
-                length = len(getattr(message, _SEQUENCES[self.type]))
-                least, most = self.lengths or (length, length)
-                self.lengths = (min(least, length), max(most, length))
-            elif self.type in _NAMES:
-                names = filter(None, map(str, getattr(message, _NAMES[self.type])))
-                self.joints = tuple(dict.fromkeys((*self.joints, *names)))[:_MOST_JOINTS]
+            if self.type == STOP_TYPE:
+                self._flag = bool(message.data)
             elif self.type == IMAGE and self.image is None:
                 self.image = (int(message.height), int(message.width), str(message.encoding))
-            if self.type == JOINTS and not self.quantities:
-                self.quantities = tuple(q for q in QUANTITIES if len(getattr(message, q)))
-            self._unmeasured = {p: g for p, g in self._unmeasured.items() if _is_nan(g(message))}
-            self.unmeasured = tuple(self._unmeasured)
+            elif self._names:
+                self._see_joints(message, arrived)
+            if self._speeds and any(abs(speed) > _MOVES for speed in self._speeds(message)):
+                for flag in self._flags:
+                    flag.count_motion()
+            self._see_numbers(message)
         except (*_BROKEN, RecordError) as error:
             self.give_up(f'a message could not be read: {error}')
+
+    def _see_joints(self, message: Any, arrived: int) -> None:
+        """Look at a message beside the others about the same joints."""
+        names = tuple(dict.fromkeys(filter(None, map(str, getattr(message, self._names)))))
+        one = self._sets.get(frozenset(names))
+        if names and one is None:
+            if len(self._sets) == _MOST_SETS:
+                raise ValueError('its messages are about other joints each time')
+            self.joints = tuple(dict.fromkeys((*self.joints, *names)))
+            one = TopicSurvey(self.name, self.type, self._types, joints=names)
+            self._sets[frozenset(names)] = one
+        if one is not None and self.type == JOINTS:
+            one.see(message, arrived)
+
+    def _see_numbers(self, message: Any) -> None:
+        for path in self._sequences:
+            length = len(self._getters[path](message))
+            least, most = self.lengths.get(path, (length, length))
+            self.lengths[path] = (min(least, length), max(most, length))
+        for path, before in tuple(self.unmeasured.items()):
+            values = self._getters[path](message)
+            if self.type == JOINTS:
+                given = len(values) == len(message.name)
+                column = dict(zip(message.name, values, strict=True)) if given else {}
+                values = [column[name] for name in self.joints if given]
+            numbers = np.atleast_1d(values)
+            if not numbers.size:
+                continue
+            never = frozenset(np.flatnonzero(numbers != numbers).tolist())
+            never &= never if before is None else before
+            # A scan may have beams that see nothing, ever.
+            if never and (self.type != SCAN or len(never) == numbers.size):
+                self.unmeasured[path] = never
+            else:
+                del self.unmeasured[path]
+
+    def count_motion(self) -> None:
+        """Take it that the robot moved while this topic said what it said last."""
+        if self._flag is not None:
+            self.moving[self._flag] += 1
+
+    def apart(self) -> tuple[TopicSurvey, ...]:
+        """Return what was seen of each publisher, as far as their joints tell them apart."""
+        whole = [names for names in self._sets if not any(map(names.__lt__, self._sets))]
+        if self.trouble or not whole:
+            return (self,)
+        several = len(whole) > 1 and sum(map(len, whole)) == len(self.joints)
+        for names in whole:
+            one = self._sets[names]
+            one.latched = self.latched
+            one.publishers = max(self.publishers or 0, len(whole)) if several else None
+            one.among = self.messages
+        return tuple(map(self._sets.__getitem__, whole))
 
     def give_up(self, trouble: str) -> None:
         """Note why the messages cannot be read; the first reason stays."""
         self.trouble = self.trouble or trouble
 
 
-def _is_nan(value: Any) -> bool:
-    """Return whether a number, or each number of a sequence that has some, is NaN."""
-    values = value if hasattr(value, '__len__') else (value,)
-    return len(values) > 0 and all(one != one for one in values)
-
-
-def _numbers(
+def _leaves(
     type_name: str, types: MessageTypes, prefix: str = '', depth: int = 0
-) -> Iterator[str]:
-    """Yield the field paths of the numbers of a type, without those in sequences and times."""
+) -> Iterator[tuple[str, Field]]:
+    """Yield paths and fields of the numbers of a type, and of its sequences; not of times."""
     if depth > _DEEPEST:
         return
     for field in types.fields(type_name):
         path = f'{prefix}{field.name}'
         if field.is_text or field.type in _TIMES:
             continue
-        if field.is_message and not field.array:
-            with suppress(Mismatch):  # One that is not known here has none that could be read.
-                yield from _numbers(full_name(field.type), types, f'{path}.', depth + 1)
-        elif not field.array:
-            yield path
-        elif not field.is_message and field.size and field.size <= _MOST_ELEMENTS:
-            yield from (f'{path}[{index}]' for index in range(field.size))
+        if field.array and (field.size is None or field.size > _MOST_ELEMENTS):
+            yield path, field
+            continue
+        for each in [f'{path}[{i}]' for i in range(field.size or 0)] if field.array else [path]:
+            if field.is_message:
+                with suppress(Mismatch):  # One that is not known here has none that could be read.
+                    yield from _leaves(full_name(field.type), types, f'{each}.', depth + 1)
+            else:
+                yield each, replace(field, array=False)

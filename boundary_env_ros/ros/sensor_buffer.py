@@ -12,7 +12,7 @@ import time
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Qos
-from boundary_env_ros.core.sources.inputs import Input, TF_STATIC
+from boundary_env_ros.core.sources.inputs import Input
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import OfAnother
 from boundary_env_ros.ros import names
@@ -127,9 +127,8 @@ class SensorBuffer:
             topics[item.topic].feedback.append(item)
         self._topics = tuple(topics.values())
         for topic in self._topics:
-            asked = names.sensor(
-                qos[topic.name], node.contract.pacing, latched=topic.name == TF_STATIC
-            )
+            latched = topic.name == node.contract.tf_topics[1]
+            asked = names.sensor(qos[topic.name], node.contract.pacing, latched=latched)
             topic.depth = asked.depth
             topic.waiting = deque(maxlen=_FIELDS_KEPT)
             topic.subscription = node.add_subscription(

@@ -11,6 +11,7 @@ from typing import Final
 
 from boundary_env_ros.core.contract.grammar import TOPIC, TYPE
 from boundary_env_ros.core.contract.sources import DEPTHS, ENCODINGS, MOST_VALUES
+from boundary_env_ros.core.sources.inputs import TF_TYPE
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.survey import (
@@ -46,7 +47,7 @@ _BEAMS = 36
 
 #: Why there is no field of such a topic.
 _OTHERS = {
-    'tf2_msgs/msg/TFMessage': 'a field `transform: {of: FRAME, in: FRAME}` looks transforms up',
+    TF_TYPE: 'a field `transform: {of: FRAME, in: FRAME}` looks transforms up',
     'std_msgs/msg/String': 'a text is no number',
     'sensor_msgs/msg/CameraInfo': 'what it says of a camera does not change in an episode',
     'sensor_msgs/msg/CompressedImage': 'a field with `compressed:` and `shape:` takes its images',
@@ -220,7 +221,10 @@ def _is_command(topic: TopicSurvey) -> bool:
 def _fields(topic: TopicSurvey) -> dict[str, Lines]:
     """Return the keys of each field of a topic, by the end of the name that it is to have."""
     if topic.type in _OTHERS:
-        raise Unfit(_OTHERS[topic.type])
+        base = topic.name.removesuffix('_static')
+        named = topic.type == TF_TYPE and base != '/tf'
+        key = f', with `robot: {{tf: {_relative(base)}}}`' if named else ''
+        raise Unfit(f'{_OTHERS[topic.type]}{key}')
     if not _can_be_named(topic):
         raise Unfit('a contract cannot name it')
     if topic.trouble:

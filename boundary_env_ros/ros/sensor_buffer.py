@@ -12,7 +12,7 @@ import time
 from typing import Any, TypeAlias
 
 from boundary_env_ros.core.contract.model import Qos
-from boundary_env_ros.core.sources.inputs import Input
+from boundary_env_ros.core.sources.inputs import Input, TF_STATIC
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.errors import OfAnother
 from boundary_env_ros.ros import names
@@ -127,7 +127,7 @@ class SensorBuffer:
             topics[item.topic].feedback.append(item)
         self._topics = tuple(topics.values())
         for topic in self._topics:
-            latched = topic.name == node.contract.tf_topics[1]
+            latched = any(item.name == TF_STATIC for item in topic.feedback)
             asked = names.sensor(qos[topic.name], node.contract.pacing, latched=latched)
             topic.depth = asked.depth
             topic.waiting = deque(maxlen=_FIELDS_KEPT)

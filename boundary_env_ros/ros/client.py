@@ -164,7 +164,7 @@ class BoundaryClient(Closing):
     def _listen(self, callback: Callable[[Any], None]) -> Any:
         node = self._own.node
         kind = msg.EnvironmentEvent
-        guarded = Incoming(node).subscription(names.EVENT, kind, callback)
+        guarded = Incoming(node).subscription(names.EVENT, kind, callback, 0.0)
         return node.create_subscription(kind, names.EVENT, guarded, names.RECORD, raw=True)
 
     @property

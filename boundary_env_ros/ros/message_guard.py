@@ -127,12 +127,7 @@ class Incoming:
         return on_message
 
     def subscription(
-        self,
-        topic: str,
-        kind: Any,
-        callback: Callable[..., None],
-        rate: float = 0.0,
-        most: int = 0,
+        self, topic: str, kind: Any, callback: Callable[..., None], rate: float, most: int = 0
     ) -> Callable[..., None]:
         """
         Return such a callback for a raw subscription; it decodes the message, too.

@@ -288,9 +288,8 @@ class TransformFields:
         told = ''
         for topic, frames in self._elsewhere.items():
             name = topic.removeprefix(self._namespace)
-            mend = f'write `robot: {{tf: {name}}}` in the contract'
-            if name == topic:
-                mend = f'remap {self._topics[0]} to it'
+            write = f'write `robot: {{tf: {name}}}` in the contract'
+            mend = write if name != topic else f'remap {self._topics[0]} to it'
             told += f' {topic} has the frames {", ".join(sorted(frames))}: {mend}.'
         return told
 

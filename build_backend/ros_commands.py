@@ -75,6 +75,12 @@ def checked_ros_prefix() -> Path:
     return prefix
 
 
+def lacks_tf2_msgs(prefix: Path) -> bool:
+    """Tell whether a ROS 2 has no tf2_msgs but the one that an earlier version put there."""
+    found = prefix / 'share' / TF2_MSGS / 'package.xml'
+    return not found.is_file() or NAME in found.read_text(encoding='utf-8')
+
+
 class InterfaceDistribution(Distribution):
     """A distribution whose wheel is specific to a platform if it carries interfaces."""
 
@@ -129,7 +135,7 @@ class BuildInterfaces(Command):
         prefix = checked_ros_prefix()
         shutil.rmtree(self.stage_dir, ignore_errors=True)
         self._cmake(ROOT, self.cmake_dir, prefix)
-        if not (prefix / 'share' / TF2_MSGS).is_dir():
+        if lacks_tf2_msgs(prefix):
             source, binary = ROOT / 'cmake' / TF2_MSGS, self.cmake_dir.with_name(TF2_MSGS)
             self._cmake(source, binary, prefix, self.stage_dir / OPT)
 

@@ -34,16 +34,12 @@ from distutils.command.install_data import install_data as _install_data  # isor
 
 NAME = 'boundary_env_ros'
 TF2_MSGS = 'tf2_msgs'  # built as well where there is none; see cmake/tf2_msgs/CMakeLists.txt
+OPT = Path('opt') / NAME  # the prefix that it has for itself
 ROOT = Path(__file__).resolve().parent.parent
 
-# A line that Python runs at start-up. The ROS wheels tell nobody where their index of packages is;
-# a prefix that already stands in the variable (a sourced workspace) keeps its precedence.
-_PATH_HOOK = (
-    "import os, sys; p = sys.prefix; v = os.environ.get('AMENT_PREFIX_PATH', ''); "
-    f"os.path.isfile(p + '/share/ament_index/resource_index/packages/{NAME}') "
-    'and p not in v.split(os.pathsep) '
-    "and os.environ.__setitem__('AMENT_PREFIX_PATH', v + os.pathsep + p if v else p)\n"
-)
+# What Python runs at start-up; see build_backend/ros_paths.py.
+PATHS = f'{NAME}_paths'
+_PATH_HOOK = f'import {PATHS}; {PATHS}.complete()\n'
 
 # Scripts for a shell to source. They name the directory of the build, and nobody sources a venv.
 _SHELL_SCRIPTS = ('environment', 'local_setup.*', 'package.*sh', 'package.dsv')
@@ -80,7 +76,7 @@ def checked_ros_prefix() -> Path:
 
 
 def lacks_tf2_msgs(prefix: Path) -> bool:
-    """Tell whether a ROS 2 has no tf2_msgs but the one that an earlier build put there."""
+    """Tell whether a ROS 2 has no tf2_msgs but the one that an earlier version put there."""
     found = prefix / 'share' / TF2_MSGS / 'package.xml'
     return not found.is_file() or NAME in found.read_text(encoding='utf-8')
 
@@ -140,10 +136,13 @@ class BuildInterfaces(Command):
         shutil.rmtree(self.stage_dir, ignore_errors=True)
         self._cmake(ROOT, self.cmake_dir, prefix)
         if lacks_tf2_msgs(prefix):
-            self._cmake(ROOT / 'cmake' / TF2_MSGS, self.cmake_dir.with_name(TF2_MSGS), prefix)
+            source, binary = ROOT / 'cmake' / TF2_MSGS, self.cmake_dir.with_name(TF2_MSGS)
+            self._cmake(source, binary, prefix, self.stage_dir / OPT)
 
-    def _cmake(self, source: Path, binary: Path, prefix: Path) -> None:
-        """Build one package."""
+    def _cmake(
+        self, source: Path, binary: Path, prefix: Path, install: Path | None = None
+    ) -> None:
+        """Build one package, and install it where the others are or in another prefix."""
         configure = [
             'cmake',
             '-G',
@@ -153,7 +152,7 @@ class BuildInterfaces(Command):
             '-B',
             str(binary),
             f'-DCMAKE_PREFIX_PATH={prefix}',
-            f'-DCMAKE_INSTALL_PREFIX={self.stage_dir}',
+            f'-DCMAKE_INSTALL_PREFIX={install or self.stage_dir}',
             '-DCMAKE_INSTALL_LIBDIR=lib',
             '-DCMAKE_BUILD_TYPE=Release',
             '-DBUILD_TESTING=OFF',
@@ -198,24 +197,24 @@ class InstallData(_install_data):
         # The generated __init__.py stays behind: the package has its own.
         leave_out = {
             staged / NAME: ('__init__.py', '__pycache__', '*.c'),
-            staged / TF2_MSGS: ('__pycache__', '*.c'),
+            built.stage_dir / OPT / built.python_dir / TF2_MSGS: ('__pycache__', '*.c'),
             built.stage_dir / 'lib': ('python3*',),
             built.stage_dir / 'share' / NAME: _SHELL_SCRIPTS,
-            built.stage_dir / 'share' / TF2_MSGS: _SHELL_SCRIPTS,
-            # The prefix that the build used.
-            built.stage_dir / 'share/ament_index/resource_index': ('parent_prefix_path',),
+            built.stage_dir / OPT / 'share' / TF2_MSGS: _SHELL_SCRIPTS,
+            **{
+                # The prefix that the build used.
+                prefix / 'share/ament_index/resource_index': ('parent_prefix_path',)
+                for prefix in (built.stage_dir, built.stage_dir / OPT)
+            },
         }
 
         def left_out(folder: str, names: list[str]) -> set[str]:
             patterns = leave_out.get(Path(folder), ('__pycache__',))
             return shutil.ignore_patterns(*patterns)(folder, names)
 
-        for package in (NAME, TF2_MSGS):
-            if (staged / package).is_dir():
-                shutil.copytree(
-                    staged / package, site_packages / package, dirs_exist_ok=True, ignore=left_out
-                )
+        shutil.copytree(staged / NAME, site_packages / NAME, dirs_exist_ok=True, ignore=left_out)
         shutil.copytree(built.stage_dir, self.install_dir, dirs_exist_ok=True, ignore=left_out)
+        shutil.copyfile(Path(__file__).with_name('ros_paths.py'), site_packages / f'{PATHS}.py')
         site_packages.joinpath(f'{NAME}.pth').write_text(_PATH_HOOK, encoding='utf-8')
 
 

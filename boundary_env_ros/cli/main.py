@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 import os
+import signal
 import sys
 
 import click
@@ -96,6 +97,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     if arguments is None and (instruction := os.environ.get(COMPLETE)):
         return shell_complete(boundary_env, {}, 'boundary-env', COMPLETE, instruction)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # see the package
     with printing():
         try:
             code = _run(sys.argv[1:] if arguments is None else list(arguments))

@@ -34,7 +34,6 @@ from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
 from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.service_requests import options_text, seed_of
-from boundary_env_ros.core.sources.inputs import TF_STATIC
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import LinkError, ResetFailed, SimulationFailed
@@ -348,7 +347,7 @@ class EmbeddedWorld:
         if boundary.state is EpisodeState.RUNNING:
             return
         message = boundary.environment.status(self._instant()).message
-        unsent = sorted(boundary.topics - {TF_STATIC} - set(self._robot.topics))
+        unsent = sorted(boundary.topics - {self._contract.tf_topics[1]} - set(self._robot.topics))
         unusable = boundary.environment.unusable.items()
         unknown = '; '.join(f'{name}: {why}' for name, why in unusable if why)
         raise ResetFailed(

@@ -172,9 +172,9 @@ class AgentClient:
         self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = True
     ) -> None:
         topic = self._named(topic)
-        guarded = self._incoming.guarded(topic, callback)
+        guarded = self._incoming.subscription(topic, None if raw else kind, callback, 0.0)
         self._subscriptions.append(
-            self._node.create_subscription(kind, topic, guarded, qos, raw=raw)
+            self._node.create_subscription(kind, topic, guarded, qos, raw=True)
         )
 
     # Receiving -----------------------------------------------------------------------------------

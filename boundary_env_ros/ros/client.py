@@ -163,8 +163,9 @@ class BoundaryClient(Closing):
 
     def _listen(self, callback: Callable[[Any], None]) -> Any:
         node = self._own.node
-        guarded = Incoming(node).guarded(names.EVENT, callback)
-        return node.create_subscription(msg.EnvironmentEvent, names.EVENT, guarded, names.RECORD)
+        kind = msg.EnvironmentEvent
+        guarded = Incoming(node).subscription(names.EVENT, kind, callback, 0.0)
+        return node.create_subscription(kind, names.EVENT, guarded, names.RECORD, raw=True)
 
     @property
     def is_done(self) -> bool:

@@ -9,7 +9,7 @@ The rules are those of :mod:`boundary_env_ros.core.serialization`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from struct import unpack_from
 from typing import Any, cast, TypeVar
@@ -33,8 +33,10 @@ from boundary_env_ros.storage.known_definitions import known_definition
 T = TypeVar('T')
 Message = Any
 
-# Bytes up to the end of the stamp of a header: those of the encapsulation, seconds, nanoseconds.
-_STAMPED = 4 + 4 + 4
+# Bytes of the encapsulation, which begins every message; those up to the end of the stamp of a
+# header: seconds, nanoseconds.
+_ENCAPSULATION = 4
+_STAMPED = _ENCAPSULATION + 4 + 4
 
 
 def to_msg(record: object, now: ClockReading | None = None) -> Message:
@@ -142,15 +144,27 @@ def _plain_decoder(kind: Any) -> Decoder[Any]:
     except RecordError:
         pass  # its definition is not installed, or has a field that only rclpy reads
 
-    def read(data: bytes) -> Message:
-        try:
-            return deserialize_message(data, kind)
-        except Exception as error:  # rclpy raises whatever its C code runs into
-            raise RecordError(
-                f'{len(data)} bytes cannot be read (expected a {kind.__name__}): {error}.'
-            ) from error
+    return partial(message_of, kind)
 
-    return read
+
+def message_of(kind: Any, data: bytes) -> Message:
+    """
+    Return the message of some class that these bytes hold.
+
+    Raises
+    ------
+    RecordError
+        If they hold none.
+
+    """
+    try:
+        # Not every middleware looks how many there are before it reads them.
+        if len(data) >= _ENCAPSULATION:
+            return deserialize_message(data, kind)
+        fault = f'a message has at least {_ENCAPSULATION}'
+    except Exception as error:  # noqa: BLE001 - rclpy raises whatever its C code runs into
+        fault = str(error)
+    raise RecordError(f'{len(data)} bytes cannot be read (expected a {kind.__name__}): {fault}.')
 
 
 def _defined(kind: Any) -> tuple[str, str]:
@@ -166,12 +180,19 @@ def header_stamp(kind: Any) -> Callable[[bytes], int | None]:
     A header is the first field wherever ROS has one; it begins with its stamp.
     """
     fields = kind.get_fields_and_field_types()
-    if 'transforms' in fields:
-        return lambda data: stamp_of(next(reversed(decoded(kind, data).transforms), None))
-    if 'header' not in fields:
+    if 'transforms' not in fields and 'header' not in fields:
         return lambda data: None
+
+    def read_all(data: bytes) -> int | None:
+        try:
+            message = decoded(kind, data)
+        except RecordError:
+            return None
+        newest = reversed(getattr(message, 'transforms', (message,)))
+        return stamp_of(next(newest, None))
+
     if next(iter(fields)) != 'header':
-        return lambda data: stamp_of(decoded(kind, data))
+        return read_all
 
     def read(data: bytes) -> int | None:
         if len(data) < _STAMPED:

@@ -82,6 +82,9 @@ def main() -> int:
         sys.exit(str(error))
     except (KeyboardInterrupt, ExternalShutdownException):
         pass
+    except Exception:
+        if rclpy.ok():
+            raise  # else what was made as the context was shut down
     finally:
         rclpy.try_shutdown()
     return 0

@@ -10,13 +10,12 @@ from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 
-from boundary_env_ros.errors import ContractError, LinkError
+from boundary_env_ros.errors import ContractError, LinkError, RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.conversions import message_class
+from boundary_env_ros.ros.conversions import message_class, message_of
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.storage.message_types import message_types, MessageTypes
 
@@ -136,9 +135,9 @@ def listener(topic: TopicSurvey, kind: Any) -> Callable[[bytes, Any], None]:
         arrived = info['received_timestamp'] or time.time_ns()
         if not topic.trouble:
             try:
-                topic.see(deserialize_message(data, kind), arrived)
+                topic.see(message_of(kind, data), arrived)
                 return
-            except (RuntimeError, ValueError, TypeError) as error:
+            except (RecordError, ValueError, TypeError) as error:
                 topic.give_up(f'a message could not be decoded: {error}')
         topic.count(arrived)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+import sys
 import threading
 import uuid
 
@@ -154,6 +155,8 @@ def _context(domain_id: int | None) -> Context:
     context = Context()
     try:
         rclpy.init(
+            # Without that mark rcl takes `name:=value` for a remapping: those of `ros2 launch`.
+            args=None if '--ros-args' in sys.argv else [],
             context=context,
             domain_id=domain_id,
             signal_handler_options=SignalHandlerOptions.NO,

@@ -19,11 +19,11 @@ import traceback
 from typing import Any
 
 from rcl_interfaces.msg import SetParametersResult
-from rclpy.serialization import deserialize_message
 
 from boundary_env_ros.core import documents
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.ros.conversions import message_of
 from boundary_env_ros.ros.log_throttle import Once
 from boundary_env_ros.storage import yaml_text
 
@@ -149,7 +149,7 @@ class Incoming:
 
         @wraps(callback)
         def read(data: bytes, *info: Any) -> None:
-            callback(data if kind is None else deserialize_message(data, kind), *info)
+            callback(data if kind is None else message_of(kind, data), *info)
 
         guarded = self.guarded(topic, read)
 

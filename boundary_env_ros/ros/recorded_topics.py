@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
-from boundary_env_ros.core.sources.inputs import sensor_topics, TF_STATIC
+from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
@@ -108,7 +108,9 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
                 numbered=name in (names.TRANSITION, names.GATE_DECISION),
             )
     foreign = tuple(
-        RecordedTopic(name=node.resolve_topic_name(name), type=kind, latched=name == TF_STATIC)
+        RecordedTopic(
+            name=node.resolve_topic_name(name), type=kind, latched=name == contract.tf_topics[1]
+        )
         for name, kind in others.items()
     )
     return (*own.values(), *foreign)

@@ -127,9 +127,8 @@ class SensorBuffer:
             topics[item.topic].feedback.append(item)
         self._topics = tuple(topics.values())
         for topic in self._topics:
-            asked = names.sensor(
-                qos[topic.name], node.contract.pacing, latched=topic.name == TF_STATIC
-            )
+            latched = any(item.name == TF_STATIC for item in topic.feedback)
+            asked = names.sensor(qos[topic.name], node.contract.pacing, latched=latched)
             topic.depth = asked.depth
             topic.waiting = deque(maxlen=_FIELDS_KEPT)
             topic.subscription = node.add_subscription(

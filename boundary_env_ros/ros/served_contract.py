@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 import time
-from typing import Any
 
 from rclpy.node import Node
 
@@ -14,8 +13,9 @@ from boundary_env_ros.errors import LinkError
 from boundary_env_ros.evidence.run_files import contract_of
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import wait_until
-from boundary_env_ros.ros.conversions import from_msg
+from boundary_env_ros.ros.conversions import from_bytes
 from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.message_guard import Incoming
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import ContractDescription
 
@@ -41,10 +41,15 @@ def served_contract(node: Node, spin: Callable[[], None], wait: float) -> Loaded
         If its contract cannot be used here.
 
     """
-    described: list[Any] = []
+    described: list[ContractDescription] = []
     topic = node.resolve_topic_name(names.CONTRACT)
+
+    def on_description(data: bytes) -> None:
+        described.append(from_bytes(ContractDescription, data))
+
+    hear = Incoming(node).subscription(topic, None, on_description, 0.0)
     subscription = node.create_subscription(
-        msg.ContractDescription, topic, described.append, names.LATCHED_MANY
+        msg.ContractDescription, topic, hear, names.LATCHED_MANY, raw=True
     )
     try:
         if not wait_until(lambda: described, time.monotonic() + wait, spin):
@@ -54,4 +59,4 @@ def served_contract(node: Node, spin: Callable[[], None], wait: float) -> Loaded
             )
     finally:
         node.destroy_subscription(subscription)
-    return contract_of(from_msg(ContractDescription, described[0]))
+    return contract_of(described[0])

@@ -20,7 +20,7 @@ from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.facade.info import reasons_of
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.conversions import from_bytes
+from boundary_env_ros.ros.conversions import from_bytes, message_of
 from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.ros.isolated_node import IsolatedNode
 from boundary_env_ros.ros.message_guard import Incoming
@@ -97,13 +97,13 @@ class LiveState:
         self._steps = {agent: AgentSteps(contract, agent) for agent in contract.agents}
         incoming = Incoming(node)
 
-        def listen(kind: Any, topic: str, qos: Any, take: Callable[[Any], Any]) -> None:
-            def taken(data: Any) -> None:
+        def listen(kind: Any, topic: str, qos: Any, take: Callable[[bytes], Any]) -> None:
+            def taken(data: bytes) -> None:
                 self._heard[topic] = time.monotonic()
                 self._last[topic] = take(data)
 
-            guarded, raw = incoming.guarded(topic, taken), kind is not msg.RecorderStatus
-            node.create_subscription(kind, topic, guarded, qos, raw=raw)
+            guarded = incoming.subscription(topic, None, taken, 0.0)
+            node.create_subscription(kind, topic, guarded, qos, raw=True)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)
@@ -111,9 +111,10 @@ class LiveState:
             listen(
                 msg.EpisodeStatus, episode, names.LATCHED_MANY, partial(from_bytes, EpisodeStatus)
             )
-            add = incoming.guarded(transition, steps.add)
+            add = incoming.subscription(transition, None, steps.add, 0.0)
             node.create_subscription(msg.Transition, transition, add, names.RECORD, raw=True)
-        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, lambda message: message)
+        recorder = partial(message_of, msg.RecorderStatus)
+        listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, recorder)
 
     def _topics(self, agent: str) -> tuple[str, ...]:
         own = (names.GATE_STATUS, names.EPISODE_STATUS, names.TRANSITION)

@@ -11,7 +11,7 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
-from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
+from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.cart_reset import achieved, target_of
 from boundary_env_ros.simulation.config import CartConfig, REALITY
@@ -111,8 +111,9 @@ class CartRobot:
         self.topics: Mapping[str, str] = {
             topic: WIRE[name][1] for wire in self._wire for name, topic in wire.items()
         }
-        if TF in read:
-            self.topics = {**self.topics, TF: TF_TYPE}
+        self._tf = contract.tf_topics[0]
+        if self._tf in read:
+            self.topics = {**self.topics, self._tf: TF_TYPE}
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """Put every cart at its start, and mark every goal."""
@@ -150,12 +151,12 @@ class CartRobot:
         """Let the carts run until then."""
         emissions = []
         for reading in self._hall.advance(until):
-            if reading.sensor == 'odometry' and TF in self.topics:
+            if reading.sensor == 'odometry' and self._tf in self.topics:
                 fields = reading.fields
                 if fields is not None:
                     pose, stamp = fields['pose']['pose'], reading.captured_ns
                     fields = cart_transforms(pose, stamp, self._hall.geometry)
-                emissions.append(Emission(topic=TF, fields=fields))
+                emissions.append(Emission(topic=self._tf, fields=fields))
             wire = self._wire[reading.robot]
             if reading.sensor in wire:
                 emissions.append(emission(reading, wire[reading.sensor]))
@@ -204,7 +205,7 @@ def _without_unread(config: CartConfig, contract: Contract) -> CartConfig:
     """
     read = sensor_topics(contract)
     for name, (topic, _) in WIRE.items():
-        if topic not in read and not (name == 'odometry' and TF in read):
+        if topic not in read and not (name == 'odometry' and contract.tf_topics[0] in read):
             off: Any = replace(config.sensors[name], rate=0.0)
             config = replace(config, **{name: off})
     return config

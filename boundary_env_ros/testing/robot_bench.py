@@ -22,8 +22,6 @@ from boundary_env_ros.core.sources.inputs import (
     gate_inputs,
     Input,
     sensor_topics,
-    TF,
-    TF_STATIC,
 )
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import to_nanoseconds
@@ -61,7 +59,7 @@ def uses_of(contract: Contract) -> Mapping[str, Sequence[tuple[Input, int | None
 
 def listened_topics(contract: Contract) -> Mapping[str, str]:
     """Return the type of each topic that the robot has to send on, every agent's."""
-    others = {TF, TF_STATIC}  # other nodes tell them, too
+    others = {*contract.tf_topics}  # other nodes tell them, too
     if contract.safety.operator is not None:
         others.add(contract.safety.operator.topic)  # a person's device
     return {

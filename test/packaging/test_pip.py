@@ -134,7 +134,7 @@ def test_ros_finds_the_package_in_a_plain_environment(pip_environment: Environme
     prefix = pip_environment.prefix
     places = json.loads(pip_environment.python(PLACES))
     assert places == {
-        'ament': str(prefix),
+        'ament': f'{prefix}:{prefix}/opt/boundary_env_ros',
         'package': str(pip_environment.site_packages / 'boundary_env_ros/__init__.py'),
         'prefix': str(prefix),
         'share': str(prefix / 'share/boundary_env_ros'),

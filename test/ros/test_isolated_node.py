@@ -69,6 +69,15 @@ def test_it_keeps_its_name_in_a_process_whose_node_a_launch_has_named(
         assert own.node.get_name().startswith('own_')
 
 
+def test_arguments_of_a_launch_are_not_taken_for_remappings(
+    domain: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, 'argv', ['ros2', 'launch', 'robot_launch.py', 'odom:=elsewhere'])
+    with IsolatedNode('own', domain_id=domain) as own:
+        assert own.node.resolve_topic_name('odom') == '/odom'
+    assert 'deprecated' not in capfd.readouterr().err
+
+
 def test_no_context_is_left_open_if_the_node_cannot_be_made(domain: int) -> None:
     before = len(open_contexts())
     with pytest.raises(LinkError, match="such as cart_1, got 'no namespace'") as error:

@@ -19,6 +19,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.serialization import serialize_message
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
+from tf2_msgs.msg import TFMessage
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core import documents
@@ -38,8 +39,8 @@ from boundary_env_ros.core.gate.rules.admission import LAST_STEP, well_formed
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.errors import RecordError, ResultCode
-from boundary_env_ros.ros import message_guard
-from boundary_env_ros.ros.conversions import to_msg
+from boundary_env_ros.ros import conversions, message_guard
+from boundary_env_ros.ros.conversions import header_stamp, message_of, to_msg
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.message_guard import (
     Budget,
@@ -97,10 +98,22 @@ def test_bytes_that_are_no_message_are_a_refusal(node: Node) -> None:
     guard = Incoming(node)
     hear = guard.subscription('text', String, lambda m: heard.append(m.data), 0.0)
     whole = serialize_message(String(data='abc'))
-    for data in (b'', whole[:6], whole.replace(b'\x04', b'\xff'), whole):
+    for data in (b'', whole[:3], whole[:6], whole.replace(b'\x04', b'\xff'), whole):
         hear(data)
     assert heard == ['abc']
-    assert guard.refused == 3
+    assert guard.refused == 4
+
+
+@pytest.mark.parametrize('kind', [String, TFMessage])
+@pytest.mark.parametrize('data', [b'', b'\0', b'\0\1\0'])
+def test_no_middleware_is_given_less_than_a_message_can_be(
+    monkeypatch: pytest.MonkeyPatch, kind: Any, data: bytes
+) -> None:
+    # One of them makes an empty message of it, or ends the process.
+    monkeypatch.setattr(conversions, 'deserialize_message', lambda data, kind: kind())
+    with pytest.raises(RecordError, match=rf'^{len(data)} bytes cannot be read'):
+        message_of(kind, data)
+    assert header_stamp(kind)(data) is None
 
 
 def test_both_executors_may_hand_over_what_the_middleware_says(node: Node) -> None:

@@ -23,6 +23,8 @@ from tf2_msgs.msg import TFMessage
 from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.facade.env import BoundaryEnv
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import set_time
@@ -115,16 +117,20 @@ class Broadcasts:
         Its node publishes.
     clock
         What the transforms that move are stamped with, ns.
+    topic
+        Where they are published.
 
     """
 
-    def __init__(self, probe: Probe, clock: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self, probe: Probe, clock: Callable[[], int] = time.time_ns, topic: str = '/tf'
+    ) -> None:
         self._node = probe.node
         self._clock = clock
         # As the broadcasters of tf2 do it.
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        self._moving = self._node.create_publisher(TFMessage, '/tf', 100)
-        self._fixed = self._node.create_publisher(TFMessage, '/tf_static', latched)
+        self._moving = self._node.create_publisher(TFMessage, topic, 100)
+        self._fixed = self._node.create_publisher(TFMessage, f'{topic}_static', latched)
         fixed = _transform('trolley', 'eye', _MOUNT, time.time_ns())
         self._fixed.publish(TFMessage(transforms=[fixed]))
         self.silent: set[str] = set()
@@ -339,3 +345,45 @@ def test_a_transform_that_its_publisher_does_not_stamp_is_not_taken_for_a_static
         world.probe.until(lambda: reason in log.read_text(), _SOON, f'in the log: {reason}')
     finally:
         unstamped.close()
+
+
+def test_frames_on_another_topic_are_named_with_what_to_write(
+    world: World, env: BoundaryEnv
+) -> None:
+    elsewhere = Broadcasts(world.probe, topic='/robot1/tf')
+    refusals = ['']
+
+    def is_named() -> bool:
+        with pytest.raises(ResetFailed) as refusal:
+            _reset(env)
+        refusals.append(str(refusal.value))
+        return '/robot1/tf has the frames' in refusals[-1]
+
+    try:
+        world.probe.until(is_named, 3 * _SOON, 'the other topic in the message')
+    finally:
+        elsewhere.close()
+    assert (
+        "got 'room'). /robot1/tf has the frames board, eye, room, trolley: "
+        'write `robot: {tf: robot1/tf}` in the contract.'
+    ) in refusals[-1]
+
+
+def test_a_contract_names_the_topic_of_the_frames(make_world: MakeWorld) -> None:
+    world = make_world(recorder=True, changes={**_CHANGES, 'robot': {'tf': 'robot1/tf'}})
+    env = world.environment(startup_timeout=_SOON)
+    robot, other = (Broadcasts(world.probe, topic=topic) for topic in ('/robot1/tf', '/tf'))
+    other.silent.update(other.sent)
+    try:
+        _reset(env)
+        for _ in range(5):
+            env.step(_STILL)
+            captured = _captured(env, 'where')
+            assert captured in robot.sent['trolley']
+            assert _field(env, 'where').values == pytest.approx(_camera(captured), abs=1e-9)
+            assert _field(env, 'mount').status is FieldStatus.FRESH
+        world.drain()
+    finally:
+        robot.close()
+        other.close()
+    assert audit_path(world.run).outcome is not Outcome.CONTRADICTED

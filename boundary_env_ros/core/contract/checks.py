@@ -257,6 +257,8 @@ def _topics(contract: Contract) -> Iterator[Fault]:
         if name in _RESERVED or name.startswith(_RESERVED_FOLDERS):
             yield path, _OF_THE_ROBOT, topic
     sensors = {topic for topic, *_ in used}
+    if contract.robot_tf in {*sensors, *commands, stop}:
+        yield ('robot', 'tf'), 'a topic that nothing else uses', contract.robot_tf
     for key, name, topic in groups:
         path = (key, name, 'topic')
         if topic and commands[topic] != (key, name):

@@ -14,7 +14,7 @@ import math
 from boundary_env_ros.core.contract.model import Contract
 
 #: What a contract without it says nothing of: its digest is as if the key did not exist.
-_ONLY_IF_GIVEN = ('acknowledgement',)
+_ONLY_IF_GIVEN = ('acknowledgement', 'robot_tf')
 
 
 def digest_of(contract: Contract) -> str:
@@ -34,7 +34,7 @@ def _meaning(value: object) -> object:
         named = {
             f.name: _meaning(getattr(value, f.name))
             for f in fields(value)
-            if f.name not in _ONLY_IF_GIVEN or getattr(value, f.name) is not None
+            if f.name not in _ONLY_IF_GIVEN or getattr(value, f.name) != f.default
         }
         if isinstance(value, Contract):
             named['endings_in_order'] = list(value.episode.endings)

@@ -944,7 +944,7 @@ class Contract:
     recorder
         Whether a recorder is required.
     robot
-        Whose clock stamps the sensors.
+        Whose clock stamps the sensors, and where its transforms are.
     reaction_of
         The field of the observation whose capture is ``captured`` of a step.
     horizon
@@ -952,12 +952,15 @@ class Contract:
         ``discrete`` or ``multi_discrete`` groups.
     lockstep_deadline
         Longest wait in lockstep, on the steady clock. Then the episode ends (``robot_lost``,
-        ``policy_lost``).
+        ``gate_lost``, ``policy_lost``).
     recorder_required
         Whether an episode waits for a recorder before it runs, and ends when it is lost.
     robot_host
         Host whose clock stamps the sensor messages, if not that of the nodes. Durations across
         hosts are of unknown uncertainty.
+    robot_tf
+        Topic of the transforms of a robot that has them in its namespace (``tf``) or under another
+        name; those that never change are on the same with ``_static`` behind it.
 
     """
 
@@ -999,6 +1002,12 @@ class Contract:
     lockstep_deadline: Annotated[float, Key('lockstep.deadline', unit='s', above=0.0)] = 10.0
     recorder_required: Annotated[bool, Key('recorder.required')] = True
     robot_host: Annotated[str, Key('robot.host')] = ''
+    robot_tf: Annotated[str, Key('robot.tf', spelt=TOPIC)] = '/tf'
+
+    @property
+    def tf_topics(self) -> tuple[str, str]:
+        """Return the topics of transforms, and of those that never change."""
+        return self.robot_tf, f'{self.robot_tf}_static'
 
     @property
     def max_steps(self) -> int:

@@ -328,6 +328,7 @@ class Safety:
         long the recorder declares ``environment_lost``.
     gate_timeout
         Without a status of the gate for this long the environment ends the episode: ``gate_lost``.
+        In lockstep it does so at ``lockstep.deadline``.
     robot_timeout
         Without any sensor message for this long the environment ends the episode: ``robot_lost``.
     recorder_timeout

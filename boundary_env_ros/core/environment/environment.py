@@ -62,7 +62,6 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.gate.rules.agent_order import holds_for_another
 from boundary_env_ros.core.service_requests import options_of, refuse_another_digest, seed_of
-from boundary_env_ros.core.sources.inputs import TF, TF_STATIC
 from boundary_env_ros.core.timebase import (
     Clock,
     ClockReading,
@@ -344,7 +343,7 @@ class Environment:
             When it arrived, ns.
 
         """
-        if topic not in (TF, TF_STATIC):
+        if topic not in self._contract.tf_topics:
             self._heard.robot = steady  # transforms come from others than its drivers, too
         self._arrivals.note(topic, captured)
         return self.state is EpisodeState.RESETTING or (

@@ -13,8 +13,6 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.inputs import (
     acknowledgement_inputs,
     feedback_inputs,
-    TF,
-    TF_STATIC,
 )
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
 from boundary_env_ros.errors import RecordError
@@ -139,7 +137,7 @@ class Arrivals:
         names = {spec.topic for spec in contract.fields if spec.topic}
         names |= {item.topic for item in feedback_inputs(contract)}
         names |= {item.topic for item in acknowledgement_inputs(contract)}
-        names |= {TF, TF_STATIC} & set(topics)
+        names |= set(contract.tf_topics) & set(topics)
         self._topics = {name: topics[name] for name in names}
         self._seen: dict[str, int] = {}
         self._counts: Counter[str] = Counter()

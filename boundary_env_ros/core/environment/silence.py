@@ -82,15 +82,17 @@ def silent(
         Whether, in lockstep, the world was asked to advance and has not answered.
 
     """
-    safety = contract.safety
+    safety, lockstep = contract.safety, contract.pacing is Pacing.LOCKSTEP
     found: dict[str, str] = {}
-    if _too_long(heard.gate, safety.gate_timeout, now):
+    stuck = lockstep and _too_long(heard.own, contract.lockstep_deadline, now)
+    # In lockstep a silent gate holds the world still, and nothing is lost until the deadline.
+    if _too_long(heard.gate, safety.gate_timeout, now) and (stuck or not lockstep):
         found[endings.GATE_LOST] = 'the safety gate is silent'
     elif heard.gate_falls_silent:
         found[endings.GATE_LOST] = 'the safety gate was deactivated'
     if recorder_silent(contract, heard, now):
         found[endings.RECORDER_LOST] = 'the recorder is silent'
-    if contract.pacing is Pacing.REALTIME:
+    if not lockstep:
         # A node that was paused itself has heard none: the others have given it up, and are not to
         # blame.
         if _too_long(heard.own, safety.environment_timeout + contract.period, now):
@@ -99,7 +101,7 @@ def silent(
             found[endings.ROBOT_LOST] = 'every sensor is silent'
         if _too_long(heard.policy, safety.policy_timeout, now):
             found[endings.POLICY_LOST] = 'the policy is silent'
-    elif _too_long(heard.own, contract.lockstep_deadline, now):
+    elif stuck:
         if advancing:
             found[endings.ROBOT_LOST] = 'the world did not advance in time'
         else:

@@ -43,7 +43,7 @@ from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG
 #: Before the name of a group: what its driver says that it applied.
 ACKNOWLEDGEMENT = 'acknowledgement'
 
-#: Where transforms are told, and in what; a static one once and for all.
+#: The inputs of transforms, and what they come in; a static one once and for all.
 TF, TF_STATIC, TF_TYPE = '/tf', '/tf_static', 'tf2_msgs/msg/TFMessage'
 
 
@@ -189,7 +189,7 @@ def sensor_topics(contract: Contract) -> Mapping[str, str]:
     found.update({i.topic: i.type for i in gate_inputs(contract) if i.name != EMERGENCY_STOP})
     found.update({i.topic: i.type for i in acknowledgement_inputs(contract)})
     if any(isinstance(spec.source, Lookup) for spec in contract.fields):
-        found.update({TF: TF_TYPE, TF_STATIC: TF_TYPE})
+        found.update(dict.fromkeys(contract.tf_topics, TF_TYPE))
     return found
 
 

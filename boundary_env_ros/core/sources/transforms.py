@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Transforms between frames, as ``/tf`` and ``/tf_static`` tell them, and fields made of them."""
+"""Transforms between frames, as the topics of tf have them, and fields made of them."""
 
 from __future__ import annotations
 
@@ -68,11 +68,13 @@ class TransformBuffer:
     ----------
     keep
         How long transforms are kept, ns.
+    topics
+        Where they come from, for errors.
 
     """
 
-    def __init__(self, keep: int = KEEP) -> None:
-        self._keep = keep
+    def __init__(self, keep: int = KEEP, topics: tuple[str, str] = ('/tf', '/tf_static')) -> None:
+        self._keep, self._topics = keep, ' or '.join(topics)
         self._static: dict[str, Link] = {}
         self._moving: dict[str, list[Link]] = {}
 
@@ -169,7 +171,7 @@ class TransformBuffer:
             few = ', '.join(sorted(known)[:_FRAMES_TOLD])
             more = ', ...' if len(known) > _FRAMES_TOLD else ''
             raise RecordError(
-                f'Unknown frame (expected one that /tf or /tf_static names: {few or "none yet"}'
+                f'Unknown frame (expected one that {self._topics} names: {few or "none yet"}'
                 f'{more}, got {unknown[0]!r}).'
                 if unknown
                 else why
@@ -229,6 +231,8 @@ class TransformFields:
         The contract.
     keep
         As of the buffer.
+    namespace
+        Where the topics of the contract are.
 
     Attributes
     ----------
@@ -239,29 +243,55 @@ class TransformFields:
 
     """
 
-    def __init__(self, contract: Contract, keep: int = KEEP) -> None:
-        self.buffer = TransformBuffer(keep)
+    def __init__(self, contract: Contract, keep: int = KEEP, namespace: str = '/') -> None:
+        self.buffer = TransformBuffer(keep, contract.tf_topics)
+        self._topics, self._namespace = contract.tf_topics, f'{namespace.rstrip("/")}/'
         self._lookups = [
             (spec.name, spec.source, adapter(spec, ''))
             for spec in contract.fields
             if isinstance(spec.source, Lookup)
         ]
         self._last: dict[str, int] = {}
+        self._elsewhere: dict[str, set[str]] = {}
         self.inputs = tuple(
             Input(
-                name=topic,
+                name=name,
                 topic=topic,
                 type=TF_TYPE,
-                read=partial(self._read, static=topic == TF_STATIC),
-                qos=Qos(depth=100, reliable=True, transient_local=topic == TF_STATIC),
+                read=partial(self._read, static=name == TF_STATIC),
+                qos=Qos(depth=100, reliable=True, transient_local=name == TF_STATIC),
                 publishers=100,
             )
-            for topic in ((TF, TF_STATIC) if self._lookups else ())
+            for name, topic in zip((TF, TF_STATIC), contract.tf_topics, strict=True)
+            if self._lookups
         )
 
     def _read(self, message: Message, *, static: bool) -> Reading:
         self.buffer.take(message, static=static)
         return Reading(values=(), stamp=None)
+
+    @property
+    def never_known(self) -> tuple[str, ...]:
+        """Return the fields that could not be looked up yet."""
+        return tuple(name for name, *_ in self._lookups if name not in self._last)
+
+    def note(self, topic: str, message: Message) -> None:
+        """Take note of the frames of a ``TFMessage`` on another topic than the contract's."""
+        wanted = {f.lstrip('/') for _, s, _ in self._lookups for f in (s.target, s.source)}
+        named = {f for t in message.transforms for f in (t.header.frame_id, t.child_frame_id)}
+        found = wanted & {frame.lstrip('/') for frame in named}
+        if found:
+            self._elsewhere.setdefault(topic.removesuffix('_static'), set()).update(found)
+
+    def _where_else(self) -> str:
+        """Say which other topics have the frames, and what to do."""
+        told = ''
+        for topic, frames in self._elsewhere.items():
+            name = topic.removeprefix(self._namespace)
+            write = f'write `robot: {{tf: {name}}}` in the contract'
+            mend = write if name != topic else f'remap {self._topics[0]} to it'
+            told += f' {topic} has the frames {", ".join(sorted(frames))}: {mend}.'
+        return told
 
     def new(self, now: int, unusable: dict[str, str]) -> Iterator[tuple[str, Reading]]:
         """
@@ -280,6 +310,8 @@ class TransformFields:
                 link = self.buffer.look_up(source.target, source.source)
             except RecordError as error:
                 unusable[name] = str(error)
+                if name not in self._last:
+                    unusable[name] += self._where_else()
                 continue
             unusable.pop(name, None)
             stamp = link.stamp or now

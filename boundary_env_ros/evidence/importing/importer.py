@@ -21,6 +21,7 @@ from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
     CLOCK,
     CLOCK_TYPE,
+    ENVIRONMENT,
     listened,
     OWN,
 )
@@ -174,6 +175,7 @@ class _Importer:
         self._never_begun = 0
         self._unreadable: dict[str, tuple[int, str]] = {}
         self._other_frames: dict[str, str] = {}
+        self._unusable: dict[str, str] = {}
 
     @property
     def _name(self) -> str:
@@ -208,7 +210,8 @@ class _Importer:
         self, progress: Progress, total: int | None
     ) -> Iterator[tuple[int, Recorded, Any]]:
         """Yield the messages of the contract's topics, each with its place on the time line."""
-        for number, recorded in enumerate(self._bag.messages({CLOCK, *self._copied}), 1):
+        read = {CLOCK, *self._copied, *self._ears.heard}
+        for number, recorded in enumerate(self._bag.messages(read), 1):
             topic, logged = recorded.topic, recorded.log_time
             if recorded.type != self._types.get(topic):
                 continue
@@ -252,16 +255,17 @@ class _Importer:
         commands = []
         for recorded, message in messages:
             topic = recorded.topic
-            if topic not in self._copied:
-                continue  # What `/clock` says is what the log times of the run are.
-            self._writer.copy(recorded, now)
+            if topic in self._copied:  # What `/clock` says is what the log times of the run are.
+                self._writer.copy(recorded, now)
             if message is None:
                 continue
             self._hear(topic, message, recorded.log_time, recorded.publish_time)
             if any(kind == 'command' for kind, *_ in self._ears.heard[topic]):
                 commands.append((topic, message))
-        if self._complete_since is None and not self._agent.lacking:
-            self._complete_since = now
+        if self._complete_since is None:
+            self._look_up(now)
+            if not self._agent.lacking:
+                self._complete_since = now
         self._advance(now)
         for topic, message in commands:
             self._command(topic, message, now)
@@ -270,7 +274,7 @@ class _Importer:
         line = self._time
         for kind, name, read in self._ears.heard[topic]:
             reading = None if kind == 'command' else self._read(topic, read, message)
-            if reading is None:
+            if reading is None or kind == ENVIRONMENT:
                 continue
             captured = line.captured(reading.stamp)
             if kind == 'feedback':
@@ -289,6 +293,11 @@ class _Importer:
                 self._other_frames[name] = reading.problem
             elif reading.problem:
                 self._stumble(topic, reading.problem)
+
+    def _look_up(self, now: int) -> None:
+        """Look at the newest transforms, as the environment does at every step."""
+        for name, reading in self._ears.transforms.new(now, self._unusable):
+            self._agent.sample(name, reading.sample(self._time.captured(reading.stamp)))
 
     def _command(self, topic: str, message: Any, now: int) -> None:
         self._cut.command(now)
@@ -341,10 +350,12 @@ class _Importer:
         if at is None or at > until:
             return False
         self._begun = at
+        self._look_up(at)
         self._agent.begin(self._time.instant(at))
         return True
 
     def _tick(self, at: int) -> None:
+        self._look_up(at)
         self._writer.keep(self._agent.tick(self._time.instant(at)))
         if not self._agent.running:
             self._over()
@@ -366,6 +377,7 @@ class _Importer:
             why = 'none of the messages of the contract is in it'
         elif self._complete_since is None:
             why = f'these fields never came: {", ".join(sorted(self._agent.lacking))}'
+            why += ''.join(f'; {name}: {told}' for name, told in self._unusable.items())
         elif self._never_begun:
             why = f'{self._never_begun} were to be, and ended before every field had come'
         else:

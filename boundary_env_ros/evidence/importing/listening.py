@@ -5,22 +5,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Lookup
-from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
 from boundary_env_ros.core.sources.readers import Reading
+from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
+
+ENVIRONMENT = 'environment'
 
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 
 #: Types that are ours: what a run said of itself is not imported from it.
 OWN = 'boundary_env_ros/'
 
-Read = Callable[[Any], Reading]
+Read = Callable[[Any], Reading | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +38,9 @@ class Ears:
         Name in the bag of every topic of the contract; the contract's own where it has none.
     heard
         What is read of each topic: ``field``, ``feedback`` or ``command``, the name of the field
-        or the group of the action, and how.
+        or the group of the action, and how; ``environment``: it is read into ``transforms``.
+    transforms
+        Looks up the fields that are.
     present
         Fields whose topic the bag has; derived ones whose inputs it has.
     lacking
@@ -43,6 +49,7 @@ class Ears:
     """
 
     names: Mapping[str, str]
+    transforms: TransformFields
     heard: Mapping[str, Sequence[tuple[str, str, Read]]]
     present: frozenset[str]
     lacking: tuple[str, ...]
@@ -69,24 +76,35 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
     missing: dict[str, list[Use]] = {'field': [], 'feedback': [], 'command': []}
     names = {t: f'/{contract.topic_of(agent, t)}' for t in sensor_topics(contract)}
     present = {spec.name for spec in contract.fields if spec.derived is not None}
-    for use in wired(contract, agent, topics).values():
+    transforms = TransformFields(contract)
+    uses = wired(contract, agent, topics, transforms)
+    of_tf = {item.name: uses[f'environment {item.name}'] for item in transforms.inputs}
+    for use in uses.values():
         if use.topic:
             names[use.wanted] = use.topic
         kind, _, name = use.name.partition(' ')
-        if kind not in missing:
+        if kind not in missing and name not in of_tf:
             continue
-        if not use.topic:
+        if use.topic:
+            heard.setdefault(use.topic, []).append((kind, name, use.read))
+            present.update([name] if kind == 'field' else ())
+        elif kind in missing:
             missing[kind].append(use)
-            continue
-        heard.setdefault(use.topic, []).append((kind, name, use.read))
-        if kind == 'field':
-            present.add(name)
+    looked_up = [spec.name for spec in contract.fields if isinstance(spec.source, Lookup)]
+    if any(use.topic for use in of_tf.values()):
+        present.update(looked_up)
+        for topic, kind in topics.items():
+            if kind == TF_TYPE and topic not in heard:
+                heard[topic] = [(ENVIRONMENT, topic, partial(transforms.note, topic))]
+    else:
+        missing['field'] += [replace(of_tf[TF], name=f'field {name}') for name in looked_up]
     _refuse(contract, missing, topics)
     return Ears(
         names=names,
+        transforms=transforms,
         heard=heard,
         present=frozenset(present),
-        lacking=tuple(_lacking(contract, missing)),
+        lacking=tuple(_lacking(missing)),
     )
 
 
@@ -106,7 +124,7 @@ def _refuse(
         )
 
 
-def _lacking(contract: Contract, missing: Mapping[str, Sequence[Use]]) -> list[str]:
+def _lacking(missing: Mapping[str, Sequence[Use]]) -> list[str]:
     told = [
         f'{use.name}: no topic {use.wanted!r} in the bag, so it is MISSING in every step'
         for use in missing['field']
@@ -114,10 +132,5 @@ def _lacking(contract: Contract, missing: Mapping[str, Sequence[Use]]) -> list[s
     told += [
         f'{use.name}: no topic {use.wanted!r} in the bag, so the measured action is unknown'
         for use in missing['feedback']
-    ]
-    told += [
-        f'field {spec.name}: tf is not replayed, so it is MISSING in every step'
-        for spec in contract.fields
-        if isinstance(spec.source, Lookup)
     ]
     return told

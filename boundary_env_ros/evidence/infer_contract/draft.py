@@ -21,6 +21,7 @@ from boundary_env_ros.core.contract.sources import (
     SCAN,
     TRAJECTORY,
 )
+from boundary_env_ros.core.sources.inputs import TF_TYPE
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.survey import COMMANDING, ODOMETRY, TopicSurvey
@@ -44,7 +45,7 @@ _BEAMS = 36
 
 #: Why there is no field of such a topic.
 _OTHERS = {
-    'tf2_msgs/msg/TFMessage': 'a field `transform: {of: FRAME, in: FRAME}` looks transforms up',
+    TF_TYPE: 'a field `transform: {of: FRAME, in: FRAME}` looks transforms up',
     'std_msgs/msg/String': 'a text is no number',
     'sensor_msgs/msg/CameraInfo': 'what it says of a camera does not change in an episode',
     'sensor_msgs/msg/CompressedImage': 'a field with `compressed:` and `shape:` takes its images',
@@ -226,7 +227,10 @@ def _is_command(topic: TopicSurvey) -> bool:
 def _fields(topic: TopicSurvey) -> tuple[dict[str, Lines], list[str]]:
     """Return the keys of each field of a topic, by the end of its name, and what has none."""
     if topic.type in _OTHERS:
-        raise Unfit(_OTHERS[topic.type])
+        base = topic.name.removesuffix('_static')
+        named = topic.type == TF_TYPE and base != '/tf'
+        key = f', with `robot: {{tf: {_relative(base)}}}`' if named else ''
+        raise Unfit(f'{_OTHERS[topic.type]}{key}')
     if not _can_be_named(topic):
         raise Unfit('a contract cannot name it')
     if topic.trouble:

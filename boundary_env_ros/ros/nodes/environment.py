@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 import sys
 from typing import Any
 import uuid
@@ -37,6 +38,7 @@ from boundary_env_ros.core.sources.inputs import (
     field_inputs,
     TF,
     TF_STATIC,
+    TF_TYPE,
 )
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
@@ -46,7 +48,7 @@ from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObserv
 from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
-from boundary_env_ros.ros.conversions import advanced_from, from_bytes, to_bytes
+from boundary_env_ros.ros.conversions import advanced_from, from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.executors import fastest_executor
 from boundary_env_ros.ros.interfaces import msg, srv
@@ -57,6 +59,9 @@ from boundary_env_ros.storage.task_check import fitting_task
 
 # Looked at a few times a period, so that a deadline is missed by little.
 _WATCHES_A_PERIOD = 4
+
+# Topics that are searched for frames at most: a fleet has one for each robot.
+_MOST_ELSEWHERE = 16
 
 # Seconds between two looks for topics that are published as another type.
 _LOOK = 1.0
@@ -107,7 +112,9 @@ class AgentEnvironment:
                 (EpisodeStatus, msg.EpisodeStatus, names.EPISODE_STATUS, names.LATCHED),
             )
         }
-        self._transforms = TransformFields(contract)
+        self._transforms = TransformFields(contract, namespace=node.get_namespace())
+        self._elsewhere: dict[str, Any] = {}
+        node.own(lambda _: self._ignore_elsewhere(), None)
         self._world_time = 0  # of lockstep, in which `/clock` may come later than the answer
         self._sensors = SensorBuffer(
             node,
@@ -156,6 +163,28 @@ class AgentEnvironment:
     def compare_types(self) -> None:
         """Look why what was never heard does not come."""
         self._sensors.compare_types()
+        if self._transforms.never_known:
+            self._look_elsewhere()
+        else:
+            self._ignore_elsewhere()
+
+    def _look_elsewhere(self) -> None:
+        """Listen where else transforms are published, to say which topic has a frame."""
+        known = {*self._node.topics(self.agent).values(), *self._elsewhere}
+        for topic, kinds in self._node.get_topic_names_and_types():
+            if TF_TYPE in kinds and topic not in known and len(self._elsewhere) < _MOST_ELSEWHERE:
+                latched = topic.endswith('_static')
+                self._elsewhere[topic] = self._node.create_subscription(
+                    message_class(TF_TYPE),
+                    topic,
+                    partial(self._transforms.note, topic),
+                    names.profile(100, reliable=latched, latched=latched),
+                )
+
+    def _ignore_elsewhere(self) -> None:
+        for subscription in self._elsewhere.values():
+            self._node.destroy_subscription(subscription)
+        self._elsewhere.clear()
 
     def _on_field(self, name: str, reading: Reading, arrival: Arrival) -> bool:
         return self.environment.take(

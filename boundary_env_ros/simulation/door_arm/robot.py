@@ -10,7 +10,7 @@ from dataclasses import replace
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldReset
-from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
+from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
@@ -87,8 +87,9 @@ class DoorArmRobot:
         except ValueError as error:
             raise BoundaryError(str(error)) from error
         read = sensor_topics(contract)
-        told = {TF: TF_TYPE} if TF in read else {}
-        self.topics: Mapping[str, str] = {**dict(WIRE.values()), **told}
+        self._tf = contract.tf_topics[0]
+        frames = {self._tf: TF_TYPE} if self._tf in read else {}
+        self.topics: Mapping[str, str] = {**dict(WIRE.values()), **frames}
 
     def reset(self, request: ResetWorld, at: int) -> WorldReset:
         """
@@ -145,13 +146,13 @@ class DoorArmRobot:
         for reading in self._arm.advance(until):
             sent = emission(reading, WIRE[reading.sensor][0])
             emissions.append(sent)
-            if reading.sensor == 'tool_pose' and TF in self.topics:
+            if reading.sensor == 'tool_pose' and self._tf in self.topics:
                 fields = sent.fields
                 if fields is not None:
                     pose = fields['pose']
                     link = (BASE, TOOL, pose['position'], pose['orientation'])
                     fields = transforms(reading.captured_ns, link)
-                emissions.append(replace(sent, topic=TF, fields=fields))
+                emissions.append(replace(sent, topic=self._tf, fields=fields))
         return tuple(emissions)
 
 

@@ -232,7 +232,7 @@ def test_a_simulation_that_fails_during_the_reset_fails_the_reset() -> None:
 @pytest.mark.parametrize(
     ('part', 'ending', 'bound'),
     [
-        ('gate', 'gate_lost', CONTRACT.safety.gate_timeout),
+        ('gate', 'gate_lost', DEADLINE),
         ('recorder', 'recorder_lost', CONTRACT.safety.recorder_timeout),
         ('policy', 'policy_lost', DEADLINE),
     ],
@@ -249,6 +249,16 @@ def test_a_loss_ends_the_episode_in_steady_time_and_never_advances_the_world(
     last = world.transitions[-1]
     assert (last.ending, last.declared_by, last.truncated) == (ending, 'environment', True)
     assert (world.time.ros, len(world.advances)) == before
+
+
+def test_a_gate_that_is_late_is_not_lost_before_the_deadline(world: EpisodeWorld) -> None:
+    world.step(0.3, 0.0)
+    world.alive.discard('gate')
+    wait(world, DEADLINE - 0.2)
+    world.alive.add('gate')
+    world.step(0.3, 0.0)
+    assert world.state is EpisodeState.RUNNING
+    assert world.transitions[-1].ending == ''
 
 
 def test_a_gate_that_is_deactivated_ends_the_episode_at_once(world: EpisodeWorld) -> None:
@@ -333,8 +343,8 @@ def test_an_ending_amid_an_advance_is_not_before_what_the_sensors_saw_of_it(
     if ends == 'abandoned':
         world.carry(world.environment.end(ends, 'policy', '', world.now))
     else:
-        world.alive.discard('gate')
-        wait(world, CONTRACT.safety.gate_timeout + 0.3)
+        world.deactivate_gate()
+        wait(world, 0.1)
     last = world.transitions[-1]
     assert last.ending == ends
     assert all(field.age is None or field.age >= 0.0 for field in last.after)

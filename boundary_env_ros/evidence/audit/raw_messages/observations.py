@@ -157,7 +157,7 @@ class ObservationChecks:
             if same(again, values):
                 history.took('fields', claim.use.name)
                 return
-            expected = f'{vector(again)}, as /tf and /tf_static say'
+            expected = f'{vector(again)}, as {" and ".join(history.contract.tf_topics)} say'
         if not history.missing(claim.use, stamp, claim.log_time) and isinstance(values, tuple):
             self._claims.find(claim, '', expected, vector(values))
 

@@ -485,7 +485,10 @@ class Auditor:
         rule, place, near = 'step-recomputed', first.field, False
         if decision is not None:
             rule, place = 'decision-recomputed', f'decision {decision.sequence}.'
-            near = first.field.partition('[')[0].partition('.')[0] in _FROM_BEFORE
+            name = first.field.partition('[')[0].partition('.')[0]
+            # What the timer sends again was asked for before.
+            again = name == 'requested_command' and decision.trigger is Trigger.TIMER
+            near = again or name in _FROM_BEFORE
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
             near = near or lost

@@ -92,7 +92,7 @@ def _changes_said(link: Link) -> Found:
     # Also where no contract says what the gate had to change.
     decision = link.decision
     strictest = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
-    if decision.verdict is not Verdict.STOPPED:
+    if decision.verdict in MOVING:
         yield from unlike('verdict', strictest, decision.verdict, 'by its strictest rule')
     if decision.verdict is not Verdict.ADMITTED:
         return

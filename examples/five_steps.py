@@ -9,10 +9,11 @@ import numpy as np
 
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.summary.summary import summarise_path
 from boundary_env_ros.facade import BoundaryEnv
 
 run = Path('five_steps')
-env = BoundaryEnv('warehouse_cart', world='embedded', first_step=run)
+env = BoundaryEnv('warehouse_cart', world='embedded', record=run)
 env.reset(seed=1)
 steps = []
 for _ in range(5):
@@ -20,13 +21,12 @@ for _ in range(5):
     steps.append(env.last.transition)
     if terminated or truncated:
         break
-env.close()
+env.close()  # an episode that still runs is truncated by that, as abandoned
 
 (run / 'steps.jsonl').write_text(''.join(json.dumps(to_json(step)) + '\n' for step in steps))
-# An episode that was left before its end did not succeed, as one that was truncated.
-succeeded, finished = steps[-1].ending == 'success', steps[-1].terminated
-print(f'success, truncation as failure: {int(succeeded)} of 1')
-print(f'success of those that terminated: {int(succeeded)} of {int(finished)}')
+
+# The same as: boundary-env report five_steps --text
+print(summarise_path(run))
 
 # The same as: boundary-env audit five_steps/first_transition.json
 print(audit_path(run / 'first_transition.json'))

@@ -57,6 +57,7 @@ def audit(
 
     Exit codes:
       0  SUPPORTED: no rule is broken, and all was checked
+         PASSED: one transition, in which nothing is wrong or missing
       1  CONTRADICTED: at least one finding is fatal
       2  wrong arguments, or no record
       3  CONSISTENT: no finding is fatal, but one is suspicious, or not all could be checked
@@ -83,6 +84,7 @@ def _exit_code(report: AuditReport) -> int:
 
     return {
         Outcome.SUPPORTED: DONE,
+        Outcome.PASSED: DONE,
         Outcome.CONSISTENT: NOT_ALL,
         Outcome.INCOMPLETE: MISSING,
         Outcome.CONTRADICTED: FOUND,

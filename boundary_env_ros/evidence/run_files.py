@@ -48,6 +48,9 @@ from boundary_env_ros.storage.records import (
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.yaml_text import MOST_BYTES
 
+#: The distribution of this package, as :func:`.installed_tasks` spells it.
+_OURS = 'boundary-env-ros'
+
 #: Records that cannot be read, of which is kept why.
 NAMED = 5
 
@@ -194,7 +197,9 @@ class Run:
             contract = _with_task_from(contract, installed)
             first = self._first
             is_other = first is not None and digest_of(contract) != first.id.digest
-            if installed is None or (self.is_alone and is_other):
+            # A task of this package is of the version of the software that made the step.
+            known = isinstance(first, Transition) and installed == (_OURS, first.software_version)
+            if installed is None or (self.is_alone and is_other and not known):
                 return Terms(missing=_undecided(contract.task))
         return with_task(contract)
 

@@ -40,7 +40,9 @@ def read_transition(path: Path) -> Transition:
         )
         return from_json(Transition, data, path.name)
     except (ValueError, OverflowError, RecursionError) as error:
-        raise RecordError(f'{path.name}: expected strict JSON, got {error}.') from error
+        several = getattr(error, 'msg', '') == 'Extra data'
+        expected = 'one transition (of several audit the run)' if several else 'strict JSON'
+        raise RecordError(f'{path.name}: expected {expected}, got {error}.') from error
 
 
 def each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -27,6 +27,7 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
+from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.rules import motion
 from boundary_env_ros.evidence.audit.rules.base import outside, Terms
@@ -114,6 +115,10 @@ def test_a_hand_that_falls_silent_with_the_policy_is_followed_by_a_stop_and_accu
     write_bag(tmp_path / 'bag', record_of(made, by_the_contract))
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
+    for step in transitions_of(made.record):
+        auditor = Auditor(contract, alone=True)
+        auditor.add(step)
+        assert auditor.report().counts == {}, f'\n{auditor.report()}'
 
 
 def test_without_the_topic_of_the_operator_the_audit_says_what_it_cannot_hold_against_it(

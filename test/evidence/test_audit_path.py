@@ -178,6 +178,8 @@ def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(
         (b'not json\n', 'strict JSON'),
         (b'\n', 'strict JSON'),
         (b'[]\n', 'object'),
+        (b'{}\n{}\n', 'expected one transition'),
+        (b'[{}, {}]\n', 'expected an object'),
         (b'\xff\xfe\n', 'strict JSON'),
     ],
 )

@@ -28,7 +28,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit import memory
-from boundary_env_ros.evidence.audit.findings import AuditReport, Finding, NO_CONTRACT
+from boundary_env_ros.evidence.audit.findings import ALONE, AuditReport, Finding, NO_CONTRACT
 from boundary_env_ros.evidence.audit.memory import (
     Agent,
     answered,
@@ -58,9 +58,6 @@ from boundary_env_ros.storage.records import ContractDescription, Message, Recor
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
 
-#: The rules that one transition alone cannot be looked at for, or only in part.
-_NEIGHBOURS = ('step-recomputed', 'record-ended')
-
 #: What of a decision follows from the ones before it, of which some may be missing.
 _FROM_BEFORE = frozenset(
     {
@@ -73,12 +70,6 @@ _FROM_BEFORE = frozenset(
         'recent_commands',
     }
 )
-
-#: Why one transition cannot be compared with others.
-ALONE = 'the record is one transition, without its neighbours: audit the run'
-
-#: Why it is not known whether a wrapper hides something.
-WRAPPERS_UNKNOWN = 'the client did not name its wrappers, itself last: they are UNKNOWN'
 
 #: Why something is not known of a step that another record would tell of.
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
@@ -175,22 +166,22 @@ class Auditor:
 
     def _lacking(self, check: Check) -> str:
         """Return what is missing to make a check; empty if nothing is."""
-        if check.contract and self._terms is None:
-            return self._missing or NO_CONTRACT
-        return ALONE if self._alone and check.near else ''
+        return (self._missing or NO_CONTRACT) if check.contract and self._terms is None else ''
 
     def _lacking_for(self, rule: Rule) -> str:
         """Return what is missing to run again, or to look at the raw messages, for a rule."""
         needed = rule.id in RECOMPUTED or (rule.raw and self._has_topics)
         if needed and self._terms is None:
             return self._missing or NO_CONTRACT
+        if self._alone:
+            return ALONE if rule.run else ''
         if rule.id == 'record-unchanged' and not self.has_chain:
             return NO_CHAIN
         if rule.id == 'step-recomputed' and self._task is None:
             return self._missing or 'the task of the contract is not known'
         if rule.raw and self._raw is None:
             return 'the record has no raw messages'
-        return ALONE if self._alone and (rule.near or rule.id in _NEIGHBOURS) else ''
+        return ''
 
     @property
     def topics(self) -> frozenset[str]:
@@ -438,11 +429,10 @@ class Auditor:
             start=agent.start or now,
             answered=answered(now, agent),
             reopened=reopened,
+            alone=self._alone,
             links=tuple(links),
             terms=self._terms,
         )
-        if not now.wrappers:
-            self._spared['no-hidden-wrapper', WRAPPERS_UNKNOWN] = None
         of = now.id
         for check in self._step_checks:
             for mismatch in check.look(scene):
@@ -495,7 +485,10 @@ class Auditor:
         rule, place, near = 'step-recomputed', first.field, False
         if decision is not None:
             rule, place = 'decision-recomputed', f'decision {decision.sequence}.'
-            near = first.field.partition('[')[0].partition('.')[0] in _FROM_BEFORE
+            name = first.field.partition('[')[0].partition('.')[0]
+            # What the timer sends again was asked for before.
+            again = name == 'requested_command' and decision.trigger is Trigger.TIMER
+            near = again or name in _FROM_BEFORE
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
             near = near or lost

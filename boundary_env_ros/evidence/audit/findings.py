@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
+from itertools import chain
 
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
@@ -22,6 +23,12 @@ OWN = frozenset({'requests', 'observations'})
 
 #: Why there is no contract to hold a record against.
 NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
+
+#: Why one transition cannot be held against more than itself and the contract.
+ALONE = (
+    'what only a run shows: the steps before and after, the reward by the task, the raw messages '
+    'and their chain; audit the run'
+)
 
 #: What no excuse is for: one is one too many.
 NEVER_EXCUSED = frozenset({'emergency stop'})
@@ -45,6 +52,8 @@ class Outcome(Enum):
     """
     What a record can be relied on for.
 
+    ``PASSED``: one transition, without a run around it, in which nothing is wrong or missing; what
+    only a run shows was not judged.
     ``SUPPORTED``: no rule is broken, every rule was checked, and what was excused is below
     :data:`EXCUSED_SHARE`.
     ``CONSISTENT``: nothing is contradicted, but something is suspicious, or not all was checked.
@@ -53,6 +62,7 @@ class Outcome(Enum):
     ``CONTRADICTED``: the record contradicts itself, its contract or its sensors.
     """
 
+    PASSED = 'passed'
     SUPPORTED = 'supported'
     CONSISTENT = 'consistent'
     INCOMPLETE = 'incomplete'
@@ -173,9 +183,10 @@ class AuditReport:
         unknown = any(item.why == NO_CONTRACT for item in self.not_checked)
         if unknown or 'record-closed' in self.counts or self.lacking or own:
             return Outcome.INCOMPLETE
-        if self.count(Severity.SUSPICIOUS) or not self.is_all_checked:
-            return Outcome.CONSISTENT
-        return Outcome.SUPPORTED
+        if self.is_all_checked and not self.counts:
+            return Outcome.SUPPORTED
+        alone = all(item.why == ALONE for item in self.not_checked)
+        return Outcome.CONSISTENT if self.counts or self.beyond or not alone else Outcome.PASSED
 
     @property
     def is_all_checked(self) -> bool:
@@ -212,7 +223,9 @@ class AuditReport:
         found = ', '.join(f'{self.count(severity)} {severity.value}' for severity in Severity)
         found = f'{found} in {size}'
         head = f'Audit: {outcome.name}.'
-        if outcome is Outcome.SUPPORTED and not self.counts:
+        if outcome is Outcome.PASSED:
+            yield f'{head} Nothing in this transition is wrong or missing; {found}.'
+        elif outcome is Outcome.SUPPORTED:
             yield f'{head} {size} keep all {len(RULE)} rules.'
         elif outcome is Outcome.CONSISTENT:
             why = 'Something is suspicious' if self.is_all_checked else 'Not all could be checked'
@@ -262,8 +275,10 @@ class AuditReport:
         by_reason: dict[str, list[str]] = {}
         for item in self.not_checked:
             by_reason.setdefault(item.why, []).append(item.rule)
+        if alone := by_reason.pop(ALONE, None):
+            yield f'Not judged, in whole or in part of {len(alone)} rules: {ALONE}.'
         if by_reason:
-            some = len(self.not_applied)
+            some = len(set(chain.from_iterable(by_reason.values())))
             yield f'Not checked: {some} of {len(RULE)} rules, in whole or in part.'
         for why, rules in by_reason.items():
             names = ', '.join(rules) if len(rules) <= _NAMED else f'{len(rules)} rules'

@@ -23,7 +23,7 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.gate.replay import Replay
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.transition import Kind, Transition
-from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
 from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.replay.differences import (
@@ -341,16 +341,14 @@ class Rerun:
         again: Transition | None = None
         try:
             again = agent.steps.again(then, decisions)
-        except RecordError as error:
-            self._skip(episode, f'a step: {error}')
         except (BoundaryError, *WRONG_INPUT) as error:
             why = f'{type(error).__name__}: {error}'
             if self._find is not None:
                 self._find(then.id, None, _unable(why))
             self._skip(episode, f'a step: {why}')
-        if again is not None and not agent.steps.begun:
-            # The task goes by the reset; all else follows without it.
-            self._skip(episode, 'a step: the reset of its episode is missing')
+        if again is not None and agent.steps.lacking:
+            # The task goes by the reset and the step before; all else follows without them.
+            self._skip(episode, f'a step: {agent.steps.lacking}')
             again = again if self._find is not None else None
         _end(episode, then)
         if not episode.client:

@@ -10,7 +10,7 @@ been silent for too long or ended the episode from outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 import json
 
@@ -20,27 +20,37 @@ from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
-from boundary_env_ros.core.environment.observation import FieldStatus, ObservationField
+from boundary_env_ros.core.environment.observation import (
+    FieldStatus,
+    Observation,
+    ObservationField,
+)
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, tolerances
 from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.gate.decision import GateDecision, StepId
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
-from boundary_env_ros.errors import BoundaryError, RecordError, TaskFailed, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'
 
 
 class _AsRecorded:
-    """Stands for a task that is not known here, or cannot judge: it says what the record says."""
+    """
+    Stands for a task that is not known here, or cannot judge: it says what the record says.
 
-    def __init__(self, step: Transition) -> None:
+    Of one that is known the rewards are still held against the space that it declares.
+    """
+
+    def __init__(self, step: Transition, task: Task | None) -> None:
         self._step = step
+        self.reward_space = getattr(task, 'reward_space', {})
 
     def sample_reset(
         self, rng: np.random.Generator, options: Mapping[str, object]
@@ -80,7 +90,8 @@ class StepsAgain:
         self._before: View | None = None
         self._reset: ResetRecord | None = None
         self._supplied: Mapping[str, Vector] = {}
-        #: Whether a step of this episode is missing, and how many came without a gap since then.
+        #: Whether a step of this episode is missing, and how many came without a gap since then;
+        #: -1 while what was seen before the first of those is made out.
         self._lacks, self._since = False, 0
         stacks = [s for s in self._specs if s.derived is not None]
         self._stacked = frozenset(spec.name for spec in stacks)
@@ -91,9 +102,19 @@ class StepsAgain:
         """Id of the episode that the record has the reset of; empty if it has none."""
         return '' if self._reset is None or self._last is None else self._last.id.episode_id
 
+    @property
+    def lacking(self) -> str:
+        """Return what the last step was closed without; empty if the record has all of it."""
+        if self._lacks and not self._since:
+            return 'the step before it is missing'
+        return '' if self.begun else 'the reset of its episode is missing'
+
     def again(self, then: Transition, decisions: tuple[GateDecision, ...]) -> Transition:
         """
         Close the next recorded step again.
+
+        Where the step before it is missing, what it repeats of that stands for it, and its task is
+        taken to have judged as recorded.
 
         Parameters
         ----------
@@ -104,8 +125,6 @@ class StepsAgain:
 
         Raises
         ------
-        RecordError
-            If the record does not have what the step follows from.
         BoundaryError, WRONG_INPUT
             If it cannot be closed.
 
@@ -121,17 +140,17 @@ class StepsAgain:
             self._buffer.forget()
         if is_reset:
             return self._begin(then)
-        self._lacks = self._lacks or not follows
-        self._since = self._since + 1 if follows else 0
-        view = self._view(then)
-        self._keep(then, view)
-        if not follows or before is None:
-            raise RecordError('the step before it is missing')
+        if before is None or not follows:
+            self._lacks, self._since = True, -1
+            before = self._seen_before(then)
+        self._since += 1
+        view = self._keep(then)
         return self._close(then, before, view, decisions)
 
     def _task_of(self, then: Transition) -> Task:
         """Return what judges a step: the task, unless it or the reset is not known."""
-        return _AsRecorded(then) if self._task is None or self._reset is None else self._task
+        judge = None if self.lacking else self._task
+        return _AsRecorded(then, self._task) if judge is None else judge
 
     # A reset -------------------------------------------------------------------------------------
 
@@ -140,8 +159,7 @@ class StepsAgain:
         task = self._task_of(then)
         if record is not None:
             self._supplied = supply(task, self._contract, by_name(record.sampled), self._agent)
-        view = self._view(then)
-        self._keep(then, view)
+        view = self._keep(then)
         wrong = False
         if record is not None:
             procedure = self._contract.episode.reset
@@ -243,8 +261,10 @@ class StepsAgain:
             for key, message in said.items()
             if key.startswith('ending:')
         }
-        # A verdict of the task and a stop of the gate are found again, whatever the step says.
-        outside.pop(endings.SUCCESS, None)
+        # A verdict of the task, a stop of the gate and the time limit are found again, whatever is
+        # said of them.
+        for again in (endings.SUCCESS, endings.TIME_LIMIT):
+            outside.pop(again, None)
         if by.startswith('task:') or by == SAFETY_GATE:
             outside.pop(then.ending, None)
         sensor = outside.pop(endings.SENSOR_LOST, None)
@@ -261,9 +281,23 @@ class StepsAgain:
 
     # What was seen -------------------------------------------------------------------------------
 
-    def _view(self, then: Transition) -> View:
+    def _seen_before(self, then: Transition) -> View:
+        """Freeze again what was seen before a step, of which only that step tells."""
+        id_, observed = replace(then.id, step=then.id.step - 1), then.observed
+        request = None if then.answer is None else then.answer.request
+        if observed is None or (request is not None and request.observed_step != id_.step):
+            # An older observation was answered: when this one was frozen is not known.
+            known = Observation(id=id_, observed=then.closed, fields=then.before)
+            return View(observation=known, state=())
+        view = self._view(id_, then.before, observed)
+        self._buffer.keep(view)
+        return view
+
+    def _view(
+        self, id_: StepId, fields: Sequence[ObservationField], observed: ClockReading
+    ) -> View:
         """Freeze again what was measured, as the contract says."""
-        recorded = {field.name: field for field in (*then.after, *then.state)}
+        recorded = {field.name: field for field in fields}
         for spec in self._specs:
             field = recorded.get(spec.name)
             if spec.derived is not None or field is None or field.status is FieldStatus.MISSING:
@@ -271,7 +305,7 @@ class StepsAgain:
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
             self._buffer.take(field.name, field)
-        view = self._buffer.view(then.id, then.closed)
+        view = self._buffer.view(id_, observed)
         whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in view.fields)
         if self._lacks and self._since < self._past:
             # What a field is stacked of stands in the steps that are missing.
@@ -284,9 +318,10 @@ class StepsAgain:
             observation=replace(view.observation, fields=whole[:count]), state=whole[count:]
         )
 
-    def _keep(self, then: Transition, view: View) -> None:
-        self._last, self._before = then, view
+    def _keep(self, then: Transition) -> View:
+        self._before = view = self._view(then.id, (*then.after, *then.state), then.closed)
         self._buffer.keep(view)
+        return view
 
 
 def _as_recorded(field: ObservationField, recorded: ObservationField | None) -> ObservationField:

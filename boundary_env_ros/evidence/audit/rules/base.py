@@ -132,6 +132,8 @@ class Scene:
         more.
     reopened
         Whether the episode had been left for another one before.
+    alone
+        Whether the record is this one transition: what came before it is not known.
     links
         The decisions of the transition, in the chain of the gate.
     terms
@@ -145,6 +147,7 @@ class Scene:
     start: Transition
     answered: Transition | None
     reopened: bool
+    alone: bool
     links: tuple[Link, ...]
     terms: Terms | None
 
@@ -174,7 +177,8 @@ class Check:
     contract
         Whether it can only be applied with the contract at hand.
     near
-        Whether it compares with the step or decision before, as :class:`~.catalogue.Rule` has it.
+        Whether it compares with the step or decision before, which may have been where the record
+        is damaged.
 
     """
 

@@ -50,6 +50,8 @@ class Rule:
         them.
     near
         Whether it compares with another record, which may have been where the record is damaged.
+    run
+        Whether only a run shows, in whole or in part, that it is kept.
 
     """
 
@@ -59,6 +61,7 @@ class Rule:
     severity: Severity = Severity.FATAL
     raw: bool = False
     near: bool = False
+    run: bool = False
 
     @property
     def page(self) -> str:
@@ -85,7 +88,9 @@ _RAW = frozenset(
 #: The rules that compare with another record, which may have been where the record is damaged.
 _NEAR = frozenset({'index-agrees', 'episode-ended', 'as-published'})
 
-_PAGE = re.compile(r'^#### `(.*)`\n\n(\w+)\. (.*)\n\n\*Fix:\* (.*)\n', re.M)
+_PAGE = re.compile(
+    r'^#### `(.*)`\n\n(\w+)(, (?:in part )?for a run)?\. (.*)\n\n\*Fix:\* (.*)\n', re.M
+)
 
 
 def _rules(pages: str) -> tuple[Rule, ...]:
@@ -97,8 +102,9 @@ def _rules(pages: str) -> tuple[Rule, ...]:
             severity=Severity(severity.lower()),
             raw=name in _RAW,
             near=name in _NEAR,
+            run=bool(run),
         )
-        for name, severity, sentence, way_out in _PAGE.findall(pages)
+        for name, severity, run, sentence, way_out in _PAGE.findall(pages)
     )
 
 

@@ -81,6 +81,27 @@ def _request_carried(link: Link) -> Found:
     if not (later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon):
         expected = f'a step that request {request.sequence} from {request.id.step} on is for'
         yield Mismatch('id.step', expected, str(decision.id.step))
+    elif decision.verdict is not Verdict.REJECTED:
+        size = len(request.action) // max(request.horizon, 1)
+        asked = request.action[size * later : size * (later + 1)]
+        yield from unlike('requested_action', asked, decision.requested_action, 'of its request')
+
+
+@of_decision('decision-recomputed')
+def _changes_said(link: Link) -> Found:
+    # Also where no contract says what the gate had to change.
+    decision = link.decision
+    strictest = max((result.outcome for result in decision.rules), default=Verdict.ADMITTED)
+    if decision.verdict in MOVING:
+        yield from unlike('verdict', strictest, decision.verdict, 'by its strictest rule')
+    if decision.verdict is not Verdict.ADMITTED:
+        return
+    pairs = {'command': decision.requested_command, 'admitted_action': decision.requested_action}
+    for name, asked in pairs.items():
+        actual = getattr(decision, name)
+        # Nobody asks for an action where an operator or a probe gives the command.
+        if asked and not same_numbers(asked, actual):
+            yield Mismatch(name, f'{vector(asked)}, as requested', vector(actual))
 
 
 @of_decision('decision-recomputed', contract=True)

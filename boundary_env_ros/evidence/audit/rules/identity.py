@@ -62,6 +62,8 @@ def _versions_present(scene: Scene) -> Found:
         found[f'decisions[{i}].software_version'] = decision.software_version
     if answer is not None and answer.request is not None:
         found['request.client_version'] = answer.request.client_version
+    if scene.now is scene.start:  # that they stay through an episode is looked at elsewhere
+        found['wrappers'] = ' '.join(now.wrappers)
     for name, version in found.items():
         if not version:
             yield Mismatch(name, 'a name or version', 'nothing')

@@ -39,7 +39,7 @@ def _fields_as_contract(scene: Scene) -> Found:
     contract, now = known(scene.terms).contract, scene.now
     goes_on = now.kind is Kind.STEP and not (now.terminated or now.truncated)
     views = [('after', now.after, contract.observation), ('state', now.state, contract.state)]
-    if scene.earlier is None and now.before:
+    if scene.earlier is None and now.kind is Kind.STEP:
         # Else the step before shows it already.
         views.insert(0, ('before', now.before, contract.observation))
     for view, fields, specs in views:
@@ -54,12 +54,33 @@ def _fields_as_contract(scene: Scene) -> Found:
                 yield from wrong_field(f'{view}.{field.name}', spec, field, goes_on=goes_on)
 
 
+@of_step('fields-as-contract')
+def _fields_stay(scene: Scene) -> Found:
+    # Also where no contract says which they are.
+    now = scene.now
+    for field in (*now.after, *now.state) if scene.terms is None else ():
+        yield from _wrong_in_itself(f'after.{field.name}', field)
+    before, after = ([field.name for field in fields] for fields in (now.before, now.after))
+    if not after or (now.kind is Kind.STEP and before != after):
+        names = f'the fields of `after`: {", ".join(after) or "at least one"}'
+        yield Mismatch('before', names, ', '.join(before) or 'none')
+
+
+def _wrong_in_itself(place: str, field: ObservationField) -> Found:
+    """Yield what no contract could allow."""
+    if field.confidence is not None:
+        yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
+    if any(map(math.isnan, field.values)):
+        yield Mismatch(f'{place}.values', 'numbers', vector(field.values))
+    if field.status is FieldStatus.MISSING and (field.values or field.image or field.document):
+        yield Mismatch(f'{place}.status', 'that of a value that is there', 'MISSING')
+
+
 def wrong_field(place: str, spec: FieldSpec, field: ObservationField, *, goes_on: bool) -> Found:
     """Yield where a field, in a step that goes on or not, is not as the contract declares it."""
     if field.frame_id != spec.frame:
         yield from unlike(f'{place}.frame_id', spec.frame, field.frame_id)
-    if field.confidence is not None:
-        yield from outside(f'{place}.confidence', field.confidence, 0.0, 1.0)
+    yield from _wrong_in_itself(place, field)
     if field.image is not None:
         yield from _wrong_image(place, spec, field.image, field.captured)
     yield from _wrong_document(place, spec, field)

@@ -1,11 +1,17 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rules about the order of the steps, and about how an episode begins."""
+"""Rules about the order of the steps, and about how an episode begins and ends."""
 
 from __future__ import annotations
 
 from boundary_env_ros.core.contract.model import PublishStep
-from boundary_env_ros.core.environment.endings import RESET_FAILED
+from boundary_env_ros.core.environment.endings import (
+    BUILT_IN,
+    EndingKind,
+    RESET_FAILED,
+    SUCCESS,
+    TIME_LIMIT,
+)
 from boundary_env_ros.core.timebase import Clock, elapsed
 from boundary_env_ros.core.transition import Kind
 from boundary_env_ros.evidence.audit.rules.base import (
@@ -14,25 +20,35 @@ from boundary_env_ros.evidence.audit.rules.base import (
     number,
     of_step,
     Scene,
+    unlike,
 )
+
+_FLAGS = 'terminated, truncated'
+
+#: Who alone declares an ending: the task, whatever its name, or the environment.
+_DECLARERS = {SUCCESS: 'task:', TIME_LIMIT: 'environment'}
 
 
 @of_step('steps-in-order', near=True)
 def _step_continuous(scene: Scene) -> Found:
     now, earlier = scene.now, scene.earlier
     expected = 0 if earlier is None else earlier.id.step + 1
-    if now.id.step != expected:
+    if now.id.step != expected and not (scene.alone and now.id.step > 0):
         yield Mismatch('id.step', f'step {expected}', f'step {now.id.step}')
 
 
 @of_step('reset-as-contract', near=True)
 def _reset_first(scene: Scene) -> Found:
+    if scene.earlier is None and not scene.alone and scene.now.kind is not Kind.RESET:
+        yield Mismatch('kind', 'an episode that begins with its reset', scene.now.kind.name)
+
+
+@of_step('reset-as-contract')
+def _reset_at_its_step(scene: Scene) -> Found:
     now = scene.now
     if (now.id.step == 0) != (now.kind is Kind.RESET):
         expected = 'RESET at step 0 and STEP at every other'
         yield Mismatch('kind', expected, f'{now.kind.name} at step {now.id.step}')
-    if scene.earlier is None and now.kind is not Kind.RESET:
-        yield Mismatch('kind', 'an episode that begins with its reset', now.kind.name)
     if (now.kind is Kind.RESET) != (now.reset is not None):
         actual = f'{"none" if now.reset is None else "one"} in a {now.kind.name}'
         yield Mismatch('reset', 'a reset record exactly in the reset', actual)
@@ -86,3 +102,30 @@ def _decisions_of_step(scene: Scene) -> Found:
             and of.step > now.step
         ):
             yield Mismatch(f'{link.place}.id.step', f'at most step {now.step}', f'step {of.step}')
+
+
+@of_step('ending-declared')
+def _one_ending(scene: Scene) -> Found:
+    now = scene.now
+    flags = tuple(kind for kind in EndingKind if getattr(now, kind.name.lower()))
+    if len(flags) > 1:
+        yield Mismatch(_FLAGS, 'one of them at most', 'both')
+    for name in ('ending', 'declared_by'):
+        value = getattr(now, name)
+        if bool(value) != bool(flags):
+            expected = 'a name, for the episode ends' if flags else 'none, for no flag says an end'
+            yield Mismatch(name, expected, repr(value))
+    ending, terms = now.ending, scene.terms
+    if not ending:
+        return
+    kinds = BUILT_IN if terms is None else terms.contract.episode.endings
+    if ending in kinds:
+        yield from unlike(_FLAGS, (kinds[ending],), flags, f'as {ending!r} is')
+    elif terms is not None:
+        yield Mismatch('ending', f'one of {", ".join(kinds)}', repr(ending))
+    if not now.declared_by.startswith(_DECLARERS.get(ending, '')):
+        yield Mismatch(
+            'declared_by', f'{_DECLARERS[ending]} for {ending!r}', repr(now.declared_by)
+        )
+    if now.kind is Kind.RESET and ending != RESET_FAILED:
+        yield Mismatch('ending', f'none but {RESET_FAILED} in a reset', repr(ending))

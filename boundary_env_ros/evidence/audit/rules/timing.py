@@ -9,8 +9,10 @@ from itertools import pairwise
 import math
 
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.observation import age_of
 from boundary_env_ros.core.environment.step_builder import answering
 from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.latency import measure, STAGES
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules.base import (
@@ -24,6 +26,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Scene,
     unlike,
 )
+from boundary_env_ros.evidence.replay.differences import first_difference
 
 #: The instants of a step that its own processes took, in the order in which they happen.
 IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
@@ -194,10 +197,10 @@ def _measured_action(scene: Scene) -> Found:
         before = None if scene.earlier is None else scene.earlier.measured_at
         if before is not None and before.nanoseconds > stamp.nanoseconds:
             yield Mismatch('measured_at', 'not before that of the step before', 'before it')
-    sizes = {len(a) for a in (now.measured_action, now.commanded_action) if a}
+    sizes = {len(now.measured_action), len(now.commanded_action or now.measured_action)}
     if scene.terms is not None:
         sizes.add(len(scene.terms.limits.low))
-    if now.measured_action and len(sizes) > 1:
+    if (now.measured_action or needed) and len(sizes) > 1:
         actual = str(len(now.measured_action))
         yield Mismatch('measured_action', 'as many values as the command has', actual)
 
@@ -213,14 +216,41 @@ _OF_ANSWER = {
 }
 
 
+#: And of the request that was answered, with what it says without one.
+_OF_REQUEST = {'observed': None, 'delivered': None, 'requested': None, 'payload': ''}
+
+
 @of_step('step-recomputed')
 def _copied_from_decision(scene: Scene) -> Found:
-    # Also of one step alone, which cannot be run again.
+    # Also of a step that cannot be run again.
     now, answer = scene.now, scene.now.answer
     yield from unlike('decision', answering(now.decisions), now.decision)
     for name, source in _OF_ANSWER.items():
         nothing = () if name.endswith('action') else None
         yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
+    request = None if answer is None else answer.request
+    for name, none in _OF_REQUEST.items():
+        if request is not None or name != 'observed':  # by then it is the observation's own
+            yield from unlike(name, getattr(request, name, none), getattr(now, name))
+    if answer is not None:
+        yield from unlike('overrun', False, now.overrun, 'where an action was answered')
+        yield from unlike('held_by', '', now.held_by, 'where an action was answered')
+
+
+@of_step('step-recomputed')
+def _durations_of_instants(scene: Scene) -> Found:
+    now = scene.now
+    if scene.terms is not None:
+        return  # then the step is closed again
+    for field in (*now.after, *now.state):
+        age = age_of(field.captured, now.closed)
+        yield from unlike(f'after.{field.name}.age', age, field.age, 's since it was captured')
+    stages = {name: getattr(now.latency, name).budget for name in STAGES}
+    budget = {name: seconds for name, seconds in stages.items() if seconds is not None}
+    again = measure(now, budget, lockstep=now.pacing is Pacing.LOCKSTEP)
+    first = first_difference(now.latency, again)
+    if first is not None:
+        yield Mismatch(f'latency.{first.field}', first.recomputed, first.recorded)
 
 
 @of_step('step-recomputed')

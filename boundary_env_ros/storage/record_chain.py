@@ -208,8 +208,8 @@ class ChainCheck:
     breaks
         Where the chain breaks, the first ones.
     before
-        How many messages each topic lacks before the first link, where all that is missing there is
-        what came before the first message of the bag: it is a slice, or a later file alone.
+        How many messages each topic lacks before the first link, where those are the ones before
+        the first message of the bag: it is a slice, or a later file alone.
     absent
         Topics of the last link that the bag does not have, and how many messages each had.
 
@@ -288,8 +288,8 @@ class ChainCheck:
         """
         Go on from the first link for the topics that a slice of a bag has cut.
 
-        A slice lacks the first messages of every topic that had begun. Topics stand in the order in
-        which they began: behind one that is whole, what is missing was taken out of the middle.
+        A slice lacks the first messages of every topic that had begun. Topics stand in the order
+        in which they began: what is missing behind one that is whole was in the middle.
         """
         for name, count, digest in link.topic_states():
             topic = self._topics.get(name)

@@ -65,8 +65,8 @@ def check_chain(
             auditor.find('record-unchanged', Mismatch(place, broken.expected, broken.actual))
     if not damaged:
         lacking = _lacking(chain, last)
-        for found in lacking:
-            auditor.find('record-closed', found)
+        for mismatch in lacking:
+            auditor.find('record-closed', mismatch)
         if episodes < last.episodes and not lacking:
             fewer = Mismatch('record chain', f'{last.episodes} episodes', str(episodes))
             auditor.find('record-unchanged', fewer)

@@ -16,7 +16,8 @@ from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import RecordChain
-from support.bag_maker import Sent, write_to
+from support.bag_maker import write_to
+from support.record_maker import Sent
 
 #: Channel, log time, publish time and bytes.
 Raw = tuple[Channel, int, int, bytes]

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 #: Options with a meaning only when the record is published.
 _PUBLISHING = ('rate', 'topics', 'commands', 'domain_id')
 
+#: Seconds before the first message: what listens has to find its publisher.
+_DISCOVERY = 5
+
 
 @click.command(cls=Command)
 @record_argument()
@@ -103,7 +106,8 @@ def _publish(
 
     run = RunFolder(path)
     place = run.bag if run.bag.is_dir() else path
-    command = ['ros2', 'bag', 'play', str(place), '--clock', '--rate', f'{rate:g}', '--topics']
+    command = ['ros2', 'bag', 'play', str(place), '--clock', '--rate', f'{rate:g}']
+    command += ['--delay', str(_DISCOVERY), '--topics']
     there = {channel.topic for channel in open_bag(path).channels()}
     command += _chosen(path, there, contract, topics, commands)
     shown = shlex.join(command)

@@ -8,14 +8,26 @@ They are built by rosidl and have no type hints, so they are imported from here 
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
+import os
 from pathlib import Path
+import re
 from typing import Any, NoReturn
 
 from ament_index_python.packages import get_package_share_directory, PackageNotFoundError
 
 from boundary_env_ros.errors import INSTALL_ROS, MissingDependency, StaleBuild
 from boundary_env_ros.resources import share_directory
+
+
+def ros_distro() -> str:
+    """Return the ROS 2 that is sourced, or that the installed package is for; empty: unknown."""
+    try:
+        needed = ' '.join(metadata.requires('boundary_env_ros') or ())
+    except metadata.PackageNotFoundError:
+        needed = ''
+    wheels = re.search(r'\bros-([a-z]+)-std-msgs\b', needed)
+    return os.environ.get('ROS_DISTRO') or (wheels[1] if wheels else '')
 
 
 def stale(sources: Path, built: Path) -> str:

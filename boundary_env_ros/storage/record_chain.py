@@ -207,8 +207,9 @@ class ChainCheck:
         The last link; None if there is none.
     breaks
         Where the chain breaks, the first ones.
-    from_start
-        Whether the first link is the first of its chain; false for a later file of a bag alone.
+    before
+        How many messages each topic lacks before the first link, where those are the ones before
+        the first message of the bag: it is a slice, or a later file alone.
     absent
         Topics of the last link that the bag does not have, and how many messages each had.
 
@@ -220,7 +221,7 @@ class ChainCheck:
         self.messages = self.confirmed = 0
         self.last: ChainLink | None = None
         self.breaks: list[Break] = []
-        self.from_start = True
+        self.before: dict[str, int] = {}
         self.absent: dict[str, int] = {}
 
     def add(self, channel: Channel, log_time: int, publish_time: int, data: bytes) -> None:
@@ -274,17 +275,30 @@ class ChainCheck:
         before = None if self.last is None else self.last.head
         goes_on = link.head_after(before or bytes(_SIZE)) == link.head
         if before is None:
-            self.from_start = goes_on
-        elif not goes_on:
+            self._begin(link)
+        if not goes_on and not (before is None and self.before):
             self._break(Break('', 'a link behind the one before it', 'another', only_missing=True))
         for name, count, digest in link.topic_states():
             topic = self._topics.get(name)
-            if before is None and not goes_on:
-                topic = self._topics.setdefault(name, _Topic(digest, digest))
-                topic.restart(count, digest)
-            elif topic is not None:
+            if topic is not None:
                 self._confirm(name, topic, count, digest)
         self.last = link
+
+    def _begin(self, link: ChainLink) -> None:
+        """
+        Go on from the first link for the topics that a slice of a bag has cut.
+
+        A slice lacks the first messages of every topic that had begun. Topics stand in the order
+        in which they began: what is missing behind one that is whole was in the middle.
+        """
+        for name, count, digest in link.topic_states():
+            topic = self._topics.get(name)
+            lacking = count - (len(topic.pending) if topic is not None else 0)
+            if lacking > 0:
+                self.before[name] = lacking
+                self._topics.setdefault(name, _Topic(digest, digest)).restart(count, digest)
+            elif count:
+                return
 
     def _confirm(self, name: str, topic: _Topic, count: int, digest: bytes) -> None:
         """Look for what a link says of a topic among the messages since the link before."""

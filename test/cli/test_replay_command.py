@@ -43,6 +43,7 @@ def test_what_moves_a_robot_is_published_only_if_it_is_asked_for(capsys: Output)
     assert command[: command.index('--topics')] == [
         *('ros2', 'bag', 'play', str(BAG)),
         *('--clock', '--rate', '0.5'),
+        *('--delay', '5'),  # or who listens is not found before the first messages
     ]
     assert {'/scan', '/boundary/transition'} <= topics(command)
     assert not {COMMAND, '/clock', '/rosout'} & topics(command)

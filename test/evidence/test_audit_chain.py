@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 import re
@@ -29,7 +29,6 @@ from boundary_env_ros.storage.episode_index import EpisodeIndex
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.mcap_scan import Channel
-from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import CHAIN_TOPIC, ChainCheck, RecordChain
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.recovery import recover
@@ -37,12 +36,10 @@ from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.signing import public_key, signer
 from support.bag_forging import Forge
 from support.bag_maker import drive, make_tape, record_of, Sent, Tape, wire, write_to
+from support.chained_bags import raw, record, write
 from support.record_maker import Bench
 
 YEAR = 365 * 86_400 * NANOSECONDS
-
-#: Channel, log time, publish time and bytes.
-Raw = tuple[Channel, int, int, bytes]
 
 
 @pytest.fixture(scope='module')
@@ -57,43 +54,10 @@ def forge(tape: Tape, contract: Contract, task: Task) -> Forge:
     return Forge(list(tape), contract, task)
 
 
-def record(folder: Path, tape: Iterable[Sent], chain: RecordChain | None = None) -> Path:
-    """Write a bag with a link of its chain for each second."""
-    due = 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mcap_log, 'INTERVAL', 0.0)
-        with McapLog(folder, compress=False, chain=chain or RecordChain()) as log:
-            for sent in write_to(log, tape):
-                if sent.log_time > due:
-                    due = sent.log_time + NANOSECONDS
-                    log.flush()
-    return folder
-
-
 @pytest.fixture(scope='module')
 def bag(tape: Tape, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an honest bag."""
     return record(tmp_path_factory.mktemp('honest') / 'bag', tape)
-
-
-def raw(bag: Path) -> list[Raw]:
-    """Return all messages of a bag, links included."""
-    found: list[Raw] = []
-    for _ in open_records(bag).pieces((), lambda *message: found.append(message)):
-        pass
-    return found
-
-
-def write(folder: Path, messages: Iterable[Raw], **options: Any) -> Path:
-    """Write messages to another bag, as they are."""
-    with McapLog(folder, **options) as log:
-        topics: set[str] = set()
-        for channel, log_time, publish_time, data in messages:
-            if channel.topic not in topics:
-                topics.add(channel.topic)
-                log.add_topic(channel.topic, channel.type, channel.definition.decode(), '')
-            log.write(channel.topic, data, log_time, publish_time)
-    return folder
 
 
 def forged(bag: Path, folder: Path, tape: Tape, *, later: int = 0) -> AuditReport:

@@ -17,8 +17,10 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.raw_messages import auditor as raw_auditor
 from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.storage import mcap_log
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
+from boundary_env_ros.storage.record_chain import RecordChain
 from support.bag_maker import make_tape, raw, Sent, Tape, write_bag, write_to
 from support.record_maker import Bench, MS
 
@@ -32,11 +34,14 @@ def tape(loaded: LoadedContract, task: Task) -> Tape:
 
 
 @pytest.fixture
-def torn(tmp_path: Path) -> Auditing:
+def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Auditing:
     """Return a function that writes a bag which nobody closes, and audits it."""
+    monkeypatch.setattr(mcap_log, 'INTERVAL', 0.0)
 
     def torn(tape: Tape) -> AuditReport:
-        with McapLog(tmp_path / f'bag{len(list(tmp_path.iterdir()))}', compress=False) as log:
+        with McapLog(
+            tmp_path / f'bag{len(list(tmp_path.iterdir()))}', compress=False, chain=RecordChain()
+        ) as log:
             for _ in write_to(log, tape):
                 pass
             log.flush()

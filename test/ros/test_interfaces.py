@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 import shutil
 
@@ -13,7 +14,7 @@ pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.errors import StaleBuild
 from boundary_env_ros.resources import share_directory
-from boundary_env_ros.ros.interfaces import msg, refuse, stale
+from boundary_env_ros.ros.interfaces import msg, refuse, ros_distro, stale
 
 pytestmark = pytest.mark.ros
 
@@ -33,3 +34,13 @@ def test_a_changed_interface_is_found_by_its_text(tmp_path: Path) -> None:
     assert stale(sources, tmp_path) == 'srv/Step.srv'
     with pytest.raises(StaleBuild, match=r'srv/Step\.srv'):
         refuse(stale(sources, tmp_path))
+
+
+def test_what_is_recorded_without_a_sourced_ros_names_the_one_that_the_package_was_built_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv('ROS_DISTRO', raising=False)
+    major = version('ros-rclpy').split('.')[0]
+    assert ros_distro() == {'7': 'jazzy', '9': 'kilted'}[major]
+    monkeypatch.setenv('ROS_DISTRO', 'rolling')
+    assert ros_distro() == 'rolling'

@@ -41,7 +41,7 @@ from boundary_env_ros.errors import LinkError, RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.conversions import from_msg, to_msg
-from boundary_env_ros.ros.interfaces import msg
+from boundary_env_ros.ros.interfaces import msg, ros_distro
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
@@ -241,6 +241,7 @@ class Bench:
         information = metadata['rosbag2_bagfile_information']
         assert information['message_count'] == sum(source.topics().values()) > 0
         assert information['custom_data']['digest'] == self.loaded.digest
+        assert information['ros_distro'] == ros_distro() != ''
         assert {entry.name for entry in self.run.path.iterdir()} <= {
             'bag',
             'contract.yaml',

@@ -103,8 +103,8 @@ _STORAGE = (
     Mutation(
         'A chain goes on from its last head',
         RECORD_CHAIN,
-        '        elif not goes_on:',
-        '        elif False:',
+        '        if not goes_on and not (before is None and self.before):',
+        '        if False:',
         (_CHAIN + 'link_that_was_taken_out_is_named',),
     ),
     Mutation(

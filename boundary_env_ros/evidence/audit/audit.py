@@ -122,6 +122,8 @@ def audit_path(
     chain, damaged = ChainCheck(), False
     episodes: set[tuple[str, str]] = set()
     for piece in run.pieces(auditor.topics, chain.add):
+        if chain.before:
+            auditor.begins_late()
         if isinstance(piece, Unreadable):
             damaged = True
             auditor.unreadable(piece.place, piece.why)

@@ -13,6 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 import math
+import sys
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
@@ -152,6 +153,7 @@ class Auditor:
         self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
         self._agents: defaultdict[str, Agent] = defaultdict(Agent)
         self._first: Transition | None = None
+        self._begin = sys.maxsize  # the least log time
         self._now = 0  # log time of the last record
         self._last_word = ''  # of an environment that may not have got to its first step
         self._unevidenced = False  # whether a step lacks evidence that may have come later
@@ -161,6 +163,8 @@ class Auditor:
         self._transitions = self._episodes = self._decisions = 0
         # The steps just behind a hole, and what does not fit there for what is missing.
         self._behind: set[StepId] = set()
+        # By agent and episode, the first step of a slice that begins in its middle.
+        self._cuts: dict[tuple[str, str], int] = {}
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
 
@@ -192,8 +196,7 @@ class Auditor:
         """Look at the next raw message, of one of :attr:`topics`."""
         if self._raw is None:
             return
-        if self._holes:
-            self._look_into_holes(recorded.log_time)
+        self._came(recorded.log_time)
         try:
             self._raw.message(recorded)
         except RecordError as error:
@@ -213,8 +216,9 @@ class Auditor:
             From where.
 
         """
-        if self._holes:
-            self._look_into_holes(log_time)
+        self._came(log_time)
+        if isinstance(record, (Transition, EpisodeStatus)):
+            self._look_for_the_beginning(record, log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
@@ -247,10 +251,38 @@ class Auditor:
         """Return whether what is compared with a step, or its episode, may be missing."""
         if rule == 'index-agrees' and of is not None:
             return any(of.episode_id == step.episode_id for step in self._behind)
-        return of in self._behind
+        return of in self._behind or (
+            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), 0)
+        )
 
-    def _look_into_holes(self, log_time: int) -> None:
+    def _look_for_the_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
+        """
+        Take what came before the record for missing, if it begins in the middle of an episode.
+
+        So does a slice of a run, or a recorder that came late. Nothing in it can tell of a step
+        before its first one; where something does, steps were taken out.
+        """
+        agent, begin = self._agents[record.id.agent], self._begin
+        if agent.last is not None or self._alone:
+            return
+        if isinstance(record, EpisodeStatus):
+            if log_time > begin + LATE:
+                agent.waiting.setdefault(record.id.episode_id, record.id.step)
+        elif 0 < record.id.step <= agent.waiting.get(record.id.episode_id, record.id.step) + 1:
+            self.begins_late()
+            self._behind.add(record.id)
+            self._cuts[record.id.agent, record.id.episode_id] = record.id.step
+            cut = f'a slice of a run: it begins at step {record.id.step}'
+            self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
+
+    def begins_late(self) -> None:
+        """Take what came before the record for missing: it is a slice of a run."""
+        if (0, self._begin) not in self._holes:
+            self._holes.append((0, self._begin))
+
+    def _came(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
+        self._begin = min(self._begin, log_time)
         for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
             self._holes.remove(hole)
 

@@ -65,8 +65,8 @@ def check_chain(
             auditor.find('record-unchanged', Mismatch(place, broken.expected, broken.actual))
     if not damaged:
         lacking = _lacking(chain, last)
-        for place, expected in lacking:
-            auditor.find('record-closed', Mismatch(place, expected, 'nothing of it'))
+        for mismatch in lacking:
+            auditor.find('record-closed', mismatch)
         if episodes < last.episodes and not lacking:
             fewer = Mismatch('record chain', f'{last.episodes} episodes', str(episodes))
             auditor.find('record-unchanged', fewer)
@@ -83,13 +83,17 @@ def check_chain(
     }
 
 
-def _lacking(chain: ChainCheck, last: ChainLink) -> list[tuple[str, str]]:
+def _lacking(chain: ChainCheck, last: ChainLink) -> list[Mismatch]:
     """Return what the chain says that the bag must have, and has not."""
-    found = [(topic, f'{count} messages') for topic, count in chain.absent.items()]
-    if not chain.from_start:
-        found.append(('record chain', 'the beginning of the bag'))
+    found = [
+        Mismatch(topic, f'{count} messages', 'nothing of it')
+        for topic, count in chain.absent.items()
+    ]
+    if chain.before:
+        less = f'a slice of a run: {sum(chain.before.values())} messages came before it'
+        found.append(Mismatch('record chain', 'the beginning of the bag', less))
     if not last.closed:
-        found.append(('record chain', 'the last link'))
+        found.append(Mismatch('record chain', 'the last link', 'nothing of it'))
     return found
 
 

@@ -36,7 +36,8 @@ NEVER_EXCUSED = frozenset({'emergency stop'})
 #: Why a check was excused, by the name of the excuse.
 EXCUSES: Mapping[str, str] = {
     'early': 'the message is from before the recorder heard the topic',
-    'damaged': 'the message was where the record is damaged',
+    'damaged': 'the message was where the record is damaged or cut',
+    'gap': 'another recorder, which keeps no chain, has a gap in the topic just then',
     'lost': 'the recorder says that it lost messages',
     'cut off': 'the client ended before the recorder had its last requests',
     'torn': 'the record ends before it came',
@@ -181,7 +182,8 @@ class AuditReport:
             return Outcome.CONTRADICTED
         own = any(OWN.intersection(self.excused.get(why, ())) for why in ('lost', 'cut off'))
         unknown = any(item.why == NO_CONTRACT for item in self.not_checked)
-        if unknown or 'record-closed' in self.counts or self.lacking or own:
+        missing = self.lacking or own or 'gap' in self.excused
+        if unknown or missing or 'record-closed' in self.counts:
             return Outcome.INCOMPLETE
         if self.is_all_checked and not self.counts:
             return Outcome.SUPPORTED
@@ -255,7 +257,7 @@ class AuditReport:
             yield f'More was excused than may be: {", ".join(self.beyond)}.'
         if self.lacking:
             counts = ', '.join(f'{rule} {count} times' for rule, count in self.lacking.items())
-            yield f'Broken only where the record is damaged: {counts}.'
+            yield f'Broken only where the record is damaged or cut: {counts}.'
         yield from self._not_checked_lines()
         order = sorted(self.counts, key=lambda name: tuple(Severity).index(RULE[name].severity))
         for name in order:

@@ -65,6 +65,7 @@ class Agent:
     """
     What is remembered of one agent.
 
+    ``waiting`` is, by episode, the step that its environment was at before the first one came;
     ``bereft`` are the episodes whose ending others declared, for their environment was dead;
     ``ahead`` is evidence of execution whose step has not come yet, ``early`` names the episodes of
     what came before any step; ``halves`` are steps without their record of privileged fields, and
@@ -76,6 +77,7 @@ class Agent:
     last: Transition | None = None
     start: Transition | None = None
     status: EpisodeStatus | None = None
+    waiting: dict[str, int] = field(default_factory=dict)
     halves: Bounded[StepId, tuple[Transition | PrivilegedObservation, int]] = field(
         default_factory=Bounded
     )

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-import os
 from pathlib import Path
 import sys
 import time
@@ -21,7 +20,7 @@ from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import set_time, to_msg
 from boundary_env_ros.ros.executors import fastest_executor
-from boundary_env_ros.ros.interfaces import msg, srv
+from boundary_env_ros.ros.interfaces import msg, ros_distro, srv
 from boundary_env_ros.ros.recorded_topics import (
     offered_qos,
     RawMessage,
@@ -146,7 +145,7 @@ class Recorder(ContractNode):
                 'digest': self.loaded.digest,
                 'software_version': __version__,
             },
-            ros_distro=os.environ.get('ROS_DISTRO', ''),
+            ros_distro=ros_distro(),
             split_size=self.value('max_bag_size'),
             min_free_space=self.value('min_free_space'),
             sign=sign,

@@ -104,11 +104,16 @@ class Claims:
     def tie(self, claim: Claim) -> Heard | None:
         """Find the message that a claim is of, and compare them; None if there is no such one."""
         history, use = self._history, claim.use
-        claim.heard = heard = self._supporting(claim)
+        heard, again = self._supporting(claim), claim.said
+        stamp = claim.captured or claim.published
+        at = claim.log_time if stamp is None else stamp.nanoseconds
+        if heard is not None:
+            again = claim.made(heard.readings[use.name])
+            if not same(tuple(again.values()), tuple(claim.said.values())):
+                heard = None if history.is_another(use, heard, at) else heard
+        claim.heard = heard
         if heard is None:
-            stamp = claim.captured or claim.published
-            sent = None if stamp is None else stamp.nanoseconds
-            if not history.missing(use, sent, claim.log_time):
+            if not history.missing(use, None if stamp is None else at, claim.log_time):
                 values = claim.said['values']
                 actual = f'{vector(values) if isinstance(values, tuple) else values} of no message'
                 self.find(claim, '', f'a message on {use.topic} of that stamp', actual)
@@ -128,7 +133,6 @@ class Claims:
                 reading.problem,
                 'frame-as-contract',
             )
-        again = claim.made(reading)
         for name, made in again.items() if again != claim.said else ():
             why = f'of that message on {use.topic}'
             for found in unlike(f'{claim.place}.{name}', made, claim.said[name], why):

@@ -18,6 +18,7 @@ from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, MOS
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 
 Find: TypeAlias = Callable[[str, Mismatch, StepId | None], None]
@@ -108,6 +109,7 @@ class MessageHistory:
         self.topics = topics
         self.find = find
         self._holes = holes
+        self._has_chain = CHAIN_TYPE in topics.values()
         # A record is looked at when it is older than tf keeps anything.
         self.transforms = TransformFields(contract, keep=KEEP)
         self.groups = tuple(slices_of(contract.action))
@@ -245,6 +247,9 @@ class MessageHistory:
         if self.is_cut_off(use, sent):
             self.spare('torn', use.name)
             return True
+        if self.has_gap(use, log_time if sent is None else sent):
+            self.spare('gap', use.name)
+            return True
         first = self.window(use).first
         if first is None:
             early = True
@@ -261,6 +266,19 @@ class MessageHistory:
             self._missed.append(missing)
         self.spare('early' if early else 'lost', use.name)
         return True
+
+    def is_another(self, use: Use, heard: Heard, at: int) -> bool:
+        """
+        Return whether a message may be another than the one of a time, which the record lacks.
+
+        Only its time ties one to what is said of it, and simulated time stands still in a reset.
+        """
+        tied = heard.key[1] == at and not self.contract.sim_time
+        return not tied and (self.damaged(at) or self.has_gap(use, at))
+
+    def has_gap(self, use: Use, at: int) -> bool:
+        """Return whether a recorder that keeps no chain may have dropped a message."""
+        return not self._has_chain and self.window(use).has_gap(at)
 
     def is_cut_off(self, use: Use, sent: int | None) -> bool:
         """Return whether a message may only have come behind the end: topics keep their order."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, pairwise
 from operator import attrgetter
 import struct
 
@@ -23,6 +23,9 @@ KEEP, KEPT = 20 * NANOSECONDS, 64
 
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
+
+#: Periods of a topic from one message to the next that are a gap.
+GAP = 1.5
 
 _LOG_TIME = attrgetter('log_time')
 
@@ -75,7 +78,7 @@ class Heard:
     ) -> None:
         self.number = number
         self.log_time = recorded.log_time
-        self.publish_time = recorded.publish_time
+        self.publish_time = recorded.publish_time or recorded.log_time
         self.stamp = stamp
         self.key = (False, self.publish_time) if stamp is None else (True, stamp)
         self.length = len(recorded.data)
@@ -185,6 +188,16 @@ class Window:
     def unstamped(self, publish_time: int) -> tuple[Heard, ...]:
         """Return the messages without a stamp that were sent at a time."""
         return tuple(self._found.get((False, publish_time), ()))
+
+    def has_gap(self, at: int) -> bool:
+        """Return whether a message may be missing at a time: the others are closer together."""
+        times = sorted(heard.key[1] for heard in self._heard)
+        place = bisect_left(times, at)
+        if place in (0, len(times)):
+            # One of the same time as the first may have come before the record.
+            return self.first is not None and self.first.key[1] == at
+        steps = sorted(later - earlier for earlier, later in pairwise(times))
+        return times[place] - times[place - 1] > GAP * steps[len(steps) // 2]
 
     def behind(self, heard: Heard) -> Heard | None:
         """Return the message that came next; None if there was none."""

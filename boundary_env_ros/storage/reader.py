@@ -135,7 +135,8 @@ class Bag(RecordSource):
                     decoders[key] = decoders_of(channel)
                 decoder_for = decoders[key]
                 if topics is None or topic in topics:
-                    yield Message(topic, kind, log_time, publish_time, data, decoder_for)
+                    # rosbag2 writes 0 where nothing told it.
+                    yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
                 if kind not in types:
                     continue
                 number = numbers[topic] = numbers.get(topic, 0) + 1

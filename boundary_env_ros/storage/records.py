@@ -112,7 +112,8 @@ class Message:
     topic, type
         Topic and type.
     log_time, publish_time
-        When it was received and published, nanoseconds.
+        When it was received and published, nanoseconds; None: the bag does not say when it was
+        published.
     data
         The serialized message.
 
@@ -121,7 +122,7 @@ class Message:
     topic: str
     type: str
     log_time: int
-    publish_time: int
+    publish_time: int | None
     data: bytes
     _decoder_for: DecoderFor
 

@@ -96,7 +96,11 @@ class SqliteFile:
     def messages(
         self, wanted: Callable[[Channel], bool]
     ) -> Iterator[tuple[Channel, int, int, bytes]]:
-        """Yield the messages of some channels in the order of their log times."""
+        """
+        Yield the messages of some channels in the order of their log times.
+
+        Their publish time is 0, as that of what rosbag2 converts from it.
+        """
         chosen = {number: c for number, c in self._channels.items() if wanted(c)}
         if not chosen:
             return
@@ -113,7 +117,7 @@ class SqliteFile:
                     )
                 if not (isinstance(time, int) and isinstance(data, bytes)):
                     raise _damaged(self.path, 'a message without a time or bytes')
-                yield channel, time, time, data
+                yield channel, time, 0, data
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:

@@ -239,6 +239,20 @@ def test_every_storage_makes_the_same_steps(
         assert (one.reward, one.ending) == (other.reward, other.ending)
 
 
+def test_a_publish_time_of_0_is_unknown_in_the_steps_and_in_the_run(
+    tmp_path: Path, drive: Tape, loaded: LoadedContract, originals: list[Original]
+) -> None:
+    write_bag(tmp_path / 'bag', [replace(sent, publish_time=0) for sent in drive])
+    topics = {sent.topic for sent in drive}
+    assert {m.publish_time for m in open_records(tmp_path / 'bag').messages(topics)} == {None}
+    import_bag(tmp_path / 'bag', tmp_path / 'run', loaded, originals[0].options)
+    for step in steps_of(tmp_path / 'run'):
+        assert all(field.published is None for field in (*step.after, *step.state))
+    for message in open_records(tmp_path / 'run').messages(topics):
+        # A tool that does not know of 0 shows no message in 1970.
+        assert message.publish_time == message.log_time
+
+
 def stripped(tape: Tape) -> Iterator[Sent]:
     """Yield what is not ours."""
     for sent in tape:

@@ -266,7 +266,7 @@ class _Importer:
         for topic, message in commands:
             self._command(topic, message, now)
 
-    def _hear(self, topic: str, message: Any, logged: int, published: int) -> None:
+    def _hear(self, topic: str, message: Any, logged: int, published: int | None) -> None:
         line = self._time
         for kind, name, read in self._ears.heard[topic]:
             reading = None if kind == 'command' else self._read(topic, read, message)
@@ -278,8 +278,8 @@ class _Importer:
                 continue
             sample = reading.sample(
                 captured,
-                # Old bags know one time only.
-                published=None if published == logged else line.middleware(published),
+                # Old bags know one time only, and repeat it.
+                published=None if published in (None, logged) else line.middleware(published),
                 arrived=line.middleware(logged),
             )
             self._agent.sample(name, sample)

@@ -93,7 +93,9 @@ class ImportWriter(RunWriter):
         self._declare(message.topic, message.type)
         # What was logged before its turn stands in the run where it was taken.
         logged, instant = max(message.log_time, now), self._line.instant(now)
-        self.recording.write(message.topic, message.data, logged, message.publish_time, instant)
+        # MCAP repeats the log time where a publish time is not known.
+        published = message.publish_time or logged
+        self.recording.write(message.topic, message.data, logged, published, instant)
         self.messages += 1
 
     def keep(self, made: tuple[Made, ...]) -> None:

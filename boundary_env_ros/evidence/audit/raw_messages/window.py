@@ -75,7 +75,7 @@ class Heard:
     ) -> None:
         self.number = number
         self.log_time = recorded.log_time
-        self.publish_time = recorded.publish_time
+        self.publish_time = recorded.publish_time or recorded.log_time
         self.stamp = stamp
         self.key = (False, self.publish_time) if stamp is None else (True, stamp)
         self.length = len(recorded.data)

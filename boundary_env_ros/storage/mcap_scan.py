@@ -282,7 +282,7 @@ class McapScan:
                     elif opcode == Opcode.MESSAGE:
                         _join(blocks, place, length, file.read(_MESSAGE_HEAD.size))
         except (BrokenError, struct.error) as error:
-            place, why = _place_of(error, place), str(error)
+            place, why = getattr(error, 'offset', None) or place, str(error)
         except OSError as error:
             raise _unreadable(self.path, error) from error
         if why:
@@ -318,7 +318,7 @@ class McapScan:
             for channel, _, log_time, publish_time, data in in_chunk(content, channels):
                 yield channel, log_time, publish_time, data
         except (BrokenError, struct.error) as error:
-            self._torn(_place_of(error, block.offset), str(error))
+            self._torn(getattr(error, 'offset', None) or block.offset, str(error))
 
     def _torn(self, offset: int, reason: str) -> None:
         tear = f'{self.path.name} is torn at byte {offset}: {reason}'
@@ -502,12 +502,6 @@ def _join(blocks: list[Block], offset: int, length: int, head: bytes) -> None:
         blocks.append(block)
     block.length = block.size = block.length + RECORD.size + length
     block.start, block.end = min(block.start, time), max(block.end, time)
-
-
-def _place_of(error: Exception, begin: int) -> int:
-    """Return the byte at which something is wrong, at least where it begins."""
-    place: int | None = getattr(error, 'offset', None)
-    return begin if place is None else place
 
 
 def log_times(data: bytes, channels: Channels) -> Iterator[tuple[int, int, int]]:

@@ -125,11 +125,16 @@ def named_files(folder: Path) -> list[Path]:
     names = information.get('relative_file_paths', [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _no_metadata(folder / METADATA, f'relative_file_paths: {str(names)[:60]}')
-    if str(information.get('compression_mode')).lower() == 'message':
-        raise RecordError(
-            f'{folder} cannot be read (expected compressed files or none, got messages that '
-            'are compressed one by one). Convert it with `ros2 bag convert`.'
-        )
+    for key, known in (
+        ('storage_identifier', ('mcap', 'sqlite3')),
+        ('compression_format', ('zstd',)),
+    ):
+        got = information.get(key) or known[0]
+        if got not in known:
+            raise RecordError(
+                f'{folder} cannot be read (expected the {key} {" or ".join(known)}, got '
+                f'{str(got)[:60]!r}). Convert it with `ros2 bag convert`.'
+            )
     # Old bags have the name of their folder in front.
     files = [folder / PurePosixPath(name).name for name in names]
     for file in files:

@@ -110,11 +110,11 @@ class Message(SimpleNamespace):
 
 
 def _no_such(cls: type, actual: str) -> RecordError:
-    expected = 'its definition' if cls is Message else f'the fields of {cls.__name__}'
-    return RecordError(
-        f'Wrong message (expected a message with {expected}, got {actual}). Was it written by '
-        'another version of this package?'
-    )
+    expected, fix = 'its definition', 'Does the definition belong to the message?'
+    if cls is not Message:
+        expected = f'the fields of {cls.__name__}'
+        fix = 'Was it written by another version of this package?'
+    return RecordError(f'Wrong message (expected a message with {expected}, got {actual}). {fix}')
 
 
 def _too_many(number: int) -> None:
@@ -360,8 +360,8 @@ def _scalar(primitive: str, target: str) -> list[str]:
 def _code(primitive: str) -> tuple[str, int, type]:
     if primitive not in CODES:
         raise RecordError(
-            'Unknown type in a message (expected numbers and strings in the messages of this '
-            f'package, got {primitive}). Was it written by another version of this package?'
+            f'Unknown type in a message (expected numbers and strings, got {primitive}, which is '
+            'not read here). Publish a string in its place.'
         )
     return CODES[primitive]
 

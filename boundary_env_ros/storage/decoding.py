@@ -3,7 +3,8 @@
 """
 Messages of any type from the bytes of a bag, by the definition in it.
 
-Bags from before Iron have no definitions; those of installed packages are taken then.
+Bags from before Iron have no definitions; those of installed packages are taken then, and where
+one lacks a type inside it, or is a mere name.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import Any
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder
+from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.records import DecoderFor
 
-MSG, IDL = 'ros2msg', 'ros2idl'
+#: How messages and definitions are written that are read here, and a language of other ones.
+CDR, MSG, IDL = 'cdr', 'ros2msg', 'ros2idl'
 
 
 def definition_text(channel: Channel) -> str:
@@ -31,12 +34,38 @@ def definition_text(channel: Channel) -> str:
 
     """
     if channel.definition_encoding == MSG:
-        return channel.definition.decode(errors='replace')
+        return _completed(channel.type, channel.definition.decode(errors='replace'))
     if channel.definition_encoding != IDL:
         return known_definition(channel.type)[0]
     raise RecordError(
         f'The definition cannot be read (expected .msg text of {channel.type} on {channel.topic}, '
         'got IDL). Convert the bag with `ros2 bag convert` where the .msg file is installed.'
+    )
+
+
+def _completed(type_name: str, text: str) -> str:
+    """Return a definition, or the known one if that says all that it says, and what it lacks."""
+    names = {type_name, type_name.replace('/msg/', '/')}
+    try:
+        said = parse_definition(type_name, '' if text.strip() in names else text)
+        inside = {field.type for fields in said.values() for field in fields if field.is_message}
+        if inside <= said.keys() and any(said.values()):
+            return text
+        known = known_definition(type_name)[0]
+        there = parse_definition(type_name, known)
+    except RecordError:
+        return text
+    agrees = all(there.get(name) == fields for name, fields in said.items() if fields)
+    return known if agrees else text
+
+
+def not_cdr(channel: Channel) -> RecordError:
+    """Return the error for messages that are written in another way than those of ROS 2."""
+    got, fix = channel.encoding or 'no encoding', 'Record them with ROS 2.'
+    if got == 'ros1':
+        got, fix = 'those of ROS 1', 'Convert the bag with `rosbags-convert`, of rosbags.'
+    return RecordError(
+        f'Unknown encoding (expected messages in CDR on {channel.topic}, got {got}). {fix}'
     )
 
 
@@ -50,11 +79,8 @@ def decoders_of(channel: Channel) -> DecoderFor:
 
     @cache
     def decoder(cls: type | None) -> Decoder[Any]:
-        if channel.encoding != 'cdr':
-            raise RecordError(
-                f'Unknown encoding (expected messages in CDR on {channel.topic}, got '
-                f'{channel.encoding or "no encoding"}). Record them with ROS 2.'
-            )
+        if channel.encoding != CDR:
+            raise not_cdr(channel)
         return record_decoder(cls or Message, channel.type, definition_text(channel))
 
     return decoder

@@ -20,6 +20,10 @@ from boundary_env_ros.errors import RecordError
 MESSAGE: Final = 128 << 20
 #: Bytes of one chunk of an MCAP file, compressed or not.
 CHUNK: Final = 256 << 20
+#: Bytes of the chunks that are open at once, because their times overlap.
+OPEN: Final = 1 << 30
+#: How often a clock is set back in one file; beyond it its log times are chaos, and sorted.
+ERAS: Final = 1000
 #: Bytes of a file that was compressed as a whole: so many, or so many times what it has.
 UNPACKED: Final = 1 << 30
 UNPACKED_TIMES: Final = 64

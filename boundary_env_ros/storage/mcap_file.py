@@ -13,7 +13,7 @@ from typing import cast, IO
 
 from mcap.writer import CompressionType, Writer
 
-from boundary_env_ros.storage.mcap_scan import Channel, Contents
+from boundary_env_ros.storage.mcap_scan import Channel, Contents, LIBRARY
 
 
 class UnbufferedFile(io.BufferedIOBase):
@@ -109,7 +109,7 @@ class McapFile:
             # A file system that has no locks has bags all the same.
             fcntl.flock(self._file.raw.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         try:
-            self._writer.start(profile='ros2', library='boundary_env_ros')
+            self._writer.start(profile='ros2', library=LIBRARY)
         except OSError:
             self.close()
             raise

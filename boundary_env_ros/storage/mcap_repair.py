@@ -35,8 +35,10 @@ from boundary_env_ros.storage.mcap_scan import (
     content_of,
     Contents,
     in_chunk,
+    LIBRARY,
     MAGIC,
     McapScan,
+    OURS,
     parsed,
     RECORD,
     records_of,
@@ -139,7 +141,10 @@ class _Repair:
         self._path, self._old, self._progress = path, old, progress
         self._size = os.fstat(old.fileno()).st_size
         self._writer = Writer(out)
-        self._writer.start(profile='ros2', library='boundary_env_ros')
+        # What we recorded stays in the order in which it came.
+        ours = old.read(len(OURS)) == OURS
+        old.seek(0)
+        self._writer.start(profile='ros2', library=LIBRARY if ours else '')
         self._channels = Channels(lambda _: True)
         self._numbers: dict[Channel, int] = {}
         self._schemas: Schemas = {}

@@ -17,7 +17,8 @@ from io import BytesIO
 import os
 from pathlib import Path
 import struct
-from typing import Any, BinaryIO, Final
+import sys
+from typing import Any, BinaryIO, Final, TypeAlias
 import zlib
 
 from mcap import records
@@ -39,6 +40,14 @@ _LAST_KNOWN: Final = max(Opcode)
 _PRIVATE: Final = 0x80
 
 RECORD: Final = struct.Struct('<BQ')
+#: Who our recorder says that it is, and so how its files begin.
+LIBRARY: Final = 'boundary_env_ros'
+OURS: Final = MAGIC + b'\x01\x1c' + bytes(7) + b'\4\0\0\0ros2\x10\0\0\0' + LIBRARY.encode()
+
+# Least and greatest log time of a chunk, and its size when it is decompressed.
+_CHUNK_HEAD = struct.Struct('<QQQ')
+# Bytes of messages outside of chunks that are read together.
+_TOGETHER: Final = 1 << 20
 _MESSAGE_HEAD = struct.Struct('<HIQQ')
 _FOOTER_SIZE: Final = 8 + 8 + 4
 _END: Final = RECORD.size + _FOOTER_SIZE + len(MAGIC)
@@ -115,6 +124,37 @@ class Contents:
         self.end = log_time if self.end is None else max(self.end, log_time)
 
 
+#: Channel, log time, publish time (nanoseconds; 0: not known) and bytes of a message.
+Stored: TypeAlias = tuple[Channel, int, int, bytes]
+
+
+@dataclass(slots=True)
+class Block:
+    """
+    Messages that stand together: in a chunk, or outside of chunks one behind the other.
+
+    Attributes
+    ----------
+    opcode, offset, length
+        What the first record is, where it begins, and how many bytes there are from there.
+    start, end
+        Least and greatest log time, nanoseconds.
+    size
+        Bytes of the messages.
+    why
+        Why there are none, nor any behind them; empty if there are.
+
+    """
+
+    opcode: int
+    offset: int
+    length: int
+    start: int
+    end: int
+    size: int
+    why: str = ''
+
+
 class BrokenError(Exception):
     """Raised when bytes are not what an MCAP file has there, at a byte that may be known."""
 
@@ -140,6 +180,8 @@ class McapScan:
         that of the file that it was made of: what its writer had still to say is unknown.
     holes
         The log times between which messages were damaged, nanoseconds, as its recovery says.
+    as_recorded
+        Whether our recorder wrote it: its messages stand in the order in which they came.
     summary_start
         Where a finished file says that its summary begins; 0 if it has none.
 
@@ -155,13 +197,15 @@ class McapScan:
         try:
             with path.open('rb') as file:
                 self._size = os.fstat(file.fileno()).st_size
-                start = file.read(len(MAGIC))
+                start = file.read(len(OURS))
                 file.seek(max(0, self._size - _END))
                 end = file.read(_END)
         except OSError as error:
             raise _unreadable(path, error) from error
-        if start != MAGIC:
-            found = 'it is empty' if not start else f'it begins with {start!r}'
+        self.as_recorded = start == OURS
+        if not start.startswith(MAGIC):
+            begin = start[: len(MAGIC)]
+            found = f'it begins with {begin!r}' if begin else 'it is empty'
             raise RecordError(
                 f'{path} is not an MCAP file: {found}. '
                 'Name another file; of this one nothing can be read.'
@@ -194,11 +238,9 @@ class McapScan:
         """
         return self._summary() or self._counted()
 
-    def messages(
-        self, wanted: Callable[[Channel], bool]
-    ) -> Iterator[tuple[Channel, int, int, bytes]]:
+    def messages(self, wanted: Callable[[Channel], bool]) -> Iterator[Stored]:
         """
-        Yield channel, log time, publish time (nanoseconds) and bytes of messages, in file order.
+        Yield the messages in file order.
 
         Holds one chunk at a time.
 
@@ -213,24 +255,70 @@ class McapScan:
             If a finished file is damaged. An unfinished one ends where it is torn.
 
         """
-        channels = Channels(wanted)
-        begin = len(MAGIC)
+        channels, tear = Channels(wanted), self.tear
+        for block in self.blocks(channels):
+            yield from self.read(block, channels)
+            if self.tear != tear:
+                return
+
+    def blocks(self, channels: Channels) -> list[Block]:
+        """
+        Find the messages by the heads of the records, and learn the channels beside them.
+
+        Where the file is torn the last of them has none, and says so when it is read.
+        """
+        blocks: list[Block] = []
+        place, why = self._size, 'the data has no end' if self._finished else ''
         try:
             with self.path.open('rb') as file:
-                for offset, opcode, body in self._records(file):
-                    begin = offset
-                    if opcode in (Opcode.CHUNK, Opcode.MESSAGE):
-                        content = content_of(opcode, body)
-                        for channel, _, *times, data in in_chunk(content, channels):
-                            yield channel, times[0], times[1], data
-                    else:
-                        channels.learn(opcode, body)
-        except BrokenError as error:
-            self._torn(begin if error.offset is None else error.offset, str(error))
-        except struct.error as error:
-            self._torn(begin, str(error))
+                for place, opcode, length in records_of(file, len(MAGIC), self._size):
+                    if opcode in (Opcode.DATA_END, Opcode.FOOTER):
+                        return blocks
+                    if opcode in (Opcode.SCHEMA, Opcode.CHANNEL):
+                        channels.learn(opcode, body_of(file, place, opcode, length))
+                    elif opcode == Opcode.CHUNK:
+                        head = _CHUNK_HEAD.unpack(file.read(_CHUNK_HEAD.size))
+                        blocks.append(Block(opcode, place, RECORD.size + length, *head))
+                    elif opcode == Opcode.MESSAGE:
+                        _join(blocks, place, length, file.read(_MESSAGE_HEAD.size))
+        except (BrokenError, struct.error) as error:
+            place, why = getattr(error, 'offset', None) or place, str(error)
         except OSError as error:
             raise _unreadable(self.path, error) from error
+        if why:
+            blocks.append(Block(0, place, 0, sys.maxsize, sys.maxsize, 0, why))
+        return blocks
+
+    def content(self, block: Block) -> bytes:
+        """
+        Return the messages that stand together, as records.
+
+        Raises
+        ------
+        BrokenError, struct.error
+            If they are damaged.
+
+        """
+        if block.why:
+            raise BrokenError(block.why, block.offset)
+        try:
+            with self.path.open('rb') as file:
+                file.seek(block.offset)
+                data = body_of(file, block.offset, block.opcode, block.length)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        return data if block.opcode == _MESSAGE else chunk_content(data[RECORD.size :])
+
+    def read(
+        self, block: Block, channels: Channels, first: int = 0, last: int | None = None
+    ) -> Iterator[Stored]:
+        """Yield the messages that stand together, between two of their bytes; as `messages`."""
+        try:
+            content = self.content(block)[first:last]
+            for channel, _, log_time, publish_time, data in in_chunk(content, channels):
+                yield channel, log_time, publish_time, data
+        except (BrokenError, struct.error) as error:
+            self._torn(getattr(error, 'offset', None) or block.offset, str(error))
 
     def _torn(self, offset: int, reason: str) -> None:
         tear = f'{self.path.name} is torn at byte {offset}: {reason}'
@@ -241,16 +329,6 @@ class McapScan:
                 '`boundary-env bag recover`'
             )
         self.tear = tear
-
-    def _records(self, file: BinaryIO) -> Iterator[tuple[int, int, bytes]]:
-        """Yield offset, opcode and content of the records of the data section that matter."""
-        for offset, opcode, length in records_of(file, len(MAGIC), self._size):
-            if opcode in (Opcode.DATA_END, Opcode.FOOTER):
-                return
-            if opcode in _MOST:
-                yield offset, opcode, body_of(file, offset, opcode, length)
-        if self._finished:
-            raise BrokenError('the data has no end', self._size)
 
     def _counted(self) -> Contents:
         found = Contents()
@@ -412,6 +490,39 @@ def in_chunk(data: bytes, channels: Channels) -> Iterator[tuple[Channel, int, in
                 yield channel, *head, data[offset + _MESSAGE_HEAD.size : following]
         else:
             channels.learn(opcode, data[offset:following])
+        offset = following
+
+
+def _join(blocks: list[Block], offset: int, length: int, head: bytes) -> None:
+    """Join a message outside of chunks to those right before it."""
+    *_, time, _ = _MESSAGE_HEAD.unpack(head)
+    block = blocks[-1] if blocks else Block(0, 0, 0, 0, 0, 0)
+    if block.opcode != _MESSAGE or block.offset + block.length != offset or block.size > _TOGETHER:
+        block = Block(_MESSAGE, offset, 0, time, time, 0)
+        blocks.append(block)
+    block.length = block.size = block.length + RECORD.size + length
+    block.start, block.end = min(block.start, time), max(block.end, time)
+
+
+def log_times(data: bytes, channels: Channels) -> Iterator[tuple[int, int, int]]:
+    """
+    Yield offset, number of the channel and log time of the messages in a chunk, wanted or not.
+
+    Raises
+    ------
+    BrokenError, struct.error
+        Where it is torn.
+
+    """
+    offset = 0
+    while offset < len(data):
+        opcode, length = RECORD.unpack_from(data, offset)
+        following = offset + RECORD.size + length
+        if opcode == _MESSAGE:
+            number, _, log_time, _ = _MESSAGE_HEAD.unpack_from(data, offset + RECORD.size)
+            yield offset, number, log_time
+        else:
+            channels.learn(opcode, data[offset + RECORD.size : following])
         offset = following
 
 

@@ -3,16 +3,17 @@
 """
 Records and raw messages from wherever a run left them: a run folder, a bag of any storage, a file.
 
-MCAP files are read up to where they are torn, SQLite files whole, and either as rosbag2 compresses
-whole files. All come in the same form, file by file, so that a bag that was split is one.
-Everything streams: one chunk is in memory at a time. Records come in the order in which they were
-written.
+MCAP files are read up to where they are torn, SQLite files with the log of a recorder that died,
+and either as rosbag2 compresses it, files or messages. All come in the same form, so that a bag
+that was split is one, in the order of the log times; what our recorder wrote in that in which it
+had it. Everything streams: only chunks whose times overlap are in memory together.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 import re
 import shutil
@@ -27,7 +28,9 @@ from boundary_env_ros.storage.bag_metadata import (
     in_order,
     named_files,
 )
-from boundary_env_ros.storage.decoding import decoders_of, MSG
+from boundary_env_ros.storage.decoding import CDR, decoders_of, MSG
+from boundary_env_ros.storage.log_order import in_log_order, Part, SIMULATED, WINDOW
+from boundary_env_ros.storage.mcap_parts import parts_of
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
 from boundary_env_ros.storage.records import (
     AnotherFormat,
@@ -53,6 +56,7 @@ _WAY_OUT: Final = (
     'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, or .json of a transition.'
 )
 _ZSTD = b'\x28\xb5\x2f\xfd'
+_PACKED = '.zstd'
 _ROS_1 = b'#ROSBAG'
 
 BagFile: TypeAlias = McapScan | SqliteFile
@@ -112,40 +116,62 @@ class Bag(RecordSource):
         topics: Collection[str] | None,
         follow: Follow | None = None,
     ) -> Iterator[Piece]:
-        """Yield records and messages as they stand in the files."""
+        """Yield records and messages in the order of the bag."""
         types = {name for name, cls in RECORDS.items() if cls in classes}
-        decoders: dict[tuple[str, bytes], DecoderFor] = {}
+        decoders: dict[tuple[str, str, bytes], DecoderFor] = {}
+        numbers: Counter[tuple[Path, str]] = Counter()
+        parts = self._parts(
+            lambda channel: (
+                follow is not None
+                or channel.type in types
+                or topics is None
+                or channel.topic in topics
+            )
+        )
+        for part, (channel, log_time, publish_time, data) in in_log_order(parts):
+            topic, kind = channel.topic, channel.type
+            if data.startswith(_ZSTD) and channel.encoding == CDR:
+                # Compressed one by one; no CDR begins like that.
+                where = f'a message of {topic} in {part.file}'
+                data = b''.join(unpacked('zstd', data, limits.MESSAGE, where))
+            if follow is not None:
+                follow(channel, log_time, publish_time, data)
+            key = (kind, channel.encoding, channel.definition)
+            if key not in decoders:
+                if kind in types:  # for the whole bag, so not told of each message
+                    _refuse_another_format(channel, part.file)
+                decoders[key] = decoders_of(channel)
+            decoder_for = decoders[key]
+            if topics is None or topic in topics:
+                # rosbag2 writes 0 where nothing told it.
+                yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
+            if kind not in types:
+                continue
+            numbers[part.file, topic] += 1
+            try:
+                record = decoder_for(RECORDS[kind])(data)
+            except RecordError as error:
+                number = numbers[part.file, topic]
+                yield Unreadable(place=f'{part.file.name}:{topic}#{number}', why=str(error))
+            else:
+                yield Entry(record, topic, log_time)
+
+    def _parts(self, wanted: Callable[[Channel], bool]) -> Iterator[Part]:
+        """Yield the parts of the files, with their eras counted over the bag."""
+        era = latest = 0
+        after_ours = False
         for file in self._files:
-            numbers: dict[str, int] = {}
-            for channel, log_time, publish_time, data in file.messages(
-                lambda channel: (
-                    follow is not None
-                    or channel.type in types
-                    or topics is None
-                    or channel.topic in topics
-                ),
-            ):
-                if follow is not None:
-                    follow(channel, log_time, publish_time, data)
-                topic, kind = channel.topic, channel.type
-                key = (kind, channel.definition)
-                if key not in decoders:
-                    if kind in types:  # for the whole bag, so not told of each message
-                        _refuse_another_format(channel, file.path)
-                    decoders[key] = decoders_of(channel)
-                decoder_for = decoders[key]
-                if topics is None or topic in topics:
-                    # rosbag2 writes 0 where nothing told it.
-                    yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
-                if kind not in types:
-                    continue
-                number = numbers[topic] = numbers.get(topic, 0) + 1
-                try:
-                    record = decoder_for(RECORDS[kind])(data)
-                except RecordError as error:
-                    yield Unreadable(place=f'{file.path.name}:{topic}#{number}', why=str(error))
-                else:
-                    yield Entry(record, topic, log_time)
+            parts = file.parts(wanted) if isinstance(file, SqliteFile) else parts_of(file, wanted)
+            if not parts:
+                continue
+            # In a simulator a clock was set back between two files; else they overlap.
+            restarted = parts[0].start < min(latest - WINDOW, SIMULATED)
+            era += after_ours or file.as_recorded or restarted
+            for part in parts:
+                yield replace(part, era=era + part.era)
+            era += parts[-1].era
+            latest = max(part.start for part in parts)
+            after_ours = file.as_recorded
 
     def topics(self) -> dict[tuple[str, str], int]:
         """Return the number of messages in the files by topic and type."""
@@ -260,10 +286,12 @@ def _files_in(path: Path) -> list[Path]:
     if files := named_files(folder):
         return files
     # Without its metadata a bag was not closed; its files are there nevertheless.
-    for pattern in ('*.mcap', '*.db3'):
-        found = sorted(folder.glob(pattern), key=in_order)
-        if found:
-            return found
+    # Of a file that was being compressed the one that was whole counts.
+    there = {f.name.removesuffix(_PACKED): f for f in sorted(folder.iterdir(), reverse=True)}
+    for ending in ('.mcap', '.db3'):
+        names = [Path(name) for name in there if name.endswith(ending)]
+        if names:
+            return [there[name.name] for name in sorted(names, key=in_order)]
     held = ', '.join(sorted(entry.name for entry in folder.iterdir())[:5]) or 'nothing'
     raise RecordError(f'{folder} holds no bag (expected its files, got {held}). {_WAY_OUT}')
 
@@ -271,10 +299,12 @@ def _files_in(path: Path) -> list[Path]:
 def _file(path: Path) -> BagFile:
     with limits.open_file(path) as file:
         head = file.read(len(SQLITE))
+    logs = [Path(f'{path}{end}') for end in ('-wal', '-journal')]
+    logs = [log for log in logs if log.exists() and log.stat().st_size]
     if head.startswith(MAGIC) or path.suffix == '.mcap':
         return McapScan(path)
     if head.startswith(SQLITE):
-        return SqliteFile(path)
+        return _with_logs(path, logs) if logs else SqliteFile(path)
     if head.startswith(_ZSTD):
         return _decompressed(path)
     if head.startswith(_ROS_1):
@@ -288,6 +318,17 @@ def _file(path: Path) -> BagFile:
     raise RecordError(
         f'{path} is neither a bag nor a transition: it begins with {begin!r}. {_WAY_OUT}'
     )
+
+
+def _with_logs(path: Path, logs: Collection[Path]) -> BagFile:
+    """Return a copy of a database whose recorder died, with what stands in the logs beside it."""
+    folder = TemporaryDirectory(prefix='boundary_env_bag_')
+    for source in (path, *logs):
+        with limits.open_file(source) as old, (Path(folder.name) / source.name).open('wb') as new:
+            shutil.copyfileobj(old, new)
+    file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    finalize(file, folder.cleanup)
+    return file
 
 
 def _decompressed(path: Path) -> BagFile:

@@ -197,7 +197,7 @@ class _Topic:
 
 class ChainCheck:
     """
-    Follows the chain through the messages of a bag, in the order of its files.
+    Follows the chain through the messages of a bag, in its order.
 
     Attributes
     ----------

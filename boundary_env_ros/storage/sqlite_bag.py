@@ -4,17 +4,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 import sqlite3
+import sys
 from typing import Final
 from urllib.parse import quote
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.mcap_scan import Channel, Contents
+from boundary_env_ros.storage.log_order import Part, Span, spans_of
+from boundary_env_ros.storage.mcap_scan import Channel, Contents, Stored
 
 #: How a file begins.
 SQLITE: Final = b'SQLite format 3\0'
@@ -29,10 +32,14 @@ _COUNTS = """
 SELECT topics.id, count(messages.topic_id), min(messages.timestamp), max(messages.timestamp)
 FROM topics LEFT JOIN messages ON topics.id = messages.topic_id GROUP BY topics.id
 """
-# The length is looked at before the data are read.
+# The length is looked at before the data are read. The plus has the index of the times used.
 _MESSAGES = """
 SELECT topic_id, timestamp, length(data) > :most, CASE WHEN length(data) <= :most THEN data END
-FROM messages ORDER BY timestamp
+FROM messages WHERE +rowid BETWEEN :first AND :last ORDER BY timestamp, rowid
+"""
+_TIMES = """
+SELECT 0, rowid, topic_id, timestamp FROM messages
+WHERE typeof(timestamp) = 'integer' ORDER BY rowid
 """
 
 
@@ -64,6 +71,14 @@ class SqliteFile:
     """
     One ``.db3`` file of a bag; it knows log times only.
 
+    Parameters
+    ----------
+    path
+        The file.
+    ours
+        Whether it is a copy that may be written, of a file whose writer died: what stands in the
+        logs beside it is brought into it.
+
     Raises
     ------
     RecordError
@@ -71,12 +86,13 @@ class SqliteFile:
 
     """
 
-    tear = ''
     complete = True
+    as_recorded = False
     holes: tuple[tuple[int, int], ...] = ()
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, ours: bool = False) -> None:
+        self.path, self._ours = path, ours
+        self.tear = self._brought_in() if ours else ''
         with self._opened() as connection:
             self._channels = _channels(connection, path)
             counts: dict[Channel, int] = {}
@@ -93,21 +109,25 @@ class SqliteFile:
         """Return what is in it."""
         return self._contents
 
-    def messages(
-        self, wanted: Callable[[Channel], bool]
-    ) -> Iterator[tuple[Channel, int, int, bytes]]:
-        """
-        Yield the messages of some channels in the order of their log times.
-
-        Their publish time is 0, as that of what rosbag2 converts from it.
-        """
+    def parts(self, wanted: Callable[[Channel], bool]) -> list[Part]:
+        """Return what is to be read for the messages of some channels, one for each era."""
         chosen = {number: c for number, c in self._channels.items() if wanted(c)}
         if not chosen:
-            return
+            return []
         with self._opened() as connection:
-            for topic, time, large, data in connection.execute(
-                _MESSAGES, {'most': limits.MESSAGE}
-            ):
+            spans = spans_of(connection.execute(_TIMES))
+        spans = spans or [Span(0, 0, self._contents.start or 0, -sys.maxsize)]
+        return [
+            Part(self.path, span.era, span.start, 0, partial(self._messages, chosen, span))
+            for span in spans
+        ]
+
+    def _messages(self, chosen: Mapping[int, Channel], span: Span) -> Iterator[Stored]:
+        """Yield messages; their publish time is 0, as in what rosbag2 converts from it."""
+        last = sys.maxsize if span.last is None else span.last - 1
+        rows = {'most': limits.MESSAGE, 'first': span.first, 'last': last}
+        with self._opened() as connection:
+            for topic, time, large, data in connection.execute(_MESSAGES, rows):
                 channel = chosen.get(topic)
                 if channel is None:
                     continue
@@ -119,10 +139,19 @@ class SqliteFile:
                     raise _damaged(self.path, 'a message without a time or bytes')
                 yield channel, time, 0, data
 
+    def _brought_in(self) -> str:
+        """Bring the write-ahead log into the file; return what is wrong if it has nothing."""
+        log = Path(f'{self.path}-wal')
+        size = log.stat().st_size if log.exists() else 0
+        with self._opened() as connection:
+            _, frames, _ = connection.execute('PRAGMA wal_checkpoint(PASSIVE)').fetchone()
+        return '' if frames > 0 or not size else f'nothing of {log.name} can be read'
+
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        # Immutable: a bag on a disk that cannot be written is read too.
-        name = f'file:{quote(str(self.path.absolute()))}?mode=ro&immutable=1'
+        # Immutable: a bag on a disk that cannot be written is read too, nothing comes beside it.
+        mode = 'mode=rw' if self._ours else 'mode=ro&immutable=1'
+        name = f'file:{quote(str(self.path.absolute()))}?{mode}'
         try:
             with (
                 closing(sqlite3.connect(name, uri=True, check_same_thread=False)) as connection,

@@ -506,11 +506,11 @@ def test_cuts(
 # What time it is ---------------------------------------------------------------------------------
 
 
-def test_time_line_of_system_time_is_that_of_the_log_times_and_never_goes_back() -> None:
+def test_time_line_of_system_time_is_that_of_the_log_times() -> None:
     line = TimeLine(sim_time=False, has_clock=True, host='robot')
     assert [line.logged(time) for time in (5, 9, 7, 12)] == [5, 9, 9, 12]
     line.ticked(1, 13)
-    assert (line.now, line.backwards) == (12, 1)
+    assert (line.now, line.jumps) == (12, [])
     assert line.instant(12).ros.clock is Clock.SYSTEM
     arrived, captured = line.middleware(9), line.captured(4)
     assert arrived is not None
@@ -543,14 +543,40 @@ def test_nothing_is_there_before_its_simulated_stamp() -> None:
         13,
     ]
     assert line.logged(14, stamp=14 + 2 * 10**9) == 14  # a wrong stamp
-    assert line.backwards == 0
 
 
 def test_stamps_of_another_clock_are_noticed() -> None:
     line = TimeLine(sim_time=False, has_clock=False)
     line.logged(10**18)
     line.captured(5)
-    assert line.stamps_apart
+    assert line.apart == 10**18 - 5
+    line.captured(10**18 - 10**9)  # The other was that of a map, say, which is made once.
+    assert line.apart == 10**9
+
+
+S, WALL = 10**9, 1_700_000_000 * 10**9
+
+
+@pytest.mark.parametrize(
+    ('clocks', 'jumps'),
+    [
+        ((3 * S, 4 * S, S // 5, S), []),
+        ((3 * S, 9 * S, 5 * S, 6 * S), [(9 * S, 5 * S)]),
+        ((3 * S, 4 * S, 300 * S, 301 * S), [(4 * S, 300 * S)]),
+        ((3 * S, 4 * S, 4 * S - 1, 5 * S), []),
+    ],
+    ids=['reset of a simulation', 'set back', 'set forward', 'two publishers'],
+)
+def test_clock_that_is_set_begins_another_time_line_and_is_told_unless_it_is_a_reset(
+    clocks: Sequence[int], jumps: list[tuple[int, int]]
+) -> None:
+    line = TimeLine(sim_time=True, has_clock=True)
+    now = []
+    for number, clock in enumerate(clocks):
+        line.ticked(clock, WALL + number * S)
+        now.append(line.now)
+    assert now == [max(c, 4 * S) if c == 4 * S - 1 else c for c in clocks]
+    assert line.jumps == jumps
 
 
 # What is refused, and what is said ---------------------------------------------------------------

@@ -139,16 +139,17 @@ def test_chunk_that_claims_much_takes_no_memory_for_it(
 
 
 @pytest.mark.parametrize('plugin', list(StoragePlugin))
-def test_bag_of_messages_that_are_compressed_alone_is_refused_by_name(
+def test_message_that_is_compressed_alone_fills_no_memory(
     tmp_path: Path, plugin: StoragePlugin
 ) -> None:
     bag = BagWriter(tmp_path / 'bag', version=9, storage_plugin=plugin)
     bag.set_compression(CompressionMode.MESSAGE, CompressionFormat.ZSTD)
     with bag as writer:
         twist = writer.add_connection('/cmd_vel', TWIST, typestore=typestore())
-        writer.write(twist, BEGIN, message_cdr(TWIST))
-    with pytest.raises(RecordError, match='compressed one by one.*`ros2 bag convert`'):
-        read_all(tmp_path / 'bag')
+        writer.write(twist, BEGIN, bytes(4 * MOST))
+    said = contained(lambda: read_all(tmp_path / 'bag'))
+    assert f'a message of /cmd_vel in {tmp_path}/bag/bag' in said
+    assert f'is too large (expected at most {MOST} bytes' in said
 
 
 def test_file_that_is_compressed_as_a_whole_fills_no_disk(

@@ -51,6 +51,22 @@ def test_definition_as_text_is_left_as_it_is() -> None:
     assert definition_text(channel('acme_msgs/msg/Odd', 'ros2msg', text)) == text
 
 
+INSIDE = 'std_msgs/Header header\ngeometry_msgs/Twist twist\n'
+
+
+@pytest.mark.parametrize(
+    'text', [INSIDE, f'{TWIST}\n', 'geometry_msgs/TwistStamped', ''], ids=repr
+)
+def test_definition_that_lacks_something_is_completed_by_the_known_one(text: str) -> None:
+    found = definition_text(channel(TWIST, 'ros2msg', text))
+    assert parse_definition(TWIST, found) == parse_definition(TWIST, known_definition(TWIST)[0])
+
+
+@pytest.mark.parametrize('text', [f'{INSIDE}float64 more\n', 'std_msgs/Header header\n'])
+def test_definition_that_says_something_else_is_not_taken_for_the_known_one(text: str) -> None:
+    assert definition_text(channel(TWIST, 'ros2msg', text)) == text
+
+
 @pytest.mark.parametrize(
     ('one', 'said'),
     [

@@ -13,6 +13,7 @@ from mcap.writer import CompressionType, Writer
 import pytest
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from rosbags.rosbag2 import Writer as BagWriter
+import zstandard
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -184,10 +185,13 @@ def test_messages_of_any_topic_are_decoded_on_demand(run: RunFolder) -> None:
         (StoragePlugin.MCAP, CompressionMode.NONE),
         (StoragePlugin.MCAP, CompressionMode.FILE),
         (StoragePlugin.MCAP, CompressionMode.STORAGE),
+        (StoragePlugin.SQLITE3, CompressionMode.MESSAGE),
+        (StoragePlugin.MCAP, CompressionMode.MESSAGE),
     ],
 )
+@pytest.mark.parametrize('closed', [True, False])
 def test_bag_of_another_writer_is_read(
-    tmp_path: Path, plugin: StoragePlugin, mode: CompressionMode
+    tmp_path: Path, plugin: StoragePlugin, mode: CompressionMode, closed: bool
 ) -> None:
     with_rosbags = BagWriter(tmp_path / 'theirs', version=9, storage_plugin=plugin)
     with_rosbags.set_compression(mode, CompressionFormat.ZSTD)
@@ -197,10 +201,13 @@ def test_bag_of_another_writer_is_read(
         for step in range(3):
             writer.write(twist, BEGIN + step, message_cdr(TWIST))
             writer.write(ours, BEGIN + step, cdr(transition(step)))
+    if not closed:
+        (tmp_path / 'theirs/metadata.yaml').unlink()
     source = open_records(tmp_path / 'theirs')
     assert source.complete
     assert list(source.transitions()) == [transition(step) for step in range(3)]
     assert source.topics()['/cmd_vel', TWIST] == 3
+    assert [m.data for m in source.messages(['/cmd_vel'])] == 3 * [message_cdr(TWIST)]
 
 
 @pytest.mark.parametrize('compression', list(CompressionType))
@@ -246,15 +253,27 @@ def test_bag_in_several_files_is_read_in_order(tmp_path: Path) -> None:
     assert list(open_records(tmp_path).transitions()) == [transition(1), transition(0)]
 
 
-def test_the_tenth_file_of_a_bag_without_metadata_comes_after_the_ninth(tmp_path: Path) -> None:
+@pytest.mark.parametrize('mode', [CompressionMode.NONE, CompressionMode.FILE])
+def test_the_tenth_file_of_a_bag_without_metadata_comes_after_the_ninth(
+    tmp_path: Path, mode: CompressionMode
+) -> None:
     folder = tmp_path / 'bag'
     folder.mkdir()
     for step in range(11):
         part = tmp_path / f'part_{step}'
-        with BagWriter(part, version=9, storage_plugin=StoragePlugin.SQLITE3) as writer:
+        bag = BagWriter(part, version=9, storage_plugin=StoragePlugin.SQLITE3)
+        bag.set_compression(mode, CompressionFormat.ZSTD)
+        with bag as writer:
             ours = writer.add_connection('/transition', TRANSITION, typestore=typestore())
-            writer.write(ours, BEGIN + step, cdr(transition(step)))
-        next(part.glob('*.db3')).rename(folder / f'bag_{step}.db3')
+            writer.write(ours, BEGIN, cdr(transition(step)))
+        (file,) = part.glob('*.db3*')
+        file.rename(folder / f'bag_{step}{"".join(file.suffixes)}')
+    if mode is CompressionMode.FILE:
+        # A recorder that was killed while it compressed leaves both.
+        whole = zstandard.ZstdDecompressor().decompressobj()
+        packed = (folder / 'bag_10.db3.zstd').read_bytes()
+        (folder / 'bag_10.db3').write_bytes(whole.decompress(packed))
+        (folder / 'bag_10.db3.zstd').write_bytes(b'\x28\xb5\x2f\xfd')
     assert [t.id.step for t in open_records(folder).transitions()] == list(range(11))
 
 
@@ -515,6 +534,14 @@ def test_folder_of_another_kind_says_what_it_holds(tmp_path: Path) -> None:
         (
             'rosbag2_bagfile_information: {storage_identifier: mcap, relative_file_paths: [b.mc]}',
             'b.mc, which the metadata',
+        ),
+        (
+            'rosbag2_bagfile_information: {storage_identifier: acme, relative_file_paths: []}',
+            "expected the storage_identifier mcap or sqlite3, got 'acme'",
+        ),
+        (
+            'rosbag2_bagfile_information: {compression_format: bz2, relative_file_paths: []}',
+            "expected the compression_format zstd, got 'bz2'",
         ),
     ],
 )

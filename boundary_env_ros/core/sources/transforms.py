@@ -127,6 +127,10 @@ class TransformBuffer:
         elif len(links) > _MOST_KEPT:
             del links[: _MOST_KEPT // 2]
 
+    def forget(self) -> None:
+        """Forget all poses but the static ones: the clock was set back."""
+        self._moving.clear()
+
     def look_up(self, target: str, source: str, stamp: int | None = None) -> Link:
         """
         Return the pose of a frame in another.
@@ -274,6 +278,11 @@ class TransformFields:
     def never_known(self) -> tuple[str, ...]:
         """Return the fields that could not be looked up yet."""
         return tuple(name for name, *_ in self._lookups if name not in self._last)
+
+    def forget(self) -> None:
+        """Look every field up anew: the clock was set back, and what came is of another time."""
+        self.buffer.forget()
+        self._last.clear()
 
     def note(self, topic: str, message: Message) -> None:
         """Take note of the frames of a ``TFMessage`` on another topic than the contract's."""

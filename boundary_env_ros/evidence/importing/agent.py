@@ -100,17 +100,11 @@ class ImportedAgent:
     ) -> None:
         self._contract, self._digest, self._agent = contract, digest, agent
         self._bag, self._sampled = bag, reset
-        self._present, topics = ears.present, ears.names
+        self._present, self._topics = ears.present, ears.names
         self._task = _Judge(task, contract)
-        self._buffer = ObservationBuffer(contract, topics)
         self._seen = tuple(
             spec for spec in (*contract.observation, *contract.state) if spec.name in self._present
         )
-        self._actuation = Actuation.of(contract, topics, drivers_heard=False)
-        self._groups: dict[str, Vector] = {}
-        self._previous: Vector | None = None
-        self._of_step_before: Vector | None = None
-        self._commanded_at = 0
         timeouts = [g.driver_timeout for g in contract.action if g.driver_timeout is not None]
         self._in_force = min(timeouts, default=math.inf) * NANOSECONDS
         self._sequence = 0
@@ -122,12 +116,22 @@ class ImportedAgent:
         self._before: View | None = None
         self._held: tuple[Made, ...] = ()
         self.outside = self.commands = self.used = 0
+        self.forget()
 
     # Hearing -------------------------------------------------------------------------------------
 
     def sample(self, name: str, sample: Sample) -> bool:
         """Take a sample of a field of any section; return whether it measured anything."""
         return self._buffer.take(name, sample)
+
+    def forget(self) -> None:
+        """Forget what came: the clock was set back, and it is of another time."""
+        self._buffer = ObservationBuffer(self._contract, self._topics)
+        self._actuation = Actuation.of(self._contract, self._topics, drivers_heard=False)
+        self._groups: dict[str, Vector] = {}
+        self._previous: Vector | None = None
+        self._of_step_before: Vector | None = None
+        self._commanded_at = 0
 
     def feedback(self, group: str, values: Vector, captured: Stamp | None) -> None:
         """Take the measured state of one group of the command's dimensions."""
@@ -183,6 +187,10 @@ class ImportedAgent:
         """Return the fields that the bag has a topic for, and that have not come yet."""
         latest = self._buffer.latest
         return tuple(s.name for s in self._seen if s.derived is None and s.name not in latest)
+
+    def missing(self, name: str) -> str:
+        """Return a field that has not come in words: its name, its topic, and why."""
+        return self._buffer.missing(name)
 
     @property
     def step(self) -> int:

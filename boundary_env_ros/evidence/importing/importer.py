@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -15,7 +16,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import NANOSECONDS, to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
-from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
+from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.importing.agent import ImportedAgent
 from boundary_env_ros.evidence.importing.cuts import AtCommands, Cut
 from boundary_env_ros.evidence.importing.listening import (
@@ -24,8 +25,9 @@ from boundary_env_ros.evidence.importing.listening import (
     ENVIRONMENT,
     listened,
     OWN,
+    types_of,
 )
-from boundary_env_ros.evidence.importing.timeline import TimeLine
+from boundary_env_ros.evidence.importing.timeline import APART, TimeLine
 from boundary_env_ros.evidence.importing.writing import ImportWriter
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from boundary_env_ros.storage.new_folder import new_folder
@@ -140,8 +142,7 @@ class _Importer:
                 'A bag cannot be imported (expected a contract of one agent, got '
                 f'{", ".join(contract.agents)}). Take a contract for each of them.'
             )
-        # Of two types under one name it is the last; the other's messages are not ours.
-        self._types = topics = {c.topic: c.type for c in channels}
+        self._types = topics = types_of(contract, contract.agents[0], channels)
         self._ears = listened(contract, contract.agents[0], topics)
         self._agent = ImportedAgent(
             contract,
@@ -167,13 +168,17 @@ class _Importer:
             loaded,
             source=self._name,
             line=self._time,
-            channels=[c for c in channels if c.topic in self._copied],
+            channels=[
+                c for c in channels if c.topic in self._copied and c.type == topics[c.topic]
+            ],
         )
         self._cut: Cut  # made with the first message
         self._begun: int | None = None
         self._complete_since: int | None = None
         self._never_begun = 0
-        self._unreadable: dict[str, tuple[int, str]] = {}
+        # By topic and who reads it, of all its messages or of one use.
+        self._unreadable: dict[tuple[str, str], tuple[int, str]] = {}
+        self._others: Counter[tuple[str, str]] = Counter()
         self._other_frames: dict[str, str] = {}
         self._unusable: dict[str, str] = {}
 
@@ -188,9 +193,13 @@ class _Importer:
         total = self._bag.count
         try:
             moments = groupby(self._placed(progress, total), lambda placed: placed[0])
-            for number, (now, group) in enumerate(moments):
-                if not number:
+            before: int | None = None
+            for now, group in moments:
+                if before is None:
                     self._start(now)
+                elif now < before:
+                    self._start_again(now)
+                before = now
                 self._at(now, (placed[1:] for placed in group))
             self._finish('the bag ends')
             if not self._writer.recording.transitions:
@@ -214,6 +223,7 @@ class _Importer:
         for number, recorded in enumerate(self._bag.messages(read), 1):
             topic, logged = recorded.topic, recorded.log_time
             if recorded.type != self._types.get(topic):
+                self._others[topic, recorded.type] += 1
                 continue
             if topic == CLOCK:
                 clock = self._decoded(recorded)
@@ -230,12 +240,12 @@ class _Importer:
         try:
             return recorded.decode()
         except BoundaryError as error:
-            self._stumble(recorded.topic, str(error))
+            self._stumble(recorded.topic, '', str(error))
             return None
 
-    def _stumble(self, topic: str, why: str) -> None:
-        count, first = self._unreadable.get(topic, (0, why))
-        self._unreadable[topic] = (count + 1, first)
+    def _stumble(self, topic: str, use: str, why: str) -> None:
+        count, first = self._unreadable.get((topic, use), (0, why))
+        self._unreadable[topic, use] = (count + 1, first)
 
     # One moment ----------------------------------------------------------------------------------
 
@@ -243,6 +253,14 @@ class _Importer:
         start = None if self._time.by_clock else self._bag.start
         self._cut = self._options.cut(now if start is None else start)
         self._writer.describe(self._time.instant(now))
+
+    def _start_again(self, now: int) -> None:
+        """Go on where the clock was set back: nothing from before is of this time line."""
+        self._finish('the clock was set back')
+        self._agent.forget()
+        self._ears.transforms.forget()
+        self._complete_since = None
+        self._cut = self._options.cut(now)
 
     def _at(self, now: int, messages: Iterable[tuple[Recorded, Any]]) -> None:
         """
@@ -273,14 +291,14 @@ class _Importer:
     def _hear(self, topic: str, message: Any, logged: int, published: int | None) -> None:
         line = self._time
         for kind, name, read in self._ears.heard[topic]:
-            reading = None if kind == 'command' else self._read(topic, read, message)
+            reading = None if kind == 'command' else self._read(topic, name, read, message)
             if reading is None or kind == ENVIRONMENT:
                 continue
             captured = line.captured(reading.stamp)
             if kind == 'feedback':
                 self._agent.feedback(name, reading.values, captured)
                 if reading.problem:
-                    self._stumble(topic, reading.problem)
+                    self._stumble(topic, name, reading.problem)
                 continue
             sample = reading.sample(
                 captured,
@@ -292,7 +310,7 @@ class _Importer:
             if reading.problem and measured:
                 self._other_frames[name] = reading.problem
             elif reading.problem:
-                self._stumble(topic, reading.problem)
+                self._stumble(topic, name, reading.problem)
 
     def _look_up(self, now: int) -> None:
         """Look at the newest transforms, as the environment does at every step."""
@@ -303,19 +321,21 @@ class _Importer:
         self._cut.command(now)
         self._advance(now)
         for kind, name, read in self._ears.heard[topic]:
-            reading = self._read(topic, read, message) if kind == 'command' else None
+            reading = self._read(topic, name, read, message) if kind == 'command' else None
             if reading is None:
                 continue
             if all(map(math.isfinite, reading.values)):
                 self._agent.command(name, reading.values, self._time.instant(now))
             else:
-                self._stumble(topic, 'a command that is no number')
+                self._stumble(topic, name, 'a command that is no number')
 
-    def _read(self, topic: str, read: Callable[[Any], Any], message: Any) -> Any:
+    def _read(self, topic: str, name: str, read: Callable[[Any], Any], message: Any) -> Any:
         try:
             return read(message)
+        except OfAnother:
+            return None
         except (BoundaryError, *WRONG_INPUT) as error:
-            self._stumble(topic, str(error))
+            self._stumble(topic, name, str(error))
             return None
 
     # Episodes ------------------------------------------------------------------------------------
@@ -373,19 +393,29 @@ class _Importer:
     # Saying --------------------------------------------------------------------------------------
 
     def _nothing(self) -> str:
+        fix = ' Say where episodes are with --range or --gap.'
         if not self._writer.messages:
             why = 'none of the messages of the contract is in it'
         elif self._complete_since is None:
-            why = f'these fields never came: {", ".join(sorted(self._agent.lacking))}'
-            why += ''.join(f'; {name}: {told}' for name, told in self._unusable.items())
+            missing = (self._missing(name).rstrip('.') for name in sorted(self._agent.lacking))
+            why, fix = f'of these fields nothing usable came: {"; ".join(missing)}', ''
         elif self._never_begun:
             why = f'{self._never_begun} were to be, and ended before every field had come'
         else:
             why = 'nothing in it begins one that lasts a period'
-        return (
-            f'There is no episode in the bag {self._bag.path}: {why}. Say where episodes '
-            'are with --range or --gap.'
-        )
+        return f'There is no episode in the bag {self._bag.path}: {why}.{fix}'
+
+    def _missing(self, name: str) -> str:
+        """Return why nothing of a field could be used."""
+        if name in self._unusable:
+            return f'{name}: {self._unusable[name]}'
+        for topic, uses in self._ears.heard.items():
+            if any((kind, use) == ('field', name) for kind, use, _ in uses):
+                found = self._unreadable.get((topic, ''), self._unreadable.get((topic, name)))
+                if found is not None:
+                    count, why = found
+                    return f'{name}: {count} came and none could be read, the first: {why}'
+        return self._agent.missing(name)
 
     def _notes(self) -> Iterator[str]:
         yield from self._ears.lacking
@@ -404,18 +434,25 @@ class _Importer:
             yield f'{self._never_begun} episodes were over before every field had come'
         if self._own:
             yield f'{self._own} topics of boundary_env_ros in the bag are left out'
-        if self._time.stamps_apart:
+        if (apart := self._time.apart or 0) > APART:
             yield (
-                'stamps and log times are more than a day apart: do sensors and recorder have '
-                'one clock, and is `clock:` of the contract right?'
+                f'stamps and log times are at least {apart / NANOSECONDS:.0f} s apart: do sensors '
+                'and recorder have one clock, and is `clock:` of the contract right?'
             )
-        if self._time.backwards:
+        if self._time.jumps:
+            last, time = (instant / NANOSECONDS for instant in self._time.jumps[0])
             yield (
-                f'{self._time.backwards} messages were logged before one that stands before them; '
-                'they are taken in the order of the file'
+                f'the clock jumped {len(self._time.jumps)} times, first from {last:.3f} s to '
+                f'{time:.3f} s; where it went back an episode ends, and all counts from there'
             )
-        for topic, (count, why) in self._unreadable.items():
-            yield f'{topic}: {count} messages could not be read, the first: {why}'
+        for (topic, kind), count in self._others.items():
+            yield (
+                f'{topic}: {count} messages of {kind} are left out; the contract reads '
+                f'{self._types[topic]} there'
+            )
+        for (topic, use), (count, why) in self._unreadable.items():
+            where = f'{topic} ({use})' if use else topic
+            yield f'{where}: {count} messages could not be read, the first: {why}'
         for name, frame in self._other_frames.items():
             yield f'field {name}: its header names the frame {frame}, not that of the contract'
         if self._bag.tear:

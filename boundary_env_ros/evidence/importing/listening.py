@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,7 +15,9 @@ from boundary_env_ros.core.sources.inputs import sensor_topics, TF, TF_TYPE
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
+from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use, wired
+from boundary_env_ros.storage.decoding import CDR, not_cdr
+from boundary_env_ros.storage.mcap_scan import Channel
 
 ENVIRONMENT = 'environment'
 
@@ -53,6 +55,31 @@ class Ears:
     heard: Mapping[str, Sequence[tuple[str, str, Read]]]
     present: frozenset[str]
     lacking: tuple[str, ...]
+
+
+def types_of(contract: Contract, agent: str, channels: Iterable[Channel]) -> dict[str, str]:
+    """
+    Return the type of each topic of a bag; of several that which the contract reads.
+
+    Raises
+    ------
+    RecordError
+        If messages of the contract are not written as ROS 2 does.
+
+    """
+    wanted = [*sensor_topics(contract).items(), *((g.topic, g.type) for g in contract.action)]
+    wanted = [(contract.topic_of(agent, topic), kind) for topic, kind in wanted]
+
+    def readable(channel: Channel) -> tuple[bool, bool]:
+        pairs = (kind == channel.type and same_topic(channel.topic, name) for name, kind in wanted)
+        return channel.encoding == CDR, any(pairs)
+
+    chosen = {channel.topic: channel for channel in sorted(channels, key=readable)}
+    for name, _ in wanted:
+        channel = chosen.get(f'/{name.lstrip("/")}')
+        if channel is not None and channel.encoding != CDR:
+            raise not_cdr(channel)
+    return {topic: channel.type for topic, channel in chosen.items()}
 
 
 def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
@@ -116,7 +143,7 @@ def _refuse(
     needed = [use for use in missing['field'] if use.name in seen] + [*missing['command']]
     if needed:
         wanted = ', '.join(dict.fromkeys(f'{use.wanted} ({use.name})' for use in needed))
-        there = ', '.join(f'{name} ({kind})' for name, kind in sorted(topics.items()))
+        there = ', '.join(f'{name} ({kind or "no type"})' for name, kind in sorted(topics.items()))
         raise RecordError(
             f'The bag lacks topics of the contract (expected {wanted}, got '
             f'{there or "none"}). Name them in the contract as the bag '

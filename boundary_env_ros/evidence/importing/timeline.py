@@ -5,13 +5,26 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.storage.log_order import WINDOW
 
 #: No log time of a running robot is so far from its stamps, unless they are of two clocks.
-_APART = 86_400 * NANOSECONDS
+_A_DAY = 86_400 * NANOSECONDS
 
 #: By so much a stamp may be ahead of the last ``/clock``, which comes after the sensors of a step.
 #: More than that is a wrong stamp.
 _AHEAD = NANOSECONDS
+
+#: By so much a ``/clock`` goes back if another publisher disturbs it; by more it was set back.
+_DISTURBED = NANOSECONDS // 10
+
+#: So near to where it began a clock is after a reset.
+_BEGINNING = NANOSECONDS
+
+#: No ``/clock`` leaps so far, or runs so many times faster than the log times.
+_LEAP, _FASTER = 10 * NANOSECONDS, 10
+
+#: Stamps and log times that are nowhere nearer are of clocks that differ.
+APART = 10 * NANOSECONDS
 
 #: Host of the log times where it is not named: durations to the stamps of a sensor then
 #: have an unknown uncertainty, as between two hosts whose offset was never measured.
@@ -40,13 +53,14 @@ class TimeLine:
     Attributes
     ----------
     now
-        Where it is, nanoseconds; None before the first message that tells. It never goes back.
+        Where it is, nanoseconds; None before the first message that tells. It only goes back where
+        the clock was set back, which begins another time line.
     by_clock
         Whether `/clock` tells where it is, and the log times do not.
-    backwards
-        How many messages were logged before one that came before them.
-    stamps_apart
-        Whether stamps and log times are of two clocks, by the first stamp that came.
+    jumps
+        From where to where the clock was set, nanoseconds, where that is no reset of a simulation.
+    apart
+        Least difference of a stamp from where it was then, nanoseconds; None without any.
 
     """
 
@@ -58,14 +72,16 @@ class TimeLine:
         self._host = host or RECORDER
         self._robot_host = robot_host or host
         self.now: int | None = None
+        self._first: int | None = None
         self._last: int | None = None
-        self.backwards = 0
-        self.stamps_apart: bool | None = None
+        self._logged = 0
+        self.jumps: list[tuple[int, int]] = []
+        self.apart: int | None = None
 
     def logged(self, log_time: int, stamp: int | None = None) -> int | None:
         """Take log time and stamp of the next message; return where the time line is."""
         if not self.by_clock:
-            self._go_to(log_time)
+            self._go_to(log_time, WINDOW, _A_DAY)
         if self.now is None or self._last is None or stamp is None:
             return self.now
         if self._clock is Clock.ROS and stamp - self._last <= _AHEAD:
@@ -76,15 +92,22 @@ class TimeLine:
         """Take a ``/clock``, nanoseconds."""
         if not self.by_clock:
             return
-        if self.now is None and abs(clock - log_time) < _APART:
+        if self.now is None and abs(clock - log_time) < _A_DAY:
             # Recorded on simulated time: the log times say it finer than `/clock` does.
             self.by_clock = False
-            self._go_to(log_time)
         else:
-            self._go_to(clock)
+            passed = max(0, log_time - self._logged)
+            self._go_to(clock, _DISTURBED, max(_LEAP, _FASTER * passed))
+        self._logged = log_time
 
-    def _go_to(self, time: int) -> None:
-        self.backwards += self._last is not None and time < self._last
+    def _go_to(self, time: int, back: int, leap: int) -> None:
+        """Go to a time, given how far back and how far on the clock may go by itself."""
+        last, self._first = self._last, time if self._first is None else self._first
+        if last is not None and not last - back <= time <= last + leap:
+            if self._clock is not Clock.ROS or time > self._first + _BEGINNING:
+                self.jumps.append((last, time))
+            if time < last:
+                self.now = self._last = None
         self._last = time if self._last is None else max(self._last, time)
         self.now = self._last if self.now is None else max(self.now, self._last)
 
@@ -97,8 +120,9 @@ class TimeLine:
         """Return what a header says, nanoseconds; None if it says nothing."""
         if stamp is None:
             return None
-        if self.stamps_apart is None and self.now is not None:
-            self.stamps_apart = abs(stamp - self.now) > _APART
+        if self.now is not None:
+            apart = abs(stamp - self.now)
+            self.apart = apart if self.apart is None else min(self.apart, apart)
         host = self._host if self._clock is Clock.ROS else self._robot_host
         return Stamp(clock=self._clock, nanoseconds=stamp, host=host)
 

@@ -68,6 +68,10 @@ RATE = 1000.0
 _MOST_PEERS = 1000
 _AGAIN = 10.0
 
+#: Seconds between two heartbeats, or the steps in which deadlines are looked at, however short the
+#: steps of a contract are.
+OFTEN = 0.1
+
 # Seconds between two looks for publishers that are not heard, and between two diagnostics.
 _LOOK = 5.0
 _DIAGNOSE = 1.0
@@ -597,6 +601,10 @@ class ContractNode(LifecycleNode):
         )
         self._periodic.append(timer)
         return timer
+
+    def heartbeat(self, timeout: float) -> float:
+        """Return the seconds between two signs of life, silence of which counts by a timeout."""
+        return min(max(self.contract.period, OFTEN), timeout / 4.0)
 
     def _vital(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Return a callback without which the node must not go on."""

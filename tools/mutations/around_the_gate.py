@@ -284,7 +284,7 @@ _NODES = (
     Mutation(
         'A command that the gate did not send stops the robot',
         SAFETY_GATE,
-        '        if is_own or not self._active:',
+        '        if output.is_own(data, number) or not self._active:',
         '        if True:',
         (_FOREIGN + 'one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot',),
     ),

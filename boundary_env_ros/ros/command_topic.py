@@ -1,0 +1,106 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A topic of the gate's commands, which go out and come back as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from boundary_env_ros.core.gate.publishers import Echoes
+from boundary_env_ros.errors import RecordError
+from boundary_env_ros.ros.conversions import decoded, message_writer, time_fields
+
+
+class CommandTopic:
+    """
+    Where the gate publishes its commands or documents, and tells those of another from them.
+
+    Parameters
+    ----------
+    kind
+        Class of its messages.
+    publisher
+        The only one that there may be.
+    example
+        Fields of a message as they will be given.
+    frame
+        What the header names, if the messages have one.
+    subscriptions
+        How many subscriptions hear what comes back.
+    most
+        Bytes beyond which a message is not the gate's own, unread.
+    warn
+        Is told if the messages have to be made in rclpy's slower way.
+
+    """
+
+    def __init__(
+        self,
+        kind: Any,
+        publisher: Any,
+        example: Mapping[str, Any],
+        *,
+        frame: str = '',
+        subscriptions: int,
+        most: int,
+        warn: Callable[[str], object],
+    ) -> None:
+        self._kind, self._publisher, self._most = kind, publisher, most
+        self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
+        self._write, slowed = message_writer(kind, self._stamped(example, 1))
+        if slowed:
+            warn(
+                f'Commands on {publisher.topic_name} are made by rclpy, which takes longer '
+                f'(expected that a {kind.__name__} can be written here, got {slowed}).'
+            )
+        # What was sent and has not come back yet, to each subscription. However a command of
+        # another is offered, and however short its publisher lives, one hears it if the driver
+        # does.
+        self._echoes = tuple(Echoes() for _ in range(subscriptions))
+
+    def _stamped(self, fields: Mapping[str, Any], stamp: int) -> Mapping[str, Any]:
+        if self._frame is None:
+            return fields
+        return {'header': {'stamp': time_fields(stamp), 'frame_id': self._frame}, **fields}
+
+    def publish(self, fields: Mapping[str, Any], stamp: int) -> None:
+        """Publish a message with these fields and a stamp (ns), and expect it back."""
+        data = self._write(self._stamped(fields, stamp))
+        self._publisher.publish(data)
+        sent = _Bytes(self._kind, data)
+        for echoes in self._echoes:
+            echoes.sent(sent)
+
+    def is_own(self, data: bytes, subscription: int) -> bool:
+        """Return whether a message that came to a subscription was published here."""
+        try:
+            # A large one is not read, and no less foreign for that.
+            return len(data) <= self._most and self._echoes[subscription].is_own(
+                _Bytes(self._kind, data)
+            )
+        except RecordError:
+            return False  # a driver may read what cannot be read here
+
+
+class _Bytes:
+    """
+    The bytes of a message; equal to others that say the same.
+
+    Only what is not the same byte by byte is read: a middleware may pad what it passes on.
+    """
+
+    def __init__(self, kind: Any, data: bytes) -> None:
+        self._kind, self._data = kind, data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Bytes) and (
+            self._data == other._data or self._message == other._message
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # they are only compared
+
+    @cached_property
+    def _message(self) -> Any:
+        return decoded(self._kind, self._data)

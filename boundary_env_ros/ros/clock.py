@@ -33,10 +33,14 @@ class NodeClock:
     """
 
     def __init__(self, clock: RosClock, *, sim_time: bool) -> None:
-        self._clock = clock
         self._kind = Clock.ROS if sim_time else Clock.SYSTEM
-        # A reading by way of rclpy takes ten times as long.
-        self._nanoseconds = self._simulated if sim_time else time.time_ns
+
+        def simulated() -> int:
+            # What is on /clock may be later than any message can say.
+            return min(int(clock.now().nanoseconds), LAST_TIME)
+
+        # A reading by way of rclpy takes five times as long.
+        self._nanoseconds = simulated if sim_time else time.time_ns
 
     def now(self) -> ClockReading:
         """Read both clocks."""
@@ -59,10 +63,6 @@ class NodeClock:
             if steady - before < _APART:
                 break
         return nanoseconds, steady
-
-    def _simulated(self) -> int:
-        # What is on /clock may be later than any message can say.
-        return min(int(self._clock.now().nanoseconds), LAST_TIME)
 
     def captured(self, nanoseconds: int | None, host: str = '') -> Stamp | None:
         """Return the stamp of a sensor's header; None if it has none."""

@@ -5,11 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
+
+from rclpy.qos import QoSProfile
 
 from boundary_env_ros.core.gate.publishers import Echoes
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode, RATE
 from boundary_env_ros.ros.conversions import decoded, message_writer, time_fields
 
 
@@ -19,46 +23,50 @@ class CommandTopic:
 
     Parameters
     ----------
-    kind
-        Class of its messages.
-    publisher
-        The only one that there may be.
+    node
+        The gate, which is being configured; what is made here lives until its cleanup.
+    kind, topic, qos
+        Class of the messages, where they go and how.
     example
         Fields of a message as they will be given.
     frame
         What the header names, if the messages have one.
-    subscriptions
-        How many subscriptions hear what comes back.
     most
         Bytes beyond which a message is not the gate's own, unread.
-    warn
-        Is told if the messages have to be made in rclpy's slower way.
+    foreign
+        Is called with the topic when another has published there.
 
     """
 
     def __init__(
         self,
+        node: ContractNode,
         kind: Any,
-        publisher: Any,
+        topic: str,
+        qos: QoSProfile,
         example: Mapping[str, Any],
-        *,
         frame: str = '',
-        subscriptions: int,
+        *,
         most: int,
-        warn: Callable[[str], object],
+        foreign: Callable[[str], None],
     ) -> None:
-        self._kind, self._publisher, self._most = kind, publisher, most
+        self._kind, self._topic, self._most, self._foreign = kind, topic, most, foreign
         self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
         self._write, slowed = message_writer(kind, self._stamped(example, 1))
         if slowed:
-            warn(
-                f'Commands on {publisher.topic_name} are made by rclpy, which takes longer '
-                f'(expected that a {kind.__name__} can be written here, got {slowed}).'
+            node.get_logger().warning(
+                f'Commands on {topic} are made by rclpy, which takes longer (expected that a '
+                f'{kind.__name__} can be written here, got {slowed}).'
             )
-        # What was sent and has not come back yet, to each subscription. However a command of
-        # another is offered, and however short its publisher lives, one hears it if the driver
+        self._publisher = node.create_lifecycle_publisher(kind, topic, qos)
+        node.own(node.destroy_publisher, self._publisher)
+        # What was sent and has not come back yet, to each of two subscriptions. However a command
+        # of another is offered, and however short its publisher lives, one hears it if the driver
         # does.
-        self._echoes = tuple(Echoes() for _ in range(subscriptions))
+        self._echoes = (Echoes(), Echoes())
+        for number, heard in enumerate((names.RECORD, names.SENSOR)):
+            hear = partial(self._on_message, number)
+            node.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
 
     def _stamped(self, fields: Mapping[str, Any], stamp: int) -> Mapping[str, Any]:
         if self._frame is None:
@@ -73,13 +81,16 @@ class CommandTopic:
         for echoes in self._echoes:
             echoes.sent(sent)
 
+    def _on_message(self, subscription: int, data: bytes) -> None:
+        if not self.is_own(data, subscription):
+            self._foreign(self._topic)
+
     def is_own(self, data: bytes, subscription: int) -> bool:
         """Return whether a message that came to a subscription was published here."""
+        if len(data) > self._most:
+            return False  # it is not read, and no less foreign for that
         try:
-            # A large one is not read, and no less foreign for that.
-            return len(data) <= self._most and self._echoes[subscription].is_own(
-                _Bytes(self._kind, data)
-            )
+            return self._echoes[subscription].is_own(_Bytes(self._kind, data))
         except RecordError:
             return False  # a driver may read what cannot be read here
 

@@ -21,6 +21,7 @@ from boundary_env_ros.core.gate.commands import message_fields
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.command_topic import CommandTopic
 from boundary_env_ros.ros.conversions import fill, message_class, message_writer
+from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.storage.contract_file import load
 from support.ros_world import reserved_domain
 
@@ -74,16 +75,17 @@ def test_what_can_only_be_made_by_rclpy_is_made_by_it_and_told() -> None:
 def topic() -> Iterator[CommandTopic]:
     with reserved_domain() as domain:
         rclpy.init(domain_id=domain)
-        node = rclpy.create_node('gate')
+        node = SafetyGate()
         try:
             yield CommandTopic(
+                node,
                 JointTrajectory,
-                node.create_publisher(JointTrajectory, 'arm', names.COMMAND),
+                'arm',
+                names.COMMAND,
                 moved_to(0.0),
-                frame='map',
-                subscriptions=2,
+                'map',
                 most=1000,
-                warn=pytest.fail,
+                foreign=pytest.fail,
             )
         finally:
             node.destroy_node()

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 import sys
@@ -16,14 +16,13 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.qos import DurabilityPolicy
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import ActionSpec, Pacing, Qos, slices_of
+from boundary_env_ros.core.contract.model import Pacing, Qos, slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
 from boundary_env_ros.core.gate.decision import (
@@ -206,12 +205,15 @@ class SafetyGate(ContractNode):
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
+        commands = partial(
+            CommandTopic, self, most=most_of_decision(contract), foreign=self._on_foreign
+        )
         self._outputs = [
-            self._output(
+            commands(
                 message_class(group.type),
                 group.topic,
                 names.COMMAND,
-                message_fields(group, _example(group)),
+                message_fields(group, group.high),
                 group.frame,
             )
             for group in contract.action
@@ -221,7 +223,7 @@ class SafetyGate(ContractNode):
             for group in contract.action
         }
         self._documents = {
-            group.name: self._output(String, group.topic, names.RECORD, {'data': group.name})
+            group.name: commands(String, group.topic, names.RECORD, {'data': group.name})
             for group in contract.documents
         }
         self._others = Publishers(
@@ -275,32 +277,6 @@ class SafetyGate(ContractNode):
             (srv.EvaluateActions, '~/evaluate_actions', self._on_evaluate_actions),
         ):
             self.add_service(service, name, callback)
-
-    def _output(
-        self,
-        kind: Any,
-        topic: str,
-        qos: QoSProfile,
-        example: Mapping[str, Any],
-        frame: str = '',
-    ) -> CommandTopic:
-        """Return what commands go out by, and listen to what comes back there."""
-        publisher = self.create_lifecycle_publisher(kind, topic, qos)
-        self.own(self.destroy_publisher, publisher)
-        qualities = (names.RECORD, names.SENSOR)
-        output = CommandTopic(
-            kind,
-            publisher,
-            example,
-            frame=frame,
-            subscriptions=len(qualities),
-            most=most_of_decision(self.contract),
-            warn=self.get_logger().warning,
-        )
-        for number, heard in enumerate(qualities):
-            hear = partial(self._on_command, topic, output, number)
-            self.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
-        return output
 
     def activate(self) -> None:
         """Start the protecting timer, on the steady clock."""
@@ -652,9 +628,9 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_command(self, topic: str, output: CommandTopic, number: int, data: bytes) -> None:
+    def _on_foreign(self, topic: str) -> None:
         """Stop at a command that is not the gate's own."""
-        if output.is_own(data, number) or not self._active:
+        if not self._active:
             return
         # Once: what the timer says after that is enough, and two gates that answered each other's
         # commands would never end.
@@ -798,13 +774,6 @@ class SafetyGate(ContractNode):
         except RequestRejected as refusal:
             return SetParametersResult(successful=False, reason=str(refusal))
         return SetParametersResult(successful=True)
-
-
-def _example(group: ActionSpec) -> Vector:
-    """Return a command of a group that is another number in each dimension."""
-    parts = group.size + 1
-    bounds = zip(group.low, group.high, strict=True)
-    return tuple(low + (high - low) * i / parts for i, (low, high) in enumerate(bounds, 1))
 
 
 def main() -> int:

@@ -5,16 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 from rclpy.qos import QoSProfile
 
 from boundary_env_ros.core.gate.publishers import Echoes
-from boundary_env_ros.errors import RecordError
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
-from boundary_env_ros.ros.conversions import decoded, message_writer, time_fields
+from boundary_env_ros.ros.conversions import message_writer, time_fields
 
 
 class CommandTopic:
@@ -31,8 +30,6 @@ class CommandTopic:
         Fields of a message as they will be given.
     frame
         What the header names, if the messages have one.
-    most
-        Bytes beyond which a message is not the gate's own, unread.
     foreign
         Is called with the topic when another has published there.
 
@@ -47,10 +44,9 @@ class CommandTopic:
         example: Mapping[str, Any],
         frame: str = '',
         *,
-        most: int,
         foreign: Callable[[str], None],
     ) -> None:
-        self._kind, self._topic, self._most, self._foreign = kind, topic, most, foreign
+        self._topic, self._foreign = topic, foreign
         self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
         self._write, slowed = message_writer(kind, self._stamped(example, 1))
         if slowed:
@@ -77,9 +73,9 @@ class CommandTopic:
         """Publish a message with these fields and a stamp (ns), and expect it back."""
         data = self._write(self._stamped(fields, stamp))
         self._publisher.publish(data)
-        sent = _Bytes(self._kind, data)
+        body = _body(data)
         for echoes in self._echoes:
-            echoes.sent(sent)
+            echoes.sent(body)
 
     def _on_message(self, subscription: int, data: bytes) -> None:
         if not self.is_own(data, subscription):
@@ -87,31 +83,14 @@ class CommandTopic:
 
     def is_own(self, data: bytes, subscription: int) -> bool:
         """Return whether a message that came to a subscription was published here."""
-        if len(data) > self._most:
-            return False  # it is not read, and no less foreign for that
-        try:
-            return self._echoes[subscription].is_own(_Bytes(self._kind, data))
-        except RecordError:
-            return False  # a driver may read what cannot be read here
+        return self._echoes[subscription].is_own(_body(data))
 
 
-class _Bytes:
+def _body(data: bytes) -> bytes:
     """
-    The bytes of a message; equal to others that say the same.
+    Return what of a message every middleware passes on as it is: not its options, nor its end.
 
-    Only what is not the same byte by byte is read: a middleware may pad what it passes on.
+    The options are the third and fourth byte, and tell how the end is padded. No two messages of a
+    type differ in zeros at their end alone: CDR says how long a text or a sequence is before it.
     """
-
-    def __init__(self, kind: Any, data: bytes) -> None:
-        self._kind, self._data = kind, data
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Bytes) and (
-            self._data == other._data or self._message == other._message
-        )
-
-    __hash__ = None  # type: ignore[assignment]  # they are only compared
-
-    @cached_property
-    def _message(self) -> Any:
-        return decoded(self._kind, self._data)
+    return data[:2] + data[4:].rstrip(b'\0')

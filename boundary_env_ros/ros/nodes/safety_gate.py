@@ -77,7 +77,7 @@ from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision, most_of_request
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request
 
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25
@@ -205,9 +205,7 @@ class SafetyGate(ContractNode):
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
-        commands = partial(
-            CommandTopic, self, most=most_of_decision(contract), foreign=self._on_foreign
-        )
+        commands = partial(CommandTopic, self, foreign=self._on_foreign)
         self._outputs = [
             commands(
                 message_class(group.type),
@@ -630,11 +628,9 @@ class SafetyGate(ContractNode):
 
     def _on_foreign(self, topic: str) -> None:
         """Stop at a command that is not the gate's own."""
-        if not self._active:
-            return
         # Once: what the timer says after that is enough, and two gates that answered each other's
         # commands would never end.
-        if self._others.overheard(topic, self.clock.now().steady):
+        if self._active and self._others.overheard(topic, self.clock.now().steady):
             self._look_around()
             self._decide(Tick(now=self.clock.now()))
 

@@ -118,7 +118,8 @@ class Bench:
             lambda: all(
                 publisher.get_subscription_count()
                 for publisher in (self.to_gate, *self.to_relay.values())
-            )
+            ),
+            60.0,
         )
         deadline = time.monotonic() + 10.0
         while not self.lease and time.monotonic() < deadline:

@@ -68,8 +68,7 @@ RATE = 1000.0
 _MOST_PEERS = 1000
 _AGAIN = 10.0
 
-#: Seconds between two heartbeats, or the steps in which deadlines are looked at, however short the
-#: steps of a contract are.
+#: A period shorter than this, s, makes heartbeats and looks at deadlines no more frequent.
 OFTEN = 0.1
 
 # Seconds between two looks for publishers that are not heard, and between two diagnostics.
@@ -603,7 +602,7 @@ class ContractNode(LifecycleNode):
         return timer
 
     def heartbeat(self, timeout: float) -> float:
-        """Return the seconds between two signs of life, silence of which counts by a timeout."""
+        """Return the seconds between two heartbeats, by the seconds after which silence counts."""
         return min(max(self.contract.period, OFTEN), timeout / 4.0)
 
     def _vital(self, callback: Callable[[], None]) -> Callable[[], None]:

@@ -22,7 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run every benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog='make bench', description='Measure.')
     parser.add_argument('--json', type=Path, help='file for every value')
-    parser.add_argument('--rates', default='10,50,100', help='steps a second over ROS, realtime')
+    parser.add_argument(
+        '--rates', default='10,50,100,200', help='steps a second over ROS, realtime'
+    )
     options = parser.parse_args(arguments)
     rates = [float(rate) for rate in filter(None, options.rates.split(','))]
     figures: list[Figure] = []

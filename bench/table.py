@@ -25,8 +25,8 @@ class Figure:
     bare
         The same of the bare thing, in the same rounds; empty if there is none.
     ratio
-        How the two are divided: ``'bare/ours'`` or ``'ours/bare'``; of what costs nothing bare
-        ``'ours-bare'``.
+        How the two are divided: ``'bare/ours'`` or ``'ours/bare'``; ``'added/bare'``: what is
+        beyond the bare thing; of what costs nothing bare ``'ours-bare'``.
     budget
         Of that ratio, or of the value if nothing bare is there.
 
@@ -47,6 +47,8 @@ class Figure:
             return [bare / ours for ours, bare in pairs]
         if self.ratio == 'ours/bare':
             return [ours / bare for ours, bare in pairs]
+        if self.ratio == 'added/bare':
+            return [ours / bare - 1.0 for ours, bare in pairs]
         return [ours - bare for ours, bare in pairs]
 
 

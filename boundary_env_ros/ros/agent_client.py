@@ -20,7 +20,6 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, GateState, GateStatus
 from boundary_env_ros.core.service_requests import options_text, seed_of
 from boundary_env_ros.core.sources.inputs import image_fields
-from boundary_env_ros.core.sources.readers import stamp_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import (
@@ -43,7 +42,13 @@ from boundary_env_ros.facade.world import check_open
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, SIGN_OF_LIFE, wait_until
 from boundary_env_ros.ros.clock import NodeClock, not_before
-from boundary_env_ros.ros.conversions import from_bytes, message_class, to_bytes
+from boundary_env_ros.ros.conversions import (
+    decoded,
+    from_bytes,
+    header_stamp,
+    message_class,
+    to_bytes,
+)
 from boundary_env_ros.ros.executors import with_info
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.isolated_node import IsolatedNode
@@ -156,8 +161,9 @@ class AgentClient:
             self._listen(kind, topic, callback, qos)
         for spec in image_fields(contract):
             kept = names.sensor(spec.qos, contract.pacing, least=_IMAGES_KEPT)
-            hear = partial(self._on_image, spec.name)
-            self._listen(message_class(spec.type), spec.topic, hear, kept, raw=False)
+            kind = message_class(spec.type)
+            hear = partial(self._on_image, spec.name, header_stamp(kind))
+            self._listen(kind, spec.topic, hear, kept)
         self._requests = self._node.create_publisher(
             msg.ActionRequest, self._named(names.ACTION_REQUEST), names.RECORD
         )
@@ -168,11 +174,9 @@ class AgentClient:
     def _named(self, name: str) -> str:
         return self._contract.topic_of(self._agent, name)
 
-    def _listen(
-        self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = True
-    ) -> None:
+    def _listen(self, kind: Any, topic: str, callback: Callable[..., None], qos: Any) -> None:
         topic = self._named(topic)
-        guarded = self._incoming.subscription(topic, None if raw else kind, callback, 0.0)
+        guarded = self._incoming.guarded(topic, callback)
         self._subscriptions.append(
             self._node.create_subscription(kind, topic, guarded, qos, raw=True)
         )
@@ -200,8 +204,8 @@ class AgentClient:
     def _on_gate(self, data: bytes) -> None:
         self._gate = from_bytes(GateStatus, data)
 
-    def _on_image(self, name: str, message: Any) -> None:
-        self._images[name].append((stamp_of(message) or 0, message))
+    def _on_image(self, name: str, stamp: Callable[[bytes], int | None], data: bytes) -> None:
+        self._images[name].append((stamp(data) or 0, data))
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -249,7 +253,7 @@ class AgentClient:
         self._sequence = 0
         self._deadline = time.monotonic() + self._contract.episode.reset.deadline + 1.0
 
-    def _no_images(self) -> dict[str, deque[tuple[int, Any]]]:
+    def _no_images(self) -> dict[str, deque[tuple[int, bytes]]]:
         fields = image_fields(self._contract)
         return {spec.name: deque(maxlen=_IMAGES_KEPT) for spec in fields}
 
@@ -576,7 +580,7 @@ class AgentClient:
                     image = self.newest_image(spec.name)
             if image is not None:
                 try:
-                    images[spec.name] = pixels_of(spec, image)
+                    images[spec.name] = pixels_of(spec, decoded(message_class(spec.type), image))
                 except RecordError as error:
                     unresolved.append(spec.name)
                     if self._told.due(spec.name):
@@ -588,17 +592,17 @@ class AgentClient:
             unresolved=tuple(unresolved),
         )
 
-    def newest_image(self, name: str) -> Any | None:
+    def newest_image(self, name: str) -> bytes | None:
         """Return the newest message of an image field since the episode began; None: none came."""
         self._own.drain()
         return self._images[name][-1][1] if self._images[name] else None
 
-    def _resolve(self, name: str, stamp: int, patience: float) -> Any | None:
+    def _resolve(self, name: str, stamp: int, patience: float) -> bytes | None:
         deadline = time.monotonic() + patience
         while True:
-            for found, message in reversed(self._images[name]):
+            for found, data in reversed(self._images[name]):
                 if found == stamp:
-                    return message
+                    return data
             if time.monotonic() > deadline:
                 return None
             self._spin(0.01)

@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Image
 
 from boundary_env_ros.core.contract.model import FieldSpec
@@ -56,7 +57,7 @@ from boundary_env_ros.facade.rendering import as_text
 from boundary_env_ros.facade.steps import StepRequest
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, RATE
-from boundary_env_ros.ros.conversions import from_bytes, from_msg, to_msg
+from boundary_env_ros.ros.conversions import from_bytes, from_msg, message_class, to_msg
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.world import RosWorld
 from boundary_env_ros.simulation.plugin_wire import pixels_in
@@ -424,12 +425,13 @@ class AgentServices:
         return model
 
     def _picture(self, spec: FieldSpec) -> Image:
-        message = self.world.newest_image(self.agent, spec.name)
-        if message is None:
+        data = self.world.newest_image(self.agent, spec.name)
+        if data is None:
             raise RequestRejected(
                 f'No image has come on {spec.topic}. Is the camera running?',
                 ResultCode.SENSOR_MISSING,
             )
+        message = deserialize_message(data, message_class(spec.type))
         image = _image(as_rgb(spec, pixels_of(spec, message)))
         image.header = message.header
         return image

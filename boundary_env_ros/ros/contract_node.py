@@ -68,6 +68,9 @@ RATE = 1000.0
 _MOST_PEERS = 1000
 _AGAIN = 10.0
 
+#: A period shorter than this, s, makes heartbeats and looks at deadlines no more frequent.
+OFTEN = 0.1
+
 # Seconds between two looks for publishers that are not heard, and between two diagnostics.
 _LOOK = 5.0
 _DIAGNOSE = 1.0
@@ -597,6 +600,10 @@ class ContractNode(LifecycleNode):
         )
         self._periodic.append(timer)
         return timer
+
+    def heartbeat(self, timeout: float) -> float:
+        """Return the seconds between two heartbeats, by the seconds after which silence counts."""
+        return min(max(self.contract.period, OFTEN), timeout / 4.0)
 
     def _vital(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Return a callback without which the node must not go on."""

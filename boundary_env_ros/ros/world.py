@@ -344,7 +344,7 @@ class RosWorld:
         if asked.service_is_ready():
             self.describe()
 
-    def newest_image(self, agent: str, name: str) -> Any | None:
+    def newest_image(self, agent: str, name: str) -> bytes | None:
         """Return the newest message of an image field since the episode began; None: none came."""
         return self._clients[agent].newest_image(name)
 

@@ -1,7 +1,7 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Records as the bytes of their messages, without ROS: the way back of :mod:`storage.cdr`.
+Records, and fields of any message, as bytes, without ROS: the way back of :mod:`storage.cdr`.
 
 The rules are those of :mod:`boundary_env_ros.core.serialization`; plain little-endian CDR, as
 rosbag2 records it. For each record class and message definition functions are generated, once.
@@ -42,14 +42,16 @@ class RecordEncoder:
     Parameters
     ----------
     cls
-        The class of the records, one of those that mirror messages.
+        The class of the records, one of those that mirror messages; ``Mapping``: nested mappings
+        of the fields of any message. What is left out has its default; a key that is no field of
+        the message is not written.
     type_name, definition
         Name and definition of the message.
 
     Raises
     ------
     RecordError
-        If the message has not the fields of the record.
+        If the message has not the fields of the record, or has one that cannot be written.
 
     """
 
@@ -148,23 +150,30 @@ class _Body:
             self._time(f'({value} or 0)' if value else '0')
             return
         fields = self._source.fields(type_name, cls)
+        if cls is Mapping:
+            value = self._kept(f'{value}')
         for field, hint in fields:
-            if field.type == _STAMPED and hint is None and not field.array:
+            if cls is Mapping:
+                given = f'{value}.get({field.name!r}, {_absent(field)})'
+                self._field(field, _any_hint(field), given)
+            elif field.type == _STAMPED and hint is None and not field.array:
                 self._time(stamp)
                 for other, _ in self._source.fields(_STAMPED, None)[1:]:
                     self._field(other, None, None)
             else:
-                given = value is not None and hint is not None
-                self._field(field, hint, f'{value}.{field.name}' if given else None)
+                known = value is not None and hint is not None
+                self._field(field, hint, f'{value}.{field.name}' if known else None)
         if not fields:
             self._run.append(('B', '0'))  # An empty message has one byte on the wire.
 
     def _field(self, field: Field, hint: Any, value: str | None) -> None:
         inner, element = optional_of(hint), element_of(hint)
-        if field.type == 'wstring' or (field.size is not None and hint is not bytes):
+        if field.type == 'wstring' or (
+            field.size is not None and hint is not bytes and not field.is_numbers
+        ):
             raise RecordError(
-                'Unknown type in a message (expected numbers, strings and sequences in those of '
-                f'this package, got {field}). Build the messages of this version of the package.'
+                'Unknown type in a message (expected numbers, strings, sequences and arrays of '
+                f'numbers, got {field}). Build the messages of this version of the package.'
             )
         if hint is bytes:
             self._bytes(field, value)
@@ -203,20 +212,21 @@ class _Body:
         self.lines.append(f'b += {data}')
 
     def _array(self, field: Field, element: Any, at_most_one: bool, value: str | None) -> None:
-        if value is None:
+        if value is None and field.size is None:
             self._run.append(('I', '0'))
             return
-        number, items = _PACKED.get(field.type), self._kept(value)
+        number, items = _PACKED.get(field.type), self._kept(value or _absent(field))
         if at_most_one:
             self.lines.append(f'{items} = () if {items} is None else ({items},)')
-        self._run.append(('I', f'len({items})'))
+        if field.size is None:
+            self._run.append(('I', f'len({items})'))
         self.flush()
         if number is not None:
             size = struct.calcsize(f'<{number}')
-            self.lines.append(f'if {items}:')
             if size > 1:
-                self.lines.append(f'    b += bytes(-len(b) % {size})')
-            self.lines.append(f"    b += pack(f'<{{len({items})}}{number}', *{items})")
+                self.lines.append(f'if {items}: b += bytes(-len(b) % {size})')
+            count = f'{{len({items})}}' if field.size is None else field.size
+            self.lines.append(f"b += pack(f'<{count}{number}', *{items})")
             return
         one = _Body(self._source)
         one._variables = self._variables
@@ -246,3 +256,20 @@ class _Body:
             values = ', '.join(value for _, value in self._run)
             self.lines.append(f'b += {packer}[len(b) & {_MOST - 1}]({values})')
             self._run.clear()
+
+
+def _any_hint(field: Field) -> Any:
+    """Return what a field of a mapping is written from; None: its number or text."""
+    if field.array and field.type in ('uint8', 'byte'):
+        return bytes
+    if field.array:
+        return tuple[Mapping, ...]  # type: ignore[type-arg]  # such as the class that is asked for
+    return Mapping if field.is_message else None
+
+
+def _absent(field: Field) -> str:
+    """Return the source text of what a field is that a mapping leaves out."""
+    if field.array:
+        zero = "b'\\0'" if field.type in ('uint8', 'byte') else '(0,)'
+        return f'{zero} * {field.size or 0}'
+    return '{}' if field.is_message else "''" if field.is_text else field.default or '0'

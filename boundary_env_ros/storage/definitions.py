@@ -10,6 +10,7 @@ A bag holds, for each type, the text of its ``.msg`` file and, below a line of 8
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+import dataclasses
 from dataclasses import dataclass
 from functools import cache
 import json
@@ -34,7 +35,7 @@ PRIMITIVES = frozenset(
 _FIELD = re.compile(
     r'(?P<type>[A-Za-z][\w/]*)(?:<=\d+)?'
     r'(?P<array>\[(?P<bounded><=)?(?P<size>\d{0,9})\])?'
-    r'\s+(?P<name>[A-Za-z]\w*)\s*(?P<constant>=)?'
+    r'\s+(?P<name>[A-Za-z]\w*)\s*(?:(?P<constant>=)|(?P<default>-?[1-9]\d*)(?=\s|$))?'
 )
 
 
@@ -56,6 +57,9 @@ class Field:
         data.
     most
         Greatest number of elements of a sequence; None if it has no bound.
+    default
+        What a number is that is not given, if that is an integer; empty: 0, or another default.
+        It is no part of the type.
 
     """
 
@@ -64,6 +68,7 @@ class Field:
     array: bool = False
     size: int | None = None
     most: int | None = None
+    default: str = dataclasses.field(default='', compare=False)
 
     @property
     def is_message(self) -> bool:
@@ -134,6 +139,7 @@ def fields_of(text: str, package: str) -> tuple[Field, ...]:
                 array=match['array'] is not None,
                 size=int(match['size']) if match['size'] and not match['bounded'] else None,
                 most=int(match['size']) if match['size'] and match['bounded'] else None,
+                default=match['default'] or '',
             )
         )
     return tuple(found)

@@ -74,7 +74,8 @@ def test_a_bound_that_a_parameter_makes_stricter_is_not_exceeded_either(
             [told] = node.set_parameters([Parameter('stricter.high', value=[0.05, 1.5])])
             assert told.successful, told.reason
             sent: list[Any] = []
-            monkeypatch.setattr(node, '_publish', lambda *given: sent.append(given[2]))
+            [output] = node._outputs
+            monkeypatch.setattr(output, 'publish', lambda fields, _: sent.append(fields['data']))
             now = node.clock.now()
             decision = GateDecision(
                 id=StepId(digest=node.loaded.digest, agent=node.agent),

@@ -38,6 +38,7 @@ from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.interfaces import srv
 from boundary_env_ros.ros.nodes.safety_gate import SafetyGate
 from boundary_env_ros.ros.processes import isolated_environment, NodeProcess, NodeSpec
+from boundary_env_ros.storage.contract_file import load
 from support.ros_world import PATIENT, reserved_domain, World, write_contract
 
 if TYPE_CHECKING:
@@ -292,6 +293,14 @@ def test_a_refused_activation_leaves_nothing_half_done(clumsy: Clumsy) -> None:
     assert clumsy.trigger_activate() is TransitionCallbackReturn.SUCCESS
     # Its own, that of the diagnostics, and one that looks for publishers which are not heard.
     assert len(list(clumsy.timers)) == 3
+
+
+def test_a_short_timeout_brings_more_heartbeats_and_short_steps_do_not(
+    clumsy: Clumsy, tmp_path: Path
+) -> None:
+    changes = {**PATIENT, 'period': 0.01, 'safety': {**PATIENT['safety'], 'gate_period': 0.01}}
+    clumsy._loaded = load(write_contract(tmp_path / 'contract.yaml', changes))
+    assert [clumsy.heartbeat(timeout) for timeout in (3.0, 0.2)] == [0.1, 0.05]
 
 
 def test_a_gate_whose_probe_is_refused_protects_and_is_not_armed(

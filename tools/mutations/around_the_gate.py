@@ -283,9 +283,9 @@ _NODES = (
     ),
     Mutation(
         'A command that the gate did not send stops the robot',
-        SAFETY_GATE,
-        '        if is_own or not self._active:',
-        '        if True:',
+        'ros/command_topic.py',
+        '        if not self.is_own(data, subscription):',
+        '        if False:',
         (_FOREIGN + 'one_command_of_a_publisher_that_is_gone_at_once_stops_the_robot',),
     ),
     Mutation(

@@ -47,7 +47,7 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
 from boundary_env_ros.ros import names
-from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
+from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, RATE, run
 from boundary_env_ros.ros.conversions import advanced_from, from_bytes, message_class, to_bytes
 from boundary_env_ros.ros.diagnostics import of_steps
 from boundary_env_ros.ros.executors import fastest_executor
@@ -57,7 +57,7 @@ from boundary_env_ros.ros.reset_client import ResetClient
 from boundary_env_ros.ros.sensor_buffer import Arrival, SensorBuffer
 from boundary_env_ros.storage.task_check import fitting_task
 
-# Looked at a few times a period, so that a deadline is missed by little.
+# Deadlines are looked at a few times a period, so that they are missed by little.
 _WATCHES_A_PERIOD = 4
 
 # Topics that are searched for frames at most: a fleet has one for each robot.
@@ -368,8 +368,9 @@ class EnvironmentNode(ContractNode):
         self.active = True
         if self.contract.pacing is Pacing.REALTIME:
             self._ticks = self.every(period, self._on_tick)
-        self.every(period / _WATCHES_A_PERIOD, self._on_watch)
-        self.every(min(period, self.contract.safety.environment_timeout / 4.0), self._say)
+        self.every(max(period, OFTEN) / _WATCHES_A_PERIOD, self._on_watch)
+        # Every step says besides where the episode stands.
+        self.every(self.heartbeat(self.contract.safety.environment_timeout), self._say)
         self.every(_LOOK, self._compare_types)
         self._say()
 

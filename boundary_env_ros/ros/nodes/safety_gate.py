@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 import sys
 import time
@@ -16,15 +16,13 @@ import uuid
 from diagnostic_msgs.msg import DiagnosticStatus
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
-from rclpy.qos import DurabilityPolicy, QoSProfile
-from rclpy.serialization import serialize_message
+from rclpy.qos import DurabilityPolicy
 from std_msgs.msg import Bool, String
 from std_srvs.srv import Trigger
 
 from boundary_env_ros import __version__
-from boundary_env_ros.core.contract.model import ActionSpec, Pacing, Qos, slices_of
+from boundary_env_ros.core.contract.model import Pacing, Qos, slices_of
 from boundary_env_ros.core.contract.safety import STOP_TYPE, STOPS_WITHIN
-from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
 from boundary_env_ros.core.gate.decision import (
@@ -55,24 +53,23 @@ from boundary_env_ros.core.gate.events import (
 )
 from boundary_env_ros.core.gate.explain import came, sentence, worst_of
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.gate.publishers import Echoes, Publishers, relied_on, ReliedOn
+from boundary_env_ros.core.gate.publishers import Publishers, relied_on, ReliedOn
 from boundary_env_ros.core.gate.reducer import Decisions
 from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
-from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.errors import BoundaryError, RecordError, RequestRejected, ResultCode
+from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
+from boundary_env_ros.ros.command_topic import CommandTopic
 from boundary_env_ros.ros.contract_node import ContractNode, RATE, run
 from boundary_env_ros.ros.conversions import (
     advanced_from,
     decoded,
-    fill,
     from_bytes,
     held_as_float32,
     message_class,
-    set_time,
     to_bytes,
     to_msg,
 )
@@ -80,7 +77,7 @@ from boundary_env_ros.ros.diagnostics import of_gate
 from boundary_env_ros.ros.executors import fastest_executor, let_in
 from boundary_env_ros.ros.interfaces import msg, srv
 from boundary_env_ros.ros.log_throttle import Once
-from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_decision, most_of_request
+from boundary_env_ros.ros.message_guard import MOST_BYTES, most_of_request
 
 #: Seconds between two looks for publishers that there must not be.
 _LOOK = 0.25
@@ -108,37 +105,6 @@ _SAID = 64
 
 #: Limits of the command that parameters make stricter.
 _STRICTER = ('low', 'high', 'rate')
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Output:
-    """
-    A command topic.
-
-    Attributes
-    ----------
-    kind
-        The type of its messages.
-    publisher
-        The only one that there may be.
-    echoes
-        What was sent and has not come back yet, to each of two subscriptions. However a command of
-        another is offered, and however short its publisher lives, one hears it if the driver does.
-
-    """
-
-    kind: Any
-    publisher: Any
-    echoes: tuple[Echoes, Echoes]
-
-    def publish(self, message: Any) -> None:
-        """Publish a command, and expect it back."""
-        data = serialize_message(message)
-        self.publisher.publish(data)
-        # As it comes back, with the precision of its fields.
-        sent = decoded(self.kind, data)
-        for echoes in self.echoes:
-            echoes.sent(sent)
 
 
 class SafetyGate(ContractNode):
@@ -239,8 +205,15 @@ class SafetyGate(ContractNode):
         self._said: deque[int] = deque(maxlen=_SAID)
         self._unread: dict[str, Callable[[], None]] = {}
         self._logged, self._repeated = Once(_ONCE), Once(_AGAIN)
+        commands = partial(CommandTopic, self, foreign=self._on_foreign)
         self._outputs = [
-            self._output(message_class(group.type), group.topic, names.COMMAND)
+            commands(
+                message_class(group.type),
+                group.topic,
+                names.COMMAND,
+                message_fields(group, group.high),
+                group.frame,
+            )
             for group in contract.action
         ]
         self._as_float32 = {
@@ -248,7 +221,7 @@ class SafetyGate(ContractNode):
             for group in contract.action
         }
         self._documents = {
-            group.name: self._output(String, group.topic, names.RECORD)
+            group.name: commands(String, group.topic, names.RECORD, {'data': group.name})
             for group in contract.documents
         }
         self._others = Publishers(
@@ -303,21 +276,11 @@ class SafetyGate(ContractNode):
         ):
             self.add_service(service, name, callback)
 
-    def _output(self, kind: Any, topic: str, qos: QoSProfile) -> _Output:
-        """Return what commands go out by, and listen to what comes back there."""
-        publisher = self.create_lifecycle_publisher(kind, topic, qos)
-        self.own(self.destroy_publisher, publisher)
-        both, most = (Echoes(), Echoes()), most_of_decision(self.contract)
-        for own, heard in zip(both, (names.RECORD, names.SENSOR), strict=True):
-            hear = partial(self._on_command, kind, topic, own, most)
-            self.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
-        return _Output(kind=kind, publisher=publisher, echoes=both)
-
     def activate(self) -> None:
         """Start the protecting timer, on the steady clock."""
         safety = self.contract.safety
         self.every(safety.gate_period, self._on_timer)
-        self.every(min(self.contract.period, safety.gate_timeout / 4.0), self._say)
+        self.every(self.heartbeat(safety.gate_timeout), self._say)
         self.every(_LOOK, self._look_around)
         self.gate.apply(TimerStarted(now=self.clock.now()))
         self._tally: Counter[Verdict] = Counter()
@@ -551,22 +514,13 @@ class SafetyGate(ContractNode):
                     low=limits.low[part],
                     high=limits.high[part],
                 )
-                self._publish(output, group, values, commanded)
+                output.publish(message_fields(group, values), commanded.ros.nanoseconds)
             self.gate.apply(WentOut(now=commanded))
             decision = replace(decision, commanded=commanded)
+        at = (decision.commanded or self.clock.now()).ros.nanoseconds
         for name, text in published(decision).items():
-            self._documents[name].publish(String(data=text))
-        at = decision.commanded or self.clock.now()
-        self._decisions.publish(to_bytes(decision, at.ros.nanoseconds))
-
-    def _publish(
-        self, output: _Output, group: ActionSpec, values: Vector, commanded: ClockReading
-    ) -> None:
-        command = fill(output.kind(), message_fields(group, values))
-        if hasattr(command, 'header'):
-            set_time(command.header.stamp, commanded.ros.nanoseconds)
-            command.header.frame_id = group.frame
-        output.publish(command)
+            self._documents[name].publish({'data': text}, at)
+        self._decisions.publish(to_bytes(decision, at))
 
     def _say(self) -> None:
         now = self.clock.now()
@@ -672,18 +626,11 @@ class SafetyGate(ContractNode):
             if kind in ('', info.topic_type)
         }
 
-    def _on_command(self, kind: Any, topic: str, own: Echoes, most: int, data: bytes) -> None:
+    def _on_foreign(self, topic: str) -> None:
         """Stop at a command that is not the gate's own."""
-        try:
-            # A large one is not read, and no less foreign for that.
-            is_own = len(data) <= most and own.is_own(decoded(kind, data))
-        except RecordError:
-            is_own = False  # a driver may read what cannot be read here
-        if is_own or not self._active:
-            return
         # Once: what the timer says after that is enough, and two gates that answered each other's
         # commands would never end.
-        if self._others.overheard(topic, self.clock.now().steady):
+        if self._active and self._others.overheard(topic, self.clock.now().steady):
             self._look_around()
             self._decide(Tick(now=self.clock.now()))
 

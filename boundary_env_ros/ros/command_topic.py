@@ -1,0 +1,96 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""A topic of the gate's commands, which go out and come back as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from rclpy.qos import QoSProfile
+
+from boundary_env_ros.core.gate.publishers import Echoes
+from boundary_env_ros.ros import names
+from boundary_env_ros.ros.contract_node import ContractNode, RATE
+from boundary_env_ros.ros.conversions import message_writer, time_fields
+
+
+class CommandTopic:
+    """
+    Where the gate publishes its commands or documents, and tells those of another from them.
+
+    Parameters
+    ----------
+    node
+        The gate, which is being configured; what is made here lives until its cleanup.
+    kind, topic, qos
+        Class of the messages, where they go and how.
+    example
+        Fields of a message as they will be given.
+    frame
+        What the header names, if the messages have one.
+    foreign
+        Is called with the topic when another has published there.
+
+    """
+
+    def __init__(
+        self,
+        node: ContractNode,
+        kind: Any,
+        topic: str,
+        qos: QoSProfile,
+        example: Mapping[str, Any],
+        frame: str = '',
+        *,
+        foreign: Callable[[str], None],
+    ) -> None:
+        self._topic, self._foreign = topic, foreign
+        self._frame = frame if 'header' in kind.get_fields_and_field_types() else None
+        self._write, slowed = message_writer(kind, self._stamped(example, 1))
+        if slowed:
+            node.get_logger().warning(
+                f'Commands on {topic} are made by rclpy, which takes longer (expected that a '
+                f'{kind.__name__} can be written here, got {slowed}).'
+            )
+        self._publisher = node.create_lifecycle_publisher(kind, topic, qos)
+        node.own(node.destroy_publisher, self._publisher)
+        # What was sent and has not come back yet, to each of two subscriptions. However a command
+        # of another is offered, and however short its publisher lives, one hears it if the driver
+        # does.
+        self._echoes = (Echoes(), Echoes())
+        for number, heard in enumerate((names.RECORD, names.SENSOR)):
+            hear = partial(self._on_message, number)
+            node.add_subscription(kind, topic, hear, heard, warn=False, raw=True, rate=RATE)
+
+    def _stamped(self, fields: Mapping[str, Any], stamp: int) -> Mapping[str, Any]:
+        if self._frame is None:
+            return fields
+        return {'header': {'stamp': time_fields(stamp), 'frame_id': self._frame}, **fields}
+
+    def publish(self, fields: Mapping[str, Any], stamp: int) -> None:
+        """Publish a message with these fields and a stamp (ns), and expect it back."""
+        data = self._write(self._stamped(fields, stamp))
+        self._publisher.publish(data)
+        body = _body(data)
+        for echoes in self._echoes:
+            echoes.sent(body)
+
+    def _on_message(self, subscription: int, data: bytes) -> None:
+        if not self.is_own(data, subscription):
+            self._foreign(self._topic)
+
+    def is_own(self, data: bytes, subscription: int) -> bool:
+        """Return whether a message that came to a subscription was published here."""
+        return self._echoes[subscription].is_own(_body(data))
+
+
+def _body(data: bytes) -> bytes:
+    """
+    Return what of a message every middleware passes on as it is: not its options, nor its end.
+
+    The options are the third and fourth byte, and tell how the end is padded. No two messages of a
+    type differ in zeros at their end alone: CDR says how long a text or a sequence is before it.
+    """
+    return data[:2] + data[4:].rstrip(b'\0')

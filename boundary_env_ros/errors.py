@@ -10,8 +10,9 @@ and what to do about it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from boundary_env_ros.frozen import frozen
 
 #: What code that was not written for it raises at wrong input.
 WRONG_INPUT = (
@@ -77,7 +78,7 @@ def mismatch(expected: str, got: str, fix: str = '') -> str:
     return f'{text}.{fix and " "}{fix}'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Problem:
     """
     One thing that is wrong in a contract.

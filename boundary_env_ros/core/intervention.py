@@ -9,12 +9,11 @@ with the first command of an operator and ends when the gate obeys the policy ag
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import OPERATOR
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.frozen import frozen
 
 UNKNOWN_TOPIC = 'an unknown topic'
 
@@ -42,7 +41,7 @@ class InterventionTracker:
         return begun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Intervention:
     """
     What an operator did in one step.

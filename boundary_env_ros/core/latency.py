@@ -16,7 +16,6 @@ In lockstep the world waits for gate and policy, so its clock stands still betwe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from boundary_env_ros.core.timebase import (
@@ -28,6 +27,7 @@ from boundary_env_ros.core.timebase import (
     offset_from_exchange,
     Stamp,
 )
+from boundary_env_ros.frozen import frozen
 
 if TYPE_CHECKING:
     from boundary_env_ros.core.transition import Transition
@@ -38,7 +38,7 @@ STAGES = ('capture', 'transport', 'inference', 'gate', 'actuation', 'reaction')
 STEADY_IN_LOCKSTEP = ('transport', 'inference', 'gate')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LatencyStage:
     """
     One stage of a step.
@@ -68,7 +68,7 @@ class LatencyStage:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Latency:
     """The stages of one step; in realtime they add up to ``reaction``."""
 

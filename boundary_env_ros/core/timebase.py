@@ -9,9 +9,10 @@ Nothing here asks what time it is.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import NewType
+
+from boundary_env_ros.frozen import frozen
 
 NANOSECONDS = 1_000_000_000
 
@@ -35,7 +36,7 @@ class Clock(IntEnum):
     STEADY = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, order=False)
+@frozen
 class Stamp:
     """
     A moment on one clock of one host.
@@ -56,7 +57,7 @@ class Stamp:
     host: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClockReading:
     """
     A moment that one of our own processes took: its ROS clock and its steady clock, read together.
@@ -74,7 +75,7 @@ class ClockReading:
     steady: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClockOffset:
     """
     Measured difference between the system clocks of two hosts.
@@ -99,7 +100,7 @@ class ClockOffset:
     measured: Stamp | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Duration:
     """
     Time between two stamps.

@@ -9,7 +9,6 @@ worth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -18,6 +17,7 @@ from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, StepId, Verdict
 from boundary_env_ros.core.latency import Latency
 from boundary_env_ros.core.timebase import ClockOffset, ClockReading, Stamp
+from boundary_env_ros.frozen import frozen
 
 
 class Kind(IntEnum):
@@ -27,7 +27,7 @@ class Kind(IntEnum):
     STEP = 2
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NamedValues:
     """Numbers that a task or a reset procedure declares, with their units."""
 
@@ -36,7 +36,7 @@ class NamedValues:
     unit: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RewardTerm:
     """One term of the reward."""
 
@@ -44,7 +44,7 @@ class RewardTerm:
     value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResetRecord:
     """What a reset was meant to reach, what it reached, and who says so."""
 
@@ -59,7 +59,7 @@ class ResetRecord:
     duration: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Transition:
     """One step of an episode; the meaning of each attribute is in ``Transition.msg``."""
 
@@ -122,7 +122,7 @@ class Transition:
         return tuple(asked != given for asked, given in stages)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PrivilegedObservation:
     """The privileged fields of one step, which no policy ever sees."""
 
@@ -130,7 +130,7 @@ class PrivilegedObservation:
     fields: tuple[ObservationField, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ActuationEvidence:
     """Evidence of execution that came after its step had been closed."""
 

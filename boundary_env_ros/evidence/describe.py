@@ -10,7 +10,7 @@ stands in ``doc/contract.md``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from enum import Enum
 import math
 import re
@@ -36,6 +36,7 @@ from boundary_env_ros.core.contract.problem_text import Path
 from boundary_env_ros.core.contract.safety import Safety
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.evidence.infer_contract.writing import Page
+from boundary_env_ros.frozen import frozen
 
 _NO_TASK = 'There is no task: no success, no failure, and a reward of 0.'
 #: Of these also what is not declared is told: it is what holds for the whole.
@@ -100,7 +101,7 @@ def describe(contract: Contract, *, written: Collection[Path] = ()) -> str:
 # Keys --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Item:
     """A key of a value of the contract, and what it holds."""
 

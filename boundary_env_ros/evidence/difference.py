@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 import math
 from typing import Any, TypeGuard
 
@@ -15,6 +15,7 @@ from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRu
 from boundary_env_ros.core.contract.problem_text import printable
 from boundary_env_ros.core.contract.safety import Operator, Workspace
 from boundary_env_ros.evidence.describe import shape_of, shown
+from boundary_env_ros.frozen import frozen, replace
 
 #: Stands for what is not there; None is a value of its own.
 _ABSENT = object()
@@ -23,7 +24,7 @@ _OF_THE_GATE = (Workspace, Operator)
 _MANY = 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Change:
     """
     One change.
@@ -45,7 +46,7 @@ class Change:
     meaning: Meaning
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """
     All changes from one contract to another, the gravest first.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 import re
 from typing import NamedTuple
 
@@ -34,6 +34,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import Entry
 
 #: Steps of an agent that are held back until what belongs to them has come.

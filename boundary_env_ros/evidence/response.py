@@ -21,6 +21,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.frozen import frozen
 
 Array = npt.NDArray[np.float64]
 
@@ -34,7 +35,7 @@ MANY = 10
 MEASUREMENTS_PER_TAP = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Response:
     """
     What was identified for one dimension of the command.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -26,6 +25,7 @@ from boundary_env_ros.errors import (
     RecordError,
 )
 from boundary_env_ros.evidence.episodes import Episodes
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.contract_file import (
     installed_tasks,
@@ -58,7 +58,7 @@ NAMED = 5
 Progress: TypeAlias = Callable[[int, int | None], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Terms:
     """
     The contract that a record was made under.

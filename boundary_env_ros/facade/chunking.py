@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
@@ -13,9 +11,10 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.facade.errors import InvalidAction
 from boundary_env_ros.facade.spaces import action_vector
 from boundary_env_ros.facade.steps import StepResult
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Prediction:
     """
     What a policy predicted from one observation.

@@ -10,7 +10,6 @@ world's own time, which starts at the first period so that no stamp is zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 import json
 from pathlib import Path
 import socket
@@ -46,6 +45,7 @@ from boundary_env_ros.facade.steps import (
     StepResult,
 )
 from boundary_env_ros.facade.world import check_actions, check_legal, check_open, check_running
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.messages import PlainMessage
 from boundary_env_ros.simulation.plugin_robot import ask, plugin_of
 from boundary_env_ros.simulation.robot import Emission, make_robot, report_of, SimulatedRobot

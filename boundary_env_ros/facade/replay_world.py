@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, groupby
 import math
 from pathlib import Path
@@ -37,6 +36,7 @@ from boundary_env_ros.facade.steps import (
     StepResult,
 )
 from boundary_env_ros.facade.world import agent_of, check_open, check_running
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.reader import open_records
@@ -47,7 +47,7 @@ from boundary_env_ros.storage.records import Entry, RecordSource
 EPISODE = 'episode'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordedEpisode:
     """
     One episode of a record.

@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Plan:
     """
     How a policy is run.

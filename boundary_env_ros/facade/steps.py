@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,12 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import LinkError
+from boundary_env_ros.frozen import frozen, replace
 
 Image = npt.NDArray[np.uint8]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Replayed:
     """
     How the action of a replayed step compares with the recorded one; it changes nothing.
@@ -59,7 +60,7 @@ class Replayed:
     first_difference: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StepResult:
     """
     A transition as it reached the policy process.
@@ -90,7 +91,7 @@ def ignore(result: StepResult) -> None:
     """Be told of a result, and do nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StepRequest:
     """
     An action, and what a client says of how it came by it.

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 import socket
 import time
 
 from rclpy.clock import Clock as RosClock
 
 from boundary_env_ros.core.timebase import Clock, ClockReading, LAST_TIME, Stamp
+from boundary_env_ros.frozen import replace
 
 HOST = socket.gethostname()
 

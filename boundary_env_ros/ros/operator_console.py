@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 import select
 import sys
@@ -22,6 +21,7 @@ from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatu
 from boundary_env_ros.core.environment.episode_label import Label
 from boundary_env_ros.core.gate.decision import GateState, GateStatus, Reason
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.call_with_retry import ask, wait_until
 from boundary_env_ros.ros.conversions import from_msg
@@ -47,7 +47,7 @@ _MARKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Question:
     """
     What a person is asked: to confirm a reset, or to label an episode that has ended.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 import os
 from pathlib import Path
@@ -28,11 +27,12 @@ from typing import Any
 import rclpy
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros.bring_up import BringUp
 from boundary_env_ros.ros.contract_node import PARENT
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NodeSpec:
     """
     A node to be started.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -18,6 +17,7 @@ from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import STRING
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode
 from boundary_env_ros.ros.conversions import message_class
@@ -55,7 +55,7 @@ _LATCHED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecordedTopic:
     """
     A topic to be recorded.
@@ -116,7 +116,7 @@ def recorded_topics(node: Node, contract: Contract) -> tuple[RecordedTopic, ...]
     return (*own.values(), *foreign)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RawMessage:
     """
     A message that is not decoded.

@@ -7,7 +7,6 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 import json
 import math
 import os
@@ -39,6 +38,7 @@ from boundary_env_ros.facade.world import (
     check_running,
     due,
 )
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.agent_client import AgentClient
 from boundary_env_ros.ros.call_with_retry import ask, wait_until

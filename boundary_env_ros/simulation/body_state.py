@@ -4,14 +4,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Float64Array
 from boundary_env_ros.simulation.readings import TrueState, TruthReading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class BodyState(TrueState):
     """
     True state of the cart at the end of a physics step; it must touch nothing but the floor.

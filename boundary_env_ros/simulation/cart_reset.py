@@ -4,16 +4,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.environment.reset import by_name, ResetWorld
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import ResetFailed
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.readings import TruthReading
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResetTarget:
     """
     Where an episode shall begin and lead to, in the hall's frame.

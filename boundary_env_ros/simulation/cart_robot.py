@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
@@ -13,6 +12,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
 from boundary_env_ros.errors import BoundaryError, ResetFailed
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.cart_reset import achieved, target_of
 from boundary_env_ros.simulation.config import CartConfig, REALITY
 from boundary_env_ros.simulation.hall_model import MOST_CARTS

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 import math
 from typing import ClassVar
+
+from boundary_env_ros.frozen import frozen
 
 
 class Declaration:
@@ -25,7 +27,7 @@ class Declaration:
                 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SensorConfig(Declaration):
     """
     When a sensor measures and how its readings travel.
@@ -46,7 +48,7 @@ class SensorConfig(Declaration):
     dropout: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OdometryConfig(SensorConfig):
     """
     Dead reckoning from wheel encoders, which drifts.
@@ -66,7 +68,7 @@ class OdometryConfig(SensorConfig):
     travel_noise: float = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class JointStateConfig(SensorConfig):
     """
     Wheel encoders.
@@ -86,7 +88,7 @@ class JointStateConfig(SensorConfig):
     velocity_noise: float = 0.02
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImuConfig(SensorConfig):
     """
     Inertial unit with an orientation filter.
@@ -109,7 +111,7 @@ class ImuConfig(SensorConfig):
     linear_acceleration_noise: float = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ScanConfig(SensorConfig):
     """
     Planar laser scanner, all around.
@@ -134,7 +136,7 @@ class ScanConfig(SensorConfig):
     range_noise: float = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CameraConfig(SensorConfig):
     """
     Forward camera without distortion, square pixels.
@@ -159,7 +161,7 @@ class CameraConfig(SensorConfig):
     intensity_noise: float = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PoseDetectionsConfig(SensorConfig):
     """
     Fiducial detector which finds the cart from the middle of the hall.
@@ -192,7 +194,7 @@ class PoseDetectionsConfig(SensorConfig):
     position_bias: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContactConfig(SensorConfig):
     """
     Bumper all around.
@@ -235,7 +237,7 @@ class RobotConfig(Declaration):
         return {name: value for name, value in found if isinstance(value, SensorConfig)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CartConfig(RobotConfig):
     """
     Everything that is declared about the simulated cart.

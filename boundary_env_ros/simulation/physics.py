@@ -10,11 +10,11 @@ typed and tested without knowing MuJoCo.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 import math
 
 import numpy as np
 
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.body_state import BodyState
 from boundary_env_ros.simulation.cart_reset import ResetTarget
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
@@ -36,7 +36,7 @@ _AHEAD_STEPS, _FASTER = 50, 2.0
 _POSITIONS, _VELOCITIES = 9, 8
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CartGeometry:
     """
     Measures of the cart, from the model; positions in base_link.

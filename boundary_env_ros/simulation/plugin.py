@@ -13,19 +13,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.frozen import frozen
 
 #: Numbers of a sensor; pixels of a camera, shape ``(height, width, channels)``; a document.
 PluginReading: TypeAlias = 'Vector | NDArray[np.uint8] | Mapping[str, Any] | str'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PluginSpace:
     """
     One sensor or actuator, and what its values can be.
@@ -56,7 +57,7 @@ class PluginSpace:
     document: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Baseline:
     """
     What a plugin says when it has been started or reset.
@@ -90,7 +91,7 @@ class Baseline:
     static_model: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Update:
     """
     What became of one update.
@@ -120,7 +121,7 @@ class Update:
     info: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Affordance:
     """
     Something that an agent could do, and whether it can now.

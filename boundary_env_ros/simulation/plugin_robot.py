@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 import json
 import math
 from typing import Any
@@ -27,6 +27,7 @@ from boundary_env_ros.errors import (
     ResultCode,
     SimulationFailed,
 )
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.messages import ENCODINGS, Fields, header, image
 from boundary_env_ros.simulation.plugin import (
     Baseline,

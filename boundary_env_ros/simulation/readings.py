@@ -9,12 +9,11 @@ Axes as in REP-103. Of the cart: ``hall`` is the fixed frame in the middle of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Fields
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class TrueState:
     """
     What is true of a robot at one instant; sensors measure from it.
@@ -32,7 +31,7 @@ class TrueState:
     touch_steps: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TruthReading:
     """
     True pose of base_link in the hall and its true velocity; privileged.
@@ -58,7 +57,7 @@ class TruthReading:
     angular: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class Reading:
     """
     One reading on its way from a sensor to its subscribers.

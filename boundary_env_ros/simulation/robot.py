@@ -9,7 +9,6 @@ The ROS node and the embedded world drive the same object, so both worlds have t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partialmethod
 from importlib.metadata import entry_points
 import math
@@ -25,6 +24,7 @@ from boundary_env_ros.errors import (
     BoundaryError,
     MissingDependency,
 )
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Fields, FRAMES, header
 from boundary_env_ros.simulation.readings import Reading
 
@@ -34,7 +34,7 @@ GROUP = 'boundary_env_ros.robots'
 PLUGINS = 'boundary_env_ros.plugins'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Emission:
     """
     One message that the robot sends, or was to send.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 import math
 import re
 import unicodedata
@@ -20,6 +19,7 @@ from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import Lookup, Picture
 from boundary_env_ros.core.sources.message_parts import unit_at
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.contract.parser import may_follow
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from boundary_env_ros.storage.contract_types import problems_of, TRANSFORM
@@ -38,7 +38,7 @@ _TYPE = r'\w+/(msg|srv)/\w+'
 _NOT_SI = frozenset(['deg', 'deg/s', 'degree', 'degrees', 'mm', 'mm/s', 'cm', 'cm/s', 'rpm'])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContractCheck:
     """
     What came of checking one contract.

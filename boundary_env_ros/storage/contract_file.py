@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from importlib.metadata import entry_points
 import math
 from pathlib import Path
@@ -19,6 +18,7 @@ from boundary_env_ros.core.contract.problem_text import nearest
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
 from boundary_env_ros.storage.records import ContractDescription
@@ -30,7 +30,7 @@ TASKS = 'boundary_env_ros.tasks'
 _LONGEST = 255
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LoadedContract:
     """
     A contract with its identity and the text it came from.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from boundary_env_ros.core.contract.checks import readers
@@ -32,6 +31,7 @@ from boundary_env_ros.core.contract.sources import (
     Source,
 )
 from boundary_env_ros.errors import Problem
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.message_paths import (
     number_at,
     numbers_at,
@@ -49,7 +49,7 @@ TRANSFORM = 'geometry_msgs/msg/Transform'
 KeyPath = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TypeCheck:
     """
     What came of holding a contract against the message definitions.

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 import dataclasses
-from dataclasses import dataclass
 from functools import cache
 import json
 import os
@@ -20,6 +19,7 @@ import re
 import sys
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
 
 SEPARATOR = '=' * 80
@@ -39,7 +39,7 @@ _FIELD = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Field:
     """
     One field of a message definition.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.environment.endings import SUCCESS
@@ -17,6 +16,7 @@ from boundary_env_ros.core.intervention import InterventionTracker
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen, replace
 
 Key = tuple[str, str]
 
@@ -25,7 +25,7 @@ class EndingStands(RecordError):
     """Raised when a record says that an episode ended otherwise than was said first."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EpisodeRow:
     """
     One episode as the index knows it.

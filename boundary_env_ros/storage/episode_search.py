@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.run_folder import RunFolder
 
@@ -19,7 +19,7 @@ LAST = 'last'
 SHORT = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class FoundEpisode:
     """An episode, and the index that it stands in."""
 

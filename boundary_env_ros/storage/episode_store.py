@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 import json
 import os
 from pathlib import Path
@@ -29,6 +28,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import Closing, making
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.reader import open_records

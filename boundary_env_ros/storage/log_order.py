@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.mcap_scan import Stored
 
@@ -30,7 +31,7 @@ WINDOW: Final = NANOSECONDS
 SIMULATED: Final = 365 * 86_400 * NANOSECONDS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Part:
     """
     Messages that are read together.

@@ -13,7 +13,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 import os
 from pathlib import Path
 import struct
@@ -24,6 +23,7 @@ from mcap.opcode import Opcode
 from mcap.writer import Writer
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import open_draft
 from boundary_env_ros.storage.bag_metadata import metadata_text
 from boundary_env_ros.storage.mcap_file import registered, Schemas
@@ -58,7 +58,7 @@ _LETTERS: Final = 200
 _UNREADABLE: Final = (BrokenError, struct.error, OverflowError)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Repair:
     """
     What was made of a torn file.

@@ -26,6 +26,7 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.unpacking import unpacked
 
@@ -68,7 +69,7 @@ _SUMMARY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Channel:
     """
     One topic of a file.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
 from pathlib import Path
 import re
 import shutil
@@ -23,6 +22,7 @@ from weakref import finalize
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.bag_metadata import (
     in_order,

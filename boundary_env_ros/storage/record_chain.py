@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 import json
 import struct
 from typing import Final
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.decoding import definition_text
@@ -42,7 +43,7 @@ _MOST: Final = 1_000_000
 _TOLD: Final = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ChainLink:
     """One link; see ``RecordChain.msg``."""
 
@@ -152,7 +153,7 @@ class RecordChain:
 # Reading -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Break:
     """
     A place where a bag is not the one that was recorded.

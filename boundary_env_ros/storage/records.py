@@ -15,13 +15,14 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 
 if TYPE_CHECKING:
     # Nodes know records, and read no bag.
     from boundary_env_ros.storage.mcap_scan import Channel
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ContractDescription:
     """The contract that one node was configured with; see ``ContractDescription.msg``."""
 
@@ -150,7 +151,7 @@ class Message:
             ) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Unreadable:
     """
     A record that could not be read.

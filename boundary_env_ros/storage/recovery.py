@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 import fcntl
 import itertools
 from pathlib import Path, PurePosixPath
@@ -23,6 +22,7 @@ from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.environment.reset import SavedState
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.atomic import sync_folder, write_atomically
 from boundary_env_ros.storage.bag_metadata import (
@@ -48,7 +48,7 @@ KEPT: Final = '.torn'
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Recovery:
     """
     What was made whole.

@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 import os
 from pathlib import Path
 
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import making, write_atomically
 from boundary_env_ros.storage.transition_json import transition_text
 
@@ -41,7 +41,7 @@ def new_run(run: Path | None, name: str) -> Path:
     return next(runs / each for each in names if not (runs / each).exists())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class RunFolder:
     """
     The folder of one run; a new one is made by :meth:`create`.

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 import json
 import os
 import time
@@ -28,6 +27,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected, ResultCode
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.atomic import write_atomically
 from boundary_env_ros.storage.bag_metadata import Qos
 from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder

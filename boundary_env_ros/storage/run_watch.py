@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from boundary_env_ros.core.environment.endings import ENVIRONMENT_LOST
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import replace
 
 
 class LossCount:

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.task import Outcome, StepView
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.tasks.go_to_goal import GoToGoal
 from boundary_env_ros.tasks.options import check_names, check_scenarios, scenario_of
 

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
 from gymnasium import spaces
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.testing.verdicts import fail
 
 Env = gymnasium.Env[Any, Any]
@@ -19,7 +19,7 @@ Observation = Mapping[str, Any]
 Info = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Seen:
     """What one step returned, and the action that it was for."""
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 import math
 from typing import Any
 
@@ -26,6 +25,7 @@ from boundary_env_ros.core.sources.inputs import (
 from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.timebase import to_nanoseconds
 from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.simulation.messages import Fields, PlainMessage
 from boundary_env_ros.simulation.robot import Emission, SimulatedRobot
 from boundary_env_ros.testing.verdicts import fail, must_return
@@ -70,7 +70,7 @@ def listened_topics(contract: Contract) -> Mapping[str, str]:
     }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Channel:
     """One group of the action of one agent: its topic, and how its feedback is read."""
 

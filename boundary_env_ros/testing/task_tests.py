@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 import copy
-from dataclasses import replace
 from functools import partial
 import math
 import random
@@ -19,6 +18,7 @@ from boundary_env_ros.core.environment.endings import TIME_LIMIT
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, Task
 from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.task_check import task_problems
 from boundary_env_ros.testing.subject import UnderContract

@@ -12,7 +12,7 @@ reference and ``diff`` are made from these. A key that leaves no value is a ``Cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, MISSING
+from dataclasses import field, fields, MISSING
 from enum import Enum, IntEnum
 from functools import cache
 import inspect
@@ -22,6 +22,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints, Union
 
 from boundary_env_ros.core.contract.grammar import Grammar
+from boundary_env_ros.frozen import frozen
 
 #: Stands for the default of a key that has none.
 REQUIRED = object()
@@ -30,7 +31,7 @@ REQUIRED = object()
 DIMENSION, DIMENSIONS = 'name of a dimension', 'names of dimensions'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Key:
     """
     What the language says about a key besides its type, its default and its meaning.
@@ -114,7 +115,7 @@ class Section:
     """The type of a key that is a section of keys whose values are attributes of the outer one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Part:
     """
     One attribute of a value of a contract, and what is said about it.

@@ -10,7 +10,7 @@ everything that is wrong with it; after that, nothing here is checked again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from enum import Enum, IntEnum
 import math
 from typing import Annotated, ClassVar, TypeAlias
@@ -50,6 +50,7 @@ from boundary_env_ros.core.contract.sources import (
 from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.frozen import frozen, replace
 
 Units: TypeAlias = Annotated[
     tuple[str, ...], Key(spelt=UNIT, shown='list of texts', same_as=OF_ADAPTER), BREAKING
@@ -89,7 +90,7 @@ class OutOfBounds(Enum):
     REJECT = 'reject'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Confidence:
     """
     Where the confidence of a field comes from.
@@ -110,7 +111,7 @@ class Confidence:
     tolerance: Annotated[float, Key(unit=OF_VALUE, above=0.0, required=True)] = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Qos:
     """
     Quality of service that a sensor topic is listened to with.
@@ -133,7 +134,7 @@ class Qos:
     depth: Annotated[int, Key(least=1, most=100_000)] = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldSpec:
     """
     One field of the observation, of the rest of the state, or of what no policy may see.
@@ -244,7 +245,7 @@ class FieldSpec:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Feedback:
     """
     What tells what the robot did.
@@ -278,7 +279,7 @@ class Feedback:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Acknowledgement:
     """
     Where a driver says which command it applied.
@@ -367,7 +368,7 @@ def implied_interface(
     return () if known is None else (known,) * size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ActionSpec:
     """
     One group of the action: the fields of one command topic.
@@ -614,7 +615,7 @@ def slices_of(groups: Iterable[ActionSpec]) -> Iterator[tuple[ActionSpec, slice]
         yield group, slice(start, end)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DocumentGroup:
     """
     One group of documents that a policy may send: JSON in place of numbers.
@@ -647,7 +648,7 @@ class DocumentGroup:
     max_rate: Annotated[float | None, Key(unit='1/s', above=0.0)] = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorldStep:
     """
     Ask a ``ResetWorld`` service (relative name) for the sampled state of the world.
@@ -665,7 +666,7 @@ class WorldStep:
     deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CallStep:
     """
     Call a service, by relative name and type, with a request of plain data.
@@ -689,7 +690,7 @@ class CallStep:
     deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishStep:
     """
     Publish one message of plain data to a topic, by relative name and type.
@@ -710,7 +711,7 @@ class PublishStep:
     type: Annotated[str, Key(spelt=TYPE)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WaitStep:
     """
     Wait until a field has a value.
@@ -742,7 +743,7 @@ class WaitStep:
     deadline: Annotated[float, Key(unit='s', above=0.0, same_as='that of the reset')]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ConfirmStep:
     """
     Ask a person to do something and to confirm it.
@@ -774,7 +775,7 @@ class ConfirmStep:
 ResetStep: TypeAlias = WorldStep | CallStep | PublishStep | WaitStep | ConfirmStep
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResetProcedure:
     """
     How the world is reset.
@@ -827,7 +828,7 @@ class ResetProcedure:
         return not all(isinstance(step, WaitStep) for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EpisodeRules:
     """
     How episodes end.
@@ -857,7 +858,7 @@ class EpisodeRules:
     reset: Annotated[ResetProcedure, Key()]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TaskSpec:
     """
     The task: an installed entry point and its parameters; the code itself is never in a contract.
@@ -884,7 +885,7 @@ class TaskSpec:
     version: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Contract:
     """
     The whole boundary.

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 import math
 from typing import Annotated, ClassVar, TypeAlias
@@ -12,6 +11,7 @@ from typing import Annotated, ClassVar, TypeAlias
 from boundary_env_ros.core.contract.grammar import PATH, TOPIC, TYPE, UNIT
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Key, Section
 from boundary_env_ros.core.contract.sources import CLOUD, OF_ADAPTER, RANGE, SCAN, Source, Vector
+from boundary_env_ros.frozen import frozen
 
 #: In place of a unit.
 OF_PLACE = 'in the unit of the place'
@@ -28,7 +28,7 @@ STOP_TYPE = 'std_msgs/msg/Bool'
 # Obstacles ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sector:
     """
     Two sectors of a laser scan, ahead and behind, each ``half_angle`` (rad) to both sides.
@@ -52,7 +52,7 @@ class Side(Enum):
     BEHIND = 'behind'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Corridor:
     """
     What of a point cloud is in the way, in the frame of the cloud with x forward and z up.
@@ -71,7 +71,7 @@ class Corridor:
     top: Annotated[float, Key(unit='m', when=('type', CLOUD))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Obstacle:
     """
     Distance to obstacles along the forward axis of a sensor, and what it means for one dimension.
@@ -143,7 +143,7 @@ class Moves(Enum):
     BODY = 'body'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Workspace:
     """
     Where a place may be, and what a command must leave to brake in.
@@ -253,7 +253,7 @@ class OnForeignPublisher(Enum):
     REPORT = 'report'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Overruns:
     """
     ``exceeded`` of the last ``of`` requests may be over the latency budget; more, and stop.
@@ -271,7 +271,7 @@ class Overruns:
     of: Annotated[int, Key(least=1)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Operator:
     """
     A human command source, which goes before the policy while its dead-man switch is held.
@@ -306,7 +306,7 @@ _DEADMAN = 'max(0.1, min(3 x `period`, 0.5))'
 _ENDING = 'max(0.5, 4 x `period`)'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Safety:
     """
     What the gate enforces beyond the bounds of the action. Times in seconds, on the steady clock.

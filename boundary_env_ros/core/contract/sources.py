@@ -10,12 +10,13 @@ Where in a message the values of a field or of a command are, as frozen values.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, ClassVar, TypeAlias
 
 from boundary_env_ros.core.contract.grammar import NAME, PATH, WORD
 from boundary_env_ros.core.contract.key import BREAKING, Key, Section
 from boundary_env_ros.core.sources.paths import short
+from boundary_env_ros.frozen import frozen
 
 Vector: TypeAlias = tuple[float, ...]
 JointNames: TypeAlias = Annotated[
@@ -82,7 +83,7 @@ DEPTHS = ('16UC1', '32FC1')
 DECOMPRESSED = ('mono8', 'rgb8', 'bgr8', 'mono16', '16UC1')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Paths:
     """
     A number at each of some field paths.
@@ -104,7 +105,7 @@ class Paths:
     parts: ClassVar[Annotated[tuple[str, ...], Key(spelt=WORD, listed='part')]] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Joints:
     """
     Values of some joints of a ``sensor_msgs/msg/JointState``, found by name.
@@ -134,7 +135,7 @@ class Joints:
     publishers: Annotated[int, Key(least=1)] = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Trajectory:
     """
     One point of a ``trajectory_msgs/msg/JointTrajectory``.
@@ -153,7 +154,7 @@ class Trajectory:
     duration: Annotated[float, Key(unit='s', above=0.0, when=('type', TRAJECTORY))]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Array:
     """
     A sequence of numbers of a declared length, for example ``data`` of a multi-array.
@@ -175,7 +176,7 @@ class Array:
     names: Annotated[tuple[str, ...], BREAKING] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Beams:
     """
     A ``sensor_msgs/msg/LaserScan``, downsampled to the nearest return of equal sectors.
@@ -192,7 +193,7 @@ class Beams:
     count: Annotated[int, Key('beams', least=1, most=MOST_VALUES, one_of=True), BREAKING]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Points:
     """
     A ``sensor_msgs/msg/PointCloud2``, thinned out to a fixed number of points.
@@ -218,7 +219,7 @@ class Points:
     pad: Annotated[Vector, Key(unit=OF_VALUE), BREAKING]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Picture:
     """
     A ``sensor_msgs/msg/Image`` or ``CompressedImage``, which travels by reference.
@@ -244,7 +245,7 @@ class Picture:
     invalid: Annotated[float, Key(unit=OF_VALUE, when=('encoding', '32FC1')), BREAKING] = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lookup:
     """
     A transform that tf looks up.
@@ -276,7 +277,7 @@ class Lookup:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Derived:
     """
     A pure function of other fields; see :mod:`boundary_env_ros.core.sources.derived`.

@@ -10,7 +10,6 @@ groups one after the other.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 import json
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec, Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import STRING, Vector
+from boundary_env_ros.frozen import frozen
 
 
 class SpaceKind(IntEnum):
@@ -29,7 +29,7 @@ class SpaceKind(IntEnum):
     DOCUMENT = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SpaceField:
     """
     One field of an observation, action or privileged space; see ``SpaceField.msg``.

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 import math
 from types import MappingProxyType
 from typing import NamedTuple
@@ -32,13 +31,14 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp, to_nanoseconds
 from boundary_env_ros.core.transition import ActuationEvidence
+from boundary_env_ros.frozen import frozen
 
 _HISTORY = 512
 #: Within this, of its size, a value on the wire is the same: a driver may say it in float32.
 _SAME = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Feedback:
     """One measured state of the command's dimensions."""
 

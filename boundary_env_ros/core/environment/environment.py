@@ -11,7 +11,6 @@ a state, with a deadline.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 import json
 from typing import Any, TypeAlias
 
@@ -80,6 +79,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.frozen import frozen, replace
 
 Effect: TypeAlias = (
     Observation
@@ -99,7 +99,7 @@ _MOVING = (GateState.RUNNING, GateState.STOPPING, GateState.PROBING)
 _QUICK = 2.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Begin:
     """What a client says when it begins an episode; see ``BeginEpisode.srv``."""
 

@@ -10,7 +10,6 @@ outside it did that.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -18,6 +17,7 @@ from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.errors import InvalidState
+from boundary_env_ros.frozen import frozen, replace
 
 
 class EpisodeState(IntEnum):
@@ -44,7 +44,7 @@ _MOVES: Mapping[EpisodeState, frozenset[EpisodeState]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EpisodeStatus:
     """
     One episode and where it stands, as it is latched for the others; see ``EpisodeStatus.msg``.

@@ -10,11 +10,11 @@ each user counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading
+from boundary_env_ros.frozen import frozen
 
 
 class Label(IntEnum):
@@ -25,7 +25,7 @@ class Label(IntEnum):
     UNCLEAR = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EpisodeLabel:
     """
     One verdict of a person or a program on an episode; see ``EpisodeLabel.msg``.

@@ -11,7 +11,6 @@ no episode is active.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -30,6 +29,7 @@ from boundary_env_ros.core.gate.decision import (
 from boundary_env_ros.core.gate.explain import sentences
 from boundary_env_ros.core.gate.rules.admission import STRANGERS
 from boundary_env_ros.core.transition import Kind, NamedValues, Transition
+from boundary_env_ros.frozen import frozen, replace
 
 
 class EventKind(IntEnum):
@@ -50,7 +50,7 @@ class EventKind(IntEnum):
     PLUGIN = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EnvironmentEvent:
     """
     Something that happened in an episode; see ``EnvironmentEvent.msg``.
@@ -91,7 +91,7 @@ def is_of(event: EnvironmentEvent, kind: EventKind | str | None) -> bool:
     return kind in (None, event.kind) or (isinstance(kind, str) and kind == event.event_type)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Push:
     """
     What a plugin tells of its own accord.

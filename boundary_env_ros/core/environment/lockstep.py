@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import StepId
@@ -16,9 +15,10 @@ from boundary_env_ros.core.sources.inputs import (
 )
 from boundary_env_ros.core.timebase import NANOSECONDS, RosTime, to_nanoseconds
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SimStepRequest:
     """
     Asks the world to advance, once it has the command of that stamp; see ``SimStepRequest.msg``.
@@ -37,7 +37,7 @@ class SimStepRequest:
     command_stamp: RosTime
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SimStepResponse:
     """
     The world's answer: how much was published on each topic, until when, and dropped.
@@ -57,7 +57,7 @@ class SimStepResponse:
     info: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Advanced:
     """A :class:`SimStepResponse` with the simulated time that its header carried, nanoseconds."""
 

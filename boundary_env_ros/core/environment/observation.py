@@ -10,7 +10,6 @@ stale.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from operator import le
 from typing import TypeAlias
@@ -27,6 +26,7 @@ from boundary_env_ros.core.timebase import (
     RosTime,
     Stamp,
 )
+from boundary_env_ros.frozen import frozen, replace
 
 
 class FieldStatus(IntEnum):
@@ -37,7 +37,7 @@ class FieldStatus(IntEnum):
     MISSING = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImageReference:
     """
     Which image an observation means: topic, stamp and content.
@@ -62,7 +62,7 @@ class ImageReference:
     data: bytes = b''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ObservationField:
     """One field of an observation; ``ObservationField.msg`` has the meaning of each attribute."""
 
@@ -81,7 +81,7 @@ class ObservationField:
     document: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Observation:
     """What the policy sees, frozen at one instant."""
 
@@ -97,7 +97,7 @@ class Observation:
         raise KeyError(name)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sample:
     """
     One value of one field as it came from its source.

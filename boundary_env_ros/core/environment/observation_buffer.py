@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
@@ -27,12 +26,13 @@ from boundary_env_ros.core.sources.inputs import infinite_values
 from boundary_env_ros.core.sources.usable import is_measured, not_measured
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import PrivilegedObservation
+from boundary_env_ros.frozen import frozen
 
 #: Observations that are remembered for actions that answer them.
 ANSWERABLE = 1024
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class View:
     """One observation, with the rest of the environment's state at the same instant."""
 

@@ -28,9 +28,10 @@ from boundary_env_ros.core.environment.observation import Sampled
 from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ResetWorld:
     """
     Asks the robot, or its simulation, for a state of the world; see ``ResetWorld.srv``.
@@ -49,7 +50,7 @@ class ResetWorld:
     options: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorldReset:
     """
     The answer to :class:`ResetWorld`.
@@ -76,7 +77,7 @@ class WorldReset:
     info: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SavedState:
     """
     The state of a world as a plugin gave it, from which a reset can begin it again.

@@ -5,18 +5,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from boundary_env_ros.core.environment.episode import EpisodeState
+from boundary_env_ros.frozen import frozen
 
 S = TypeVar('S')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Snapshot(Generic[S]):
     """
     What ``reset``, ``step`` and ``observe`` all return, in one process and over ROS.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -32,6 +31,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.errors import TaskFailed
+from boundary_env_ros.frozen import replace
 
 #: Key in the diagnostics of a transition: whose turn the step was, if the contract declares turns.
 TURN = 'turn'

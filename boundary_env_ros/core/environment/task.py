@@ -11,7 +11,6 @@ evaluator. It is a user's code: it is called only by :func:`sample`, :func:`supp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 import math
 from traceback import extract_tb
 from typing import Protocol, TypeVar
@@ -22,6 +21,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.transition import NamedValues, RewardTerm
 from boundary_env_ros.errors import BoundaryError, TaskFailed
+from boundary_env_ros.frozen import frozen
 
 T = TypeVar('T')
 
@@ -29,7 +29,7 @@ T = TypeVar('T')
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StepView:
     """
     What a task may judge a step by.
@@ -60,7 +60,7 @@ class StepView:
     period: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Outcome:
     """
     What a task makes of a step.

@@ -4,14 +4,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import frozen, replace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Chunk:
     """A request, and which of its actions is next; ``due`` is the steady time of its turn."""
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.angles import short_way
@@ -25,9 +24,10 @@ from boundary_env_ros.core.gate.rules.pending_motion import Recent
 from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import frozen, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class CommandHistory:
     """
     The sequence of commands that goes out.

@@ -9,14 +9,14 @@ field by field.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import ClockReading, Stamp
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class StepId:
     """Which step of which episode of which agent, under which contract."""
 
@@ -115,7 +115,7 @@ class Reason(IntEnum):
     STILL_STOPPED = 35, 'it was stopped, and nothing acceptable was asked for since'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class KeyValue:
     """One thing worth keeping, in words."""
 
@@ -123,7 +123,7 @@ class KeyValue:
     value: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ActionRequest:
     """
     What a policy asks the robot to do.
@@ -178,7 +178,7 @@ class ActionRequest:
     authentication: bytes = b''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleResult:
     """
     What one rule did, and the numbers that made it do so.
@@ -211,7 +211,7 @@ class RuleResult:
     unit: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Measurement:
     """
     One sensor value that the gate used, subscribed by the gate itself.
@@ -237,7 +237,7 @@ class Measurement:
     age: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuntimeLimits:
     """
     Limits that were made stricter than the contract's while the gate runs.
@@ -257,7 +257,7 @@ class RuntimeLimits:
     command_timeout: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SentCommand:
     """
     A command that the robot may still be acting on.
@@ -275,7 +275,7 @@ class SentCommand:
     command: Vector
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GateDecision:
     """
     One decision of the gate, with all that is needed to compute it again.
@@ -347,7 +347,7 @@ class GateState(IntEnum):
     INACTIVE = 7
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class GateStatus:
     """
     State of the gate, as it latches it for the others.

@@ -10,13 +10,13 @@ itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 import math
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, slices_of
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import frozen, replace
 
 #: Seconds that may pass before the first command, until all that the rules need has come.
 _BEGINS = 10.0
@@ -51,7 +51,7 @@ def _departs(group: ActionSpec, values: Vector) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DriverProbe:
     """
     One probe of all drivers whose groups declare one.

@@ -10,7 +10,7 @@ them of its decisions.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -21,9 +21,10 @@ from boundary_env_ros.core.gate.decision import (
     RuntimeLimits,
 )
 from boundary_env_ros.core.timebase import ClockReading, Stamp
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Event:
     """
     Something that happens to a gate.
@@ -47,7 +48,7 @@ class Event:
 # Who is heard ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Arm(Event):
     """A client asks for the lease of an episode; it may be refused."""
 
@@ -58,33 +59,33 @@ class Arm(Event):
     lease_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EpisodeTold(Event):
     """The environment said where its episode stands: its heartbeat."""
 
     status: EpisodeStatus
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class EmergencyStop(Event):
     """The emergency stop is pressed, or is not any more; pressed once, it stays latched."""
 
     pressed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ClearEmergencyStop(Event):
     """A request to unlatch the emergency stop; it may be refused. The lease ends with it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tighten(Event):
     """Limits are to be stricter than the contract's, or less strict again; it may be refused."""
 
     runtime_limits: RuntimeLimits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ProbeDrivers(Event):
     """A request to measure the timeouts of the drivers; it may be refused."""
 
@@ -92,7 +93,7 @@ class ProbeDrivers(Event):
 # What is noticed ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Measured(Event):
     """An input has a new value."""
 
@@ -101,14 +102,14 @@ class Measured(Event):
     captured: Stamp | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WorldMoved(Event):
     """The world said how far it has come (lockstep)."""
 
     report: Advanced
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PublishersSeen(Event):
     """
     The node has looked for publishers that there must not be, and for one that there must be.
@@ -130,7 +131,7 @@ class PublishersSeen(Event):
     unpublished: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WentOut(Event):
     """
     The command of the last decision went out.
@@ -143,7 +144,7 @@ class WentOut(Event):
 # What may be decided -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Request(Event):
     """
     A policy asks for something.
@@ -161,22 +162,22 @@ class Request(Event):
     received: ClockReading | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NextAction(Event):
     """It is the turn of the next action of a chunk."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OperatorCommand(Event):
     """It is the turn of what the operator commands."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OthersTurn(Event):
     """It may be the turn of another agent: then the robot is held (lockstep)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class TimerStarted(Event):
     """
     The protecting timer starts, as the gate is activated.
@@ -186,7 +187,7 @@ class TimerStarted(Event):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Tick(Event):
     """
     The protecting timer ran, on the steady clock, every ``safety.gate_period``.
@@ -198,7 +199,7 @@ class Tick(Event):
     """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Deactivate(Event):
     """
     The gate is to go one step further along the stop profile, before it falls silent itself.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -13,6 +12,7 @@ from boundary_env_ros.core.gate.events import Event
 from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import replace
 
 
 class Gate:

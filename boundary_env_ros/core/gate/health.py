@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
+from boundary_env_ros.frozen import frozen, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Health:
     """
     What is known of the gate itself, as it runs.

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, StepId
 from boundary_env_ros.core.gate.rules.admission import (
@@ -17,9 +15,10 @@ from boundary_env_ros.core.gate.rules.admission import (
 )
 from boundary_env_ros.core.service_requests import refuse_another_digest
 from boundary_env_ros.errors import RequestRejected, ResultCode
+from boundary_env_ros.frozen import frozen, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class LeaseState:
     """
     Who may ask for something now.

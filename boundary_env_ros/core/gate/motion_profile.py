@@ -31,12 +31,13 @@ than ten microseconds, so that a number that was written for "as much as you lik
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 import math
 from typing import Any, NamedTuple, TypeAlias
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.frozen import frozen, replace
 
 PROPOSED = 1.0 - 1e-6
 VIABLE = 1.0 - 2e-9
@@ -53,7 +54,7 @@ UNREACHED = 1e3
 Phase = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class MotionLimits:
     """
     What a sequence of commands has to keep, each dimension for itself.
@@ -172,7 +173,7 @@ def settle(limits: MotionLimits, state: MotionState) -> Vector:
 Step = tuple[float, float, float]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class _Dimension:
     """
     The limits of one dimension.

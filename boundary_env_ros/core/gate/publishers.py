@@ -6,12 +6,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.frozen import frozen
 
 #: Node of each publisher of a topic, by the identity of the publisher.
 Found = Mapping[bytes, str]
@@ -22,7 +22,7 @@ _LINGERS = 30.0
 _SENT = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Silence:
     """
     When a topic fell silent last, on the steady clock, ns, and who published on it then.
@@ -125,7 +125,7 @@ class Echoes:
         return True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ReliedOn:
     """
     A topic that the gate goes by.
@@ -163,7 +163,7 @@ def relied_on(contract: Contract) -> dict[str, ReliedOn]:
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Intruders:
     """
     Publishers that there must not be.

@@ -13,7 +13,6 @@ its sensors by :mod:`boundary_env_ros.core.gate.sensor_buffer`, what it sent by
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -77,6 +76,7 @@ from boundary_env_ros.core.gate.rules.runtime_limits import (
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
+from boundary_env_ros.frozen import replace
 
 #: Part of a period after which the environment may have closed the next step.
 _ABOUT_TO_CLOSE = 0.65

@@ -14,7 +14,6 @@ from, too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
@@ -51,6 +50,7 @@ from boundary_env_ros.core.gate.rules.recorded import (
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.frozen import replace
 
 #: What the gate was told, whatever it had done before.
 _TOLD = (

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -15,12 +15,13 @@ from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.rules.limits import Need, OPERATOR
 from boundary_env_ros.core.sources.usable import is_fresh
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.frozen import frozen, replace
 
 #: What the operator's switch reads at least while it is held.
 HELD = 0.5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class SensorReadings:
     """
     The last value of every input of the gate.

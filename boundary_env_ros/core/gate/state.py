@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
@@ -25,9 +25,10 @@ from boundary_env_ros.core.gate.rules.admission import Lease
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.sensor_buffer import SensorReadings
 from boundary_env_ros.core.timebase import ClockReading
+from boundary_env_ros.frozen import frozen, replace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class State:
     """
     All that a gate remembers.

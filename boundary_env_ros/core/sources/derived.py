@@ -11,11 +11,11 @@ as many as it needs; before the first, that one is taken as what was there befor
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 import math
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Derived, Vector
+from boundary_env_ros.frozen import frozen
 
 #: Values of the fields of one observation, by name; the newest observation comes last.
 Frames = Sequence[Mapping[str, Vector]]
@@ -25,7 +25,7 @@ class Unfit(ValueError):
     """The inputs of a derived field do not fit its function; says what was expected."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Space:
     """Shape, unit and bounds of what a function returns; see :class:`FieldSpec`."""
 
@@ -36,7 +36,7 @@ class Space:
     frame: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Function:
     """
     A function that a contract may name.

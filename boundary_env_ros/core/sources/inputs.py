@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import (
@@ -39,6 +38,7 @@ from boundary_env_ros.core.sources.readers import (
 )
 from boundary_env_ros.core.sources.usable import is_measured, not_measured, RANGES
 from boundary_env_ros.errors import BoundaryError, OfAnother, RecordError, WRONG_INPUT
+from boundary_env_ros.frozen import frozen, replace
 
 #: Before the name of a group: what its driver says that it applied.
 ACKNOWLEDGEMENT = 'acknowledgement'
@@ -47,7 +47,7 @@ ACKNOWLEDGEMENT = 'acknowledgement'
 TF, TF_STATIC, TF_TYPE = '/tf', '/tf_static', 'tf2_msgs/msg/TFMessage'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Input:
     """
     One use of one topic.

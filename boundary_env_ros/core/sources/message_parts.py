@@ -10,13 +10,13 @@ The units are those that the message definitions declare (SI by REP-103; degrees
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import chain
 
 from boundary_env_ros.core.sources.paths import split_call
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Part:
     """Field paths of one part of a message, and the unit of each."""
 

@@ -11,7 +11,6 @@ not measured: they are passed over, their field ages, and a rule that reads them
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 import math
 import re
 from typing import Any, TypeAlias
@@ -20,12 +19,13 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.sources.obstacle_distance import measured_range
 from boundary_env_ros.core.sources.paths import Getter, getter, Message, split_call
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 
 #: Returns the values of a message, NaN where it has no estimate, and why; empty if it has all.
 Judge: TypeAlias = Callable[[Message, Vector], tuple[Vector, str]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Mark:
     """
     How messages say that they have no estimate of a part.

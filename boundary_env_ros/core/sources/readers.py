@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 import math
 from typing import Any
 
@@ -31,9 +30,10 @@ from boundary_env_ros.core.sources.paths import getter, getters, Message, split_
 from boundary_env_ros.core.sources.point_cloud import evenly_taken
 from boundary_env_ros.core.timebase import NANOSECONDS, Stamp
 from boundary_env_ros.errors import OfAnother, RecordError
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Reading:
     """
     What an adapter makes of one message.

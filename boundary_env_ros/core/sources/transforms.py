@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 import math
 from operator import attrgetter
@@ -19,6 +18,7 @@ from boundary_env_ros.core.sources.paths import Message
 from boundary_env_ros.core.sources.readers import adapter, Reading
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import frozen
 
 #: Nanoseconds for which tf2 keeps transforms.
 KEEP = 10 * NANOSECONDS
@@ -35,7 +35,7 @@ _NORM_TOLERANCE = 1e-2
 _STAMP = attrgetter('stamp')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Link:
     """
     The pose of one frame in its parent.

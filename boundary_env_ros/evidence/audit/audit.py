@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 import gc
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from boundary_env_ros.evidence.audit.findings import AuditReport
 from boundary_env_ros.evidence.audit.index import IndexCheck
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.run_files import Progress, Run, with_task
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE, ChainCheck
 from boundary_env_ros.storage.records import Message, Record, Unreadable
 from boundary_env_ros.storage.run_folder import RunFolder

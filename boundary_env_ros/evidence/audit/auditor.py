@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 import math
 import sys
 from typing import TypeAlias
@@ -54,6 +53,7 @@ from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
 from boundary_env_ros.evidence.replay.differences import FieldDifference
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.

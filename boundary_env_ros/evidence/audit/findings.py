@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from enum import Enum
 from itertools import chain
 
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.terminal import one_line
 
 Plain = dict[str, object]
@@ -70,7 +71,7 @@ class Outcome(Enum):
     CONTRADICTED = 'contradicted'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """
     One place where a record does not keep one rule.
@@ -122,7 +123,7 @@ class Finding:
         return {**asdict(self), 'severity': rule.severity.value, 'page': rule.page}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class AuditReport:
     """
     Outcome of an audit.

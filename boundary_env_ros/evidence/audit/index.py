@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 import math
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.rules.base import close, Mismatch, number
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.episode_index import (
     EndingStands,
     EpisodeIndex,

@@ -5,15 +5,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from boundary_env_ros.core.contract.key import Meaning
 from boundary_env_ros.evidence.compare.side import Side
 from boundary_env_ros.evidence.difference import Difference
 from boundary_env_ros.evidence.plain import fields_of, plain
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Quantity:
     """
     One number of both sides.
@@ -44,7 +44,7 @@ class Quantity:
     size: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Finding:
     """
     One family of quantities, tested.
@@ -82,7 +82,7 @@ class Finding:
         return {**fields_of(self, without=('shown',)), 'shown': shown}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Comparison:
     """
     Two runs, compared with each other.

@@ -11,12 +11,13 @@ distribution. Of a proportion it is Fisher's exact test.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 import math
 
 import numpy as np
 import numpy.typing as npt
+
+from boundary_env_ros.frozen import frozen
 
 Array = npt.NDArray[np.float64]
 
@@ -35,7 +36,7 @@ NO_SPREAD = 1000.0 * _ROUNDING
 _TIE = 1e-9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Compared:
     """
     One family of quantities, tested together.

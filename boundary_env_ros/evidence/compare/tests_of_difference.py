@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 import math
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from boundary_env_ros.evidence.compare.comparison import Finding, Quantity
 from boundary_env_ros.evidence.compare.features import Values
 from boundary_env_ros.evidence.compare.permutation import Deals, holm, NO_SPREAD
+from boundary_env_ros.frozen import replace
 
 Array = npt.NDArray[np.float64]
 

@@ -28,6 +28,7 @@ from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence import episodes as read
 from boundary_env_ros.evidence.episodes import Episodes, Key
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.pixels import pixels_of
 from boundary_env_ros.storage.recorded_images import RecordedImages
 
@@ -50,7 +51,7 @@ class Origin(IntEnum):
     HELD = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Sight:
     """
     What the policy sees at one instant.
@@ -68,7 +69,7 @@ class Sight:
     images: Mapping[str, Image]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Step:
     """
     One step, with what is known of it by later records.

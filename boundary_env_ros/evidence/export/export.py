@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from boundary_env_ros.evidence.export.dataset import (
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
 
@@ -33,7 +34,7 @@ LAYOUTS = {
 ALL_FORMATS = (*FORMATS, *LAYOUTS)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Exported:
     """
     What became of an export.

@@ -9,7 +9,6 @@ The formats differ in where they put a column; what it means, its type and its u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from boundary_env_ros.core.imported import imported_from
 from boundary_env_ros.core.sources.images import Image
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.evidence.export.episodes import Sight, Step
+from boundary_env_ros.frozen import frozen
 
 Array = npt.NDArray[Any]
 
@@ -34,7 +34,7 @@ TEXT = 'string'
 UNKNOWN_TIME = -1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Column:
     """
     One column.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 import re
 from typing import Any
@@ -18,6 +17,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.errors import MissingDependency
 from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_spaces import action_space, field_space, NUMBERS
 
 

@@ -8,7 +8,6 @@ There was no gate, no request and no reset: what only they could tell stays unkn
 
 from __future__ import annotations
 
-from dataclasses import replace
 import math
 from typing import TypeAlias
 import uuid
@@ -43,6 +42,7 @@ from boundary_env_ros.core.transition import (
 )
 from boundary_env_ros.errors import BoundaryError, TaskFailed
 from boundary_env_ros.evidence.importing.listening import Ears
+from boundary_env_ros.frozen import replace
 
 #: What declares the endings that were not declared while the robot ran.
 DECLARER = 'import'

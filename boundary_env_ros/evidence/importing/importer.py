@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 import math
 from pathlib import Path
@@ -29,6 +28,7 @@ from boundary_env_ros.evidence.importing.listening import (
 )
 from boundary_env_ros.evidence.importing.timeline import APART, TimeLine
 from boundary_env_ros.evidence.importing.writing import ImportWriter
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
 from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.reader import Bag, open_bag
@@ -39,7 +39,7 @@ MakeCut = Callable[[int], Cut]
 Progress = Callable[[int, int | None], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ImportOptions:
     """
     What a bag does not say by itself.
@@ -60,7 +60,7 @@ class ImportOptions:
     host: str = ''
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Imported:
     """
     What became of an import.

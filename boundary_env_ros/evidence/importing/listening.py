@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +15,7 @@ from boundary_env_ros.core.sources.readers import Reading
 from boundary_env_ros.core.sources.transforms import TransformFields
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use, wired
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.decoding import CDR, not_cdr
 from boundary_env_ros.storage.mcap_scan import Channel
 
@@ -29,7 +29,7 @@ OWN = 'boundary_env_ros/'
 Read = Callable[[Any], Reading | None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Ears:
     """
     What is listened to for one agent.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 import re
 from typing import Any, Final
@@ -20,6 +19,7 @@ from boundary_env_ros.core.sources.no_estimate import estimate
 from boundary_env_ros.core.sources.paths import getter, getters
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.pace import Pace
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.definitions import Field, full_name
 from boundary_env_ros.storage.message_types import MessageTypes, Mismatch
 

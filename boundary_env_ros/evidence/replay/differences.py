@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.audit.rules.base import close, format_value
+from boundary_env_ros.frozen import frozen
 
 #: What of a decision is decided again, what it follows from first.
 OF_DECISION = (
@@ -58,7 +59,7 @@ OF_STEP = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class FieldDifference:
     """
     Where a record and what was computed again differ first.

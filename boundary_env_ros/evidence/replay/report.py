@@ -13,6 +13,7 @@ from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.plain import fields_of
 from boundary_env_ros.evidence.replay.differences import decided, FieldDifference
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.terminal import table
 
 #: Differences of one episode that are kept, and that are printed; the others are only counted.
@@ -22,7 +23,7 @@ KEPT, PRINTED = 200, 10
 _REASONS = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Difference:
     """
     One place where something else came out.
@@ -159,7 +160,7 @@ class EpisodeVerdict:
         return {'same': self.same, **fields_of(self)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class VerdictReport:
     """
     A record run again.

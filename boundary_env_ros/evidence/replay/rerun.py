@@ -9,7 +9,7 @@ It streams: of each agent the decisions of a few steps are kept, and a line for 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -38,6 +38,7 @@ from boundary_env_ros.evidence.replay.report import (
     EpisodeVerdict,
 )
 from boundary_env_ros.evidence.replay.steps import StepsAgain
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import Record
 
 #: Decisions that wait for the step that carries them; more, and they are run without it.

@@ -11,7 +11,6 @@ been silent for too long or ended the episode from outside.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 import json
 
 import numpy as np
@@ -36,6 +35,7 @@ from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.core.transition import Kind, NamedValues, ResetRecord, Transition
 from boundary_env_ros.errors import BoundaryError, TaskFailed, WRONG_INPUT
+from boundary_env_ros.frozen import replace
 
 #: Who declares what the environment finds by itself.
 _ENVIRONMENT = 'environment'

@@ -4,13 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from boundary_env_ros.core.contract.model import ActionKind, Contract, FieldSpec
 from boundary_env_ros.core.contract.sources import value_names
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Label:
     """
     Name of one number.

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
@@ -15,12 +14,13 @@ from boundary_env_ros.evidence.episodes import Episode, Step
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, Anomaly
 from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.run_files import Progress, Run
+from boundary_env_ros.frozen import frozen
 
 #: The last episode, or the last step of one.
 LAST = 'last'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class OneStep:
     """
     One step and all that belongs to it.

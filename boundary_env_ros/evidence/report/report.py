@@ -12,12 +12,13 @@ from boundary_env_ros.evidence.report.columns import Json
 from boundary_env_ros.evidence.report.frames import Frame
 from boundary_env_ros.evidence.report.suspicion import Moment
 from boundary_env_ros.evidence.summary.figures import Summary
+from boundary_env_ros.frozen import frozen
 
 #: Moments that are told.
 MOMENTS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Limits:
     """
     How much of a run a page shows.

@@ -14,6 +14,7 @@ from boundary_env_ros.evidence.episodes import Origin
 from boundary_env_ros.evidence.plain import fields_of, plain
 from boundary_env_ros.evidence.response import MANY
 from boundary_env_ros.evidence.summary.statistics import Proportion, Quantiles
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.terminal import table
 
 
@@ -60,7 +61,7 @@ class StageSummary:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Delay:
     """
     How far the robot is behind its commands in one dimension, estimated and not measured.
@@ -119,7 +120,7 @@ class Execution:
         return ', '.join(self.still)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Disagreement:
     """
     One episode of which people say otherwise than the environment, or than each other.
@@ -139,7 +140,7 @@ class Disagreement:
     labels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Excluded:
     """One episode that is in no rate of success, and why."""
 
@@ -259,7 +260,7 @@ class Group:
         return {**plain(self.origin._asdict()), **found, **means}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Summary:
     """
     The figures of a run.

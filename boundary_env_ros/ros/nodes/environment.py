@@ -9,7 +9,6 @@ It sends no command.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 import sys
 from typing import Any
@@ -46,6 +45,7 @@ from boundary_env_ros.core.step_timing import StepTiming
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RequestRejected, ResetFailed, ResultCode
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, OFTEN, RATE, run
 from boundary_env_ros.ros.conversions import advanced_from, from_bytes, message_class, to_bytes

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 import sys
 import time
@@ -60,6 +59,7 @@ from boundary_env_ros.core.gate.rules.limits import EMERGENCY_STOP, OPERATOR
 from boundary_env_ros.core.sources.inputs import gate_inputs, Input
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.clock import not_before
 from boundary_env_ros.ros.command_topic import CommandTopic

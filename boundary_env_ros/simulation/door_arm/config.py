@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.config import (
     CameraConfig,
     ContactConfig,
@@ -16,7 +17,7 @@ from boundary_env_ros.simulation.config import (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class WrenchConfig(SensorConfig):
     """
     Force-torque sensor in the wrist, which has subtracted the weight of the gripper.
@@ -39,7 +40,7 @@ class WrenchConfig(SensorConfig):
     force_bias: float = 0.3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class HandlePoseConfig(SensorConfig):
     """
     Detector which finds the handle in the pictures of the scene.
@@ -60,7 +61,7 @@ class HandlePoseConfig(SensorConfig):
     angle_noise: float = 0.01
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class ArmConfig(RobotConfig):
     """
     Everything that is declared about the simulated arm.

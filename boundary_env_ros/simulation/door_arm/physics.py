@@ -10,12 +10,12 @@ typed and tested without knowing MuJoCo.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import resources
 
 import numpy as np
 import numpy.typing as npt
 
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.door_arm.state import ARM_JOINTS, ArmState, DoorReset, Place
 from boundary_env_ros.simulation.engine import mujoco, RayCaster, report_failure
 from boundary_env_ros.simulation.messages import Float64Array
@@ -30,7 +30,7 @@ _LEFT, _RIGHT, _HINGE = _JOINTS, _JOINTS + 1, _JOINTS + 2
 _MARGIN = 0.1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DoorGeometry:
     """
     Measures of arm and door, from the model, world's axes.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
 from boundary_env_ros.core.contract.sources import Trajectory, Vector
@@ -13,6 +12,7 @@ from boundary_env_ros.core.environment.reset import by_name, ResetWorld, WorldRe
 from boundary_env_ros.core.sources.inputs import sensor_topics, TF_TYPE
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import BoundaryError, ResetFailed
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.simulation.door_arm.arm import DoorArm
 from boundary_env_ros.simulation.door_arm.config import ArmConfig
 from boundary_env_ros.simulation.door_arm.state import DoorReset

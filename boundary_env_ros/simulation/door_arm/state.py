@@ -4,10 +4,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.simulation.messages import Float64Array
 from boundary_env_ros.simulation.readings import TrueState
 
@@ -28,7 +28,7 @@ HINGE_JOINT = 'door_hinge'
 """The hinge of the door; a positive angle is open."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class DoorReset:
     """
     How an episode shall begin; the gripper is open then.
@@ -70,7 +70,7 @@ class Place(NamedTuple):
     rotation: Float64Array
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@frozen(eq=False)
 class ArmState(TrueState):
     """
     True state of arm and door at the end of a physics step.

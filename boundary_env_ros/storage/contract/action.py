@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import zip_longest
 import math
 from typing import Any, TypeVar
@@ -30,6 +29,7 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
     Vector,
 )
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import dimension_form, number_form
 from boundary_env_ros.storage.contract.reader import Reader
 from boundary_env_ros.storage.contract.sources import (

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.problem_text import nearest, said
 from boundary_env_ros.core.contract.sources import Derived, MOST_VALUES
 from boundary_env_ros.core.sources.derived import FUNCTIONS, Unfit
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import word_form
 from boundary_env_ros.storage.contract.reader import Reader
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 import math
 from typing import Any
 
@@ -26,6 +25,7 @@ from boundary_env_ros.core.contract.sources import (
 )
 from boundary_env_ros.core.documents import schema_fault
 from boundary_env_ros.errors import MissingDependency
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.derived import parse_derived
 from boundary_env_ros.storage.contract.forms import integer_form, text_form
 from boundary_env_ros.storage.contract.reader import Reader

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from enum import Enum
 import math
 import sys
@@ -13,9 +12,10 @@ from typing import Any, get_args, get_origin, TypeGuard
 
 from boundary_env_ros.core.contract.grammar import Grammar, TEXT
 from boundary_env_ros.core.contract.key import Key, Part, spelt
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Form:
     """
     What a single value may be.

@@ -9,7 +9,6 @@ Every problem is found and reported at once. The key reference is ``doc/contract
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.checks import contradictions
@@ -28,6 +27,7 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.endings import EndingKind
 from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.errors import ContractError, Problem
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.action import parse_action
 from boundary_env_ros.storage.contract.fields import parse_fields, schema_problems
 from boundary_env_ros.storage.contract.forms import number_form, word_form

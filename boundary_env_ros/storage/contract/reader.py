@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 import math
 from typing import Any, get_origin, TypeVar
 
@@ -14,6 +14,7 @@ from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Part, part
 from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, printable, Said, said
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
 from boundary_env_ros.errors import Problem
+from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import (
     Form,
     form_of,

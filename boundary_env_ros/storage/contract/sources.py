@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract.problem_text import nearest, said
@@ -25,6 +24,7 @@ from boundary_env_ros.core.contract.sources import (
     Trajectory,
 )
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.contract.forms import integer_form
 from boundary_env_ros.storage.contract.reader import Reader
 
@@ -33,7 +33,7 @@ _ALIKE = {'position': 'translation', 'orientation': 'rotation'}
 _ALIKE |= {other: one for one, other in _ALIKE.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Values:
     """
     What the keys of a source say.

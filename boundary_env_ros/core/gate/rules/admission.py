@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 import math
 from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, Verdict
+from boundary_env_ros.frozen import frozen
 
 #: How far the sequence of a request may be ahead of the last that was heard; others got lost.
 MOST_SKIPPED = 1000
@@ -24,7 +24,7 @@ UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
 LAST_STEP = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Lease:
     """
     The right to be heard, for one client in one episode.

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from boundary_env_ros.core.contract.safety import OnTimeout
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import admitted_action, as_action, translate, turned_all
@@ -19,6 +17,7 @@ from boundary_env_ros.core.gate.rules.motion import brake_to, rest, start_anew
 from boundary_env_ros.core.gate.rules.rotation import refuse_what_is_none
 from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
+from boundary_env_ros.frozen import replace
 
 
 def rule(limits: Limits, situation: RuleInput, wanted: Vector | None) -> RuleOutput:

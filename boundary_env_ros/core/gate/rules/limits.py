@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 import math
 
 from boundary_env_ros.core.contract.model import (
@@ -22,6 +21,7 @@ from boundary_env_ros.core.gate.decision import Measurement
 from boundary_env_ros.core.gate.motion_profile import MotionLimits
 from boundary_env_ros.core.sources.obstacle_distance import DISTANCES
 from boundary_env_ros.core.sources.usable import is_fresh, is_measured
+from boundary_env_ros.frozen import frozen, replace
 
 FEEDBACK = 'feedback'
 ALIVE = 'alive'
@@ -29,7 +29,7 @@ OPERATOR = 'operator'
 EMERGENCY_STOP = 'emergency_stop'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Need:
     """
     When the rules can go by an input.
@@ -63,7 +63,7 @@ class Need:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Rotation:
     """
     Four dimensions of the command that are one unit quaternion.

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -22,6 +21,7 @@ from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
 from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import limit_rate, SHORTEST, slow_together
+from boundary_env_ros.frozen import replace
 
 #: Below the full rate by this part, a profile counts as being at it.
 _NEARLY = 2e-6

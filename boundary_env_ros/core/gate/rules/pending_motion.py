@@ -19,7 +19,6 @@ do is the most of all that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 import math
@@ -27,12 +26,13 @@ import math
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import SentCommand
 from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.frozen import frozen
 
 #: How many commands of one instant are kept: the first, the last, and what was between them.
 _AT_ONCE = 4
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Recent:
     """
     The commands that a robot may still be acting on.
@@ -83,7 +83,7 @@ class Recent:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class PendingMotion:
     """
     What a dimension may still do in one direction, whatever is sent from now on.

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import (
@@ -17,9 +17,10 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleInput:
     """
     Everything but the action that a ruling depends on; recorded with every decision.
@@ -104,7 +105,7 @@ RECORDED = tuple(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RuleOutput:
     """
     What the rules make of an action in a situation.

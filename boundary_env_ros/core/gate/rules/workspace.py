@@ -17,7 +17,6 @@ only towards the nearest place inside, over that edge alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 import math
 
@@ -38,6 +37,7 @@ from boundary_env_ros.core.geometry import (
     sector,
     Shape,
 )
+from boundary_env_ros.frozen import frozen
 
 #: How much nearer than it may is taken for rounding, in the unit of the place.
 _ROUNDING = 1e-9
@@ -219,7 +219,7 @@ def _what_follows(
 # What a command needs ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@frozen(kw_only=False, order=True)
 class _Gap:
     """
     How far what is needed stays from a boundary.
@@ -254,7 +254,7 @@ _ANY = _Gap(math.inf, math.inf, 0.0)
 _Rule = Callable[[Vector], _Gap]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Course:
     """
     Where a place is, and what of the commands before is under way there.
@@ -407,7 +407,7 @@ class _Course:
         return shape
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class _Border:
     """
     The edges of a polygon that a place is not to cross, or, from beyond them, to come back over.

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from boundary_env_ros.core.contract.model import Contract, Pacing, slices_of
@@ -18,6 +17,7 @@ from boundary_env_ros.evidence.audit.raw_messages.window import Heard, KEEP, MOS
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 
@@ -52,7 +52,7 @@ _AROUND = NANOSECONDS
 _PLACED = 65
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class RecorderState:
     """What is looked at of a ``RecorderStatus``."""
 

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -29,6 +28,7 @@ from boundary_env_ros.evidence.audit.raw_messages.message_history import Message
 from boundary_env_ros.evidence.audit.raw_messages.window import Heard
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules.base import same, vector
+from boundary_env_ros.frozen import replace
 
 #: Bytes of the largest message that goes over UDP in one piece.
 _DATAGRAM = 65_507

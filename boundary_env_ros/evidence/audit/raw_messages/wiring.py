@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 from boundary_env_ros.core.contract.model import ActionSpec, Contract
@@ -21,13 +20,14 @@ from boundary_env_ros.core.sources.inputs import (
 )
 from boundary_env_ros.core.sources.readers import reader, Reading, stamp_of
 from boundary_env_ros.core.sources.transforms import TransformFields
+from boundary_env_ros.frozen import frozen, replace
 
 Message = Any  # anything with the attributes of the message
 
 STOP = 'emergency stop'
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Use:
     """
     One use of one recorded topic by one agent.

@@ -22,12 +22,13 @@ from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE
+from boundary_env_ros.frozen import frozen
 
 #: Numbers that went through a sum or a difference in another order may differ by this.
 ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Mismatch:
     """
     One place where a record does not keep a rule.
@@ -46,7 +47,7 @@ class Mismatch:
     actual: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class Terms:
     """
     A contract in the form in which the rules use it.
@@ -163,7 +164,7 @@ class Scene:
 Found = Iterator[Mismatch]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Check:
     """
     A function that looks whether one part of a rule is kept.
@@ -196,7 +197,7 @@ class DecisionCheck(Check):
     """A check of a decision."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@frozen
 class NotChecked:
     """A rule that could not be applied, at all or to some part of the record, and why."""
 

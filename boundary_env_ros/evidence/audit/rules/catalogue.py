@@ -11,10 +11,11 @@ the other modules, and in :mod:`boundary_env_ros.evidence.audit.raw_messages`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 import re
+
+from boundary_env_ros.frozen import frozen
 
 
 class Severity(Enum):
@@ -30,7 +31,7 @@ class Severity(Enum):
     SUSPICIOUS = 'suspicious'
 
 
-@dataclass(frozen=True, slots=True)
+@frozen(kw_only=False)
 class Rule:
     """
     One rule of the audit.

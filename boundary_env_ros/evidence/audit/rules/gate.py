@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import slices_of
@@ -27,6 +26,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
     vector,
 )
+from boundary_env_ros.frozen import replace
 
 #: Verdicts under which the robot goes on as it was asked to.
 MOVING = (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD)

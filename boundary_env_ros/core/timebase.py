@@ -143,14 +143,12 @@ def between(
         offset the uncertainty is None.
 
     """
-    if start is None or end is None or start.clock is not end.clock:
+    seconds = seconds_between(start, end)
+    if start is None or end is None or seconds is None:
         return None
-    seconds = (end.nanoseconds - start.nanoseconds) / NANOSECONDS
     if start.host == end.host or start.clock is Clock.ROS:
         # Simulated time is one clock for every host.
         return Duration(seconds=seconds)
-    if start.clock is Clock.STEADY:
-        return None
     for known in offsets:
         if (known.host, known.reference) == (end.host, start.host):
             sign = -1.0
@@ -161,6 +159,15 @@ def between(
         added = sign * known.offset
         return Duration(seconds=seconds + added, clock_offset=added, uncertainty=known.uncertainty)
     return Duration(seconds=seconds, uncertainty=None)
+
+
+def seconds_between(start: Stamp | None, end: Stamp | None) -> float | None:
+    """Return the seconds of :func:`between` where no offset of clocks is known."""
+    if start is None or end is None or start.clock is not end.clock:
+        return None
+    if start.clock is Clock.STEADY and start.host != end.host:
+        return None
+    return (end.nanoseconds - start.nanoseconds) / NANOSECONDS
 
 
 def elapsed(start: ClockReading | None, end: ClockReading | None) -> float | None:

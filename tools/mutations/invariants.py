@@ -1495,8 +1495,8 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'How old a place is counts',
         WORKSPACES,
-        'age=max(found.age, 0.0)',
-        'age=0.0',
+        'found.values, max(found.age, 0.0), sent',
+        'found.values, 0.0, sent',
         (_WORKSPACE + 'an_older_place_is_as_good_once_what_went_out_since_is_counted_in',),
     ),
     Mutation(
@@ -1516,7 +1516,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What limits on the rate leave of a slower command counts',
         WORKSPACES,
-        '    follow(limits, situation, slower)\n',
+        '    limit_change(limits, situation, slower)\n',
         '',
         (_WORKSPACE + 'what_cannot_be_slowed_down_yet_is_judged_as_it_is',),
     ),

@@ -20,10 +20,10 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.derived import compute, Frames
 from boundary_env_ros.core.sources.usable import is_fresh
 from boundary_env_ros.core.timebase import (
-    between,
     ClockReading,
     NANOSECONDS,
     RosTime,
+    seconds_between,
     Stamp,
 )
 from boundary_env_ros.frozen import frozen, replace
@@ -290,8 +290,7 @@ def age_of(captured: Stamp | None, observed: ClockReading) -> float | None:
     A negative age is returned as it is: the clock of the source is ahead, and hiding that hides
     the fault.
     """
-    duration = between(captured, observed.ros)
-    return None if duration is None else duration.seconds
+    return seconds_between(captured, observed.ros)
 
 
 def age_in_words(captured: Stamp | None, age: float) -> str:

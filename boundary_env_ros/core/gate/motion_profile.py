@@ -150,8 +150,10 @@ def advance(
     if time_step <= 0.0:
         return state
     return tuple(
-        MotionStep(*_advance(dimension.around(step.position), *step, end, time_step))
-        for dimension, step, end in zip(limits.dimensions, state, goal, strict=True)
+        [
+            MotionStep(*_advance(dimension.around(step[0]), *step, end, time_step))
+            for dimension, step, end in zip(limits.dimensions, state, goal, strict=True)
+        ]
     )
 
 
@@ -234,9 +236,9 @@ class _Dimension:
 
     def around(self, x: float) -> _Dimension:
         """Return the same limits with bounds that reach as far as a value."""
-        low, high = min(self.low, x), max(self.high, x)
-        if (low, high) == (self.low, self.high):
+        if self.low <= x <= self.high:
             return self
+        low, high = min(self.low, x), max(self.high, x)
         resolution = math.ulp(max(abs(low), abs(high)))
         return replace(self, low=low, high=high, resolution=resolution)
 

@@ -39,9 +39,22 @@ def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tupl
         the mean rate from the last command to this one.
 
     """
+    end = limit_change(limits, situation, shaped)
+    if situation.previous is None:
+        return (), ()
+    rate = rate_between(situation.previous, tuple(shaped.values), situation.time_step)
+    if not end:
+        return rate, ()
+    _, velocity, acceleration = zip(*end, strict=True)
+    still = (0.0,) * len(rate)
+    return _put(rate, limits.profiled, velocity), _put(still, limits.profiled, acceleration)
+
+
+def limit_change(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> MotionState:
+    """Do what :func:`follow` does, and return where the profiles are then."""
     previous, step = situation.previous, situation.time_step
     if previous is None:
-        return (), ()
+        return ()
     alone: Sequence[int] = limits.plain
     if limits.curvatures:
         together = slow_together(limits, previous, step, shaped)
@@ -54,7 +67,7 @@ def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tupl
             limit_rate(limits, shaped, i, previous[i], after, told)
     turn(limits, previous, step, shaped)
     if limits.profile is None:
-        return rate_between(previous, tuple(shaped.values), step), ()
+        return ()
     return _follow_profile(limits, limits.profile, situation, previous, shaped)
 
 
@@ -135,7 +148,7 @@ def _follow_profile(
     situation: RuleInput,
     previous: Vector,
     shaped: LimitedCommand,
-) -> tuple[Vector, Vector]:
+) -> MotionState:
     """Go the next step of the profile of each dimension that has one, and tell why."""
     dimensions, step = limits.profiled, situation.time_step
     start = _state(limits, situation, previous)
@@ -143,11 +156,11 @@ def _follow_profile(
     end = advance(profile, start, tuple(shaped.values[i] for i in dimensions), step)
     for place, i in enumerate(dimensions):
         if end[place].position != shaped.values[i]:
-            _explain(limits, shaped, i, start[place], end[place], step)
-    rate = rate_between(previous, tuple(shaped.values), step)
-    still = (0.0,) * len(previous)
-    _, velocity, acceleration = zip(*end, strict=True)
-    return _put(rate, dimensions, velocity), _put(still, dimensions, acceleration)
+            if shaped.explains:
+                _explain(limits, shaped, i, start[place], end[place], step)
+            else:
+                shaped.values[i] = end[place].position
+    return end
 
 
 def _explain(
@@ -213,7 +226,7 @@ def _state(limits: Limits, situation: RuleInput, previous: Vector) -> MotionStat
     still = (0.0,) * len(previous)
     rate = situation.previous_rate or still
     acceleration = situation.previous_acceleration or still
-    return tuple(MotionStep(previous[i], rate[i], acceleration[i]) for i in limits.profiled)
+    return tuple([MotionStep(previous[i], rate[i], acceleration[i]) for i in limits.profiled])
 
 
 def _put(vector: Vector, dimensions: Sequence[int], values: Vector) -> Vector:

@@ -101,7 +101,7 @@ class RuleInput:
 RECORDED = tuple(
     each.name
     for each in fields(RuleInput)
-    if each.name in GateDecision.__slots__ and each.name != 'measurements'
+    if each.name in {known.name for known in fields(GateDecision)} - {'measurements'}
 )
 
 
@@ -144,6 +144,8 @@ class LimitedCommand:
     ----------
     wanted
         The command that was asked for.
+    explains
+        Whether to tell what was taken: not where only what would be left matters.
 
     Attributes
     ----------
@@ -154,10 +156,10 @@ class LimitedCommand:
 
     """
 
-    __slots__ = ('results', 'values')
+    __slots__ = ('explains', 'results', 'values')
 
-    def __init__(self, wanted: Vector) -> None:
-        self.values = list(wanted)
+    def __init__(self, wanted: Vector, *, explains: bool = True) -> None:
+        self.values, self.explains = list(wanted), explains
         self.results: list[RuleResult] = []
 
     def limit(
@@ -185,20 +187,21 @@ class LimitedCommand:
             The number that triggered the rule, what it was compared with, and the unit of both.
 
         """
-        self.results.append(
-            RuleResult(
-                rule=rule,
-                outcome=Verdict.LIMITED,
-                reason=reason,
-                dimension=dimension,
-                before=self.values[dimension],
-                after=after,
-                value=value,
-                limit=limit,
-                unit=unit,
+        before, self.values[dimension] = self.values[dimension], after
+        if self.explains:
+            self.results.append(
+                RuleResult(
+                    rule=rule,
+                    outcome=Verdict.LIMITED,
+                    reason=reason,
+                    dimension=dimension,
+                    before=before,
+                    after=after,
+                    value=value,
+                    limit=limit,
+                    unit=unit,
+                )
             )
-        )
-        self.values[dimension] = after
 
 
 def stop(

@@ -7,7 +7,7 @@ From the measured place, from what was sent before and from a command follows a 
 the place cannot leave before the robot rests, whatever the gate does afterwards, even if it dies.
 The command may go out if that area keeps the margin from every boundary. What is slowed down is
 what was asked for, all that moves the place in the same proportion, until what the other rules
-leave of it (:func:`.motion.follow`) keeps it.
+leave of it (:func:`.motion.limit_change`) keeps it.
 
 A place that is nearer to a boundary than the margin already, or beyond it, may move but not come
 nearer: the margin is then what is left of it; and from beyond the edge of a polygon it may move
@@ -25,7 +25,7 @@ from boundary_env_ros.core.contract.safety import Moves, Polygon, Workspace
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.motion import follow
+from boundary_env_ros.core.gate.rules.motion import limit_change
 from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
 from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, stop
 from boundary_env_ros.core.geometry import (
@@ -45,8 +45,9 @@ _ROUNDING = 1e-9
 _AT_THE_EDGE = 1e-6
 #: The speed that is left is found to within one of so many parts of what was asked for.
 _PARTS = 2**16
-#: A polygon around what may be reached in all directions goes beyond it by less than this part.
-_AROUND = 1.01
+#: What may be reached in all directions is within so many times its radius: polygons around it are
+#: larger by less than 1 %, and the rest is for rounding.
+_AROUND = 1.02
 
 
 def workspace_stops(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
@@ -59,16 +60,14 @@ def workspace_stops(limits: Limits, situation: RuleInput) -> Iterator[RuleResult
     if situation.previous is None:
         return
     for place in limits.safety.workspaces:
+        least, by_timer = situation.previous, situation.trigger is Trigger.TIMER
         course = _Course.of(limits, situation, place, hold=_until_next_look(limits))
-        if course is None:
+        if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
             continue
-        least = situation.previous
-        if situation.trigger is not Trigger.TIMER:
-            if course.is_far(_fastest(limits, least)):
-                continue
+        if not by_timer:
             least = _what_follows(limits, situation, least, place.moved_by, 0.0)
-        elif course.is_far(least):
-            continue
+            if course.is_far(least):
+                continue
         gap = min(rule(least) for rule, _ in course.rules)
         if gap.missing:
             numbers = gap.distance, gap.kept, place.unit[0]
@@ -82,12 +81,13 @@ def keep_inside(limits: Limits, situation: RuleInput, shaped: LimitedCommand) ->
     Where each dimension moves the place along an axis of its own and only that axis is bounded,
     only that dimension is slowed down.
     """
+    most = _fastest(limits, situation.previous)
     for place in limits.safety.workspaces:
         course = _Course.of(limits, situation, place, hold=_until_the_driver_brakes(limits))
-        if course is None or course.is_far(_fastest(limits, situation.previous)):
+        if course is None or course.is_far(most):
             continue
         for rule, dimensions in course.rules:
-            _slow_down(limits, situation, shaped, place, rule, dimensions)
+            _slow_down(limits, situation, shaped, course, rule, dimensions)
 
 
 def looks_back(contract: Contract) -> float:
@@ -128,13 +128,16 @@ def _slow_down(
     limits: Limits,
     situation: RuleInput,
     shaped: LimitedCommand,
-    place: Workspace,
+    course: _Course,
     rule: _Rule,
     dimensions: Sequence[int],
 ) -> None:
     """Leave the greatest part of some dimensions that a rule lets pass."""
     wanted = tuple(shaped.values)
-    gap = rule(_what_follows(limits, situation, wanted, dimensions, 1.0))
+    follows = _what_follows(limits, situation, wanted, dimensions, 1.0)
+    if course.is_far(follows):
+        return
+    gap = rule(follows)
     if not gap.missing:
         return
     passes = _most_that_passes(
@@ -150,7 +153,7 @@ def _slow_down(
                 passes * wanted[dimension],
                 gap.distance,
                 gap.kept,
-                place.unit[0],
+                course.place.unit[0],
             )
 
 
@@ -210,9 +213,9 @@ def _what_follows(
 ) -> Vector:
     """Return what would be sent if only a part of some dimensions were asked for."""
     slower = LimitedCommand(
-        tuple(part * v if i in dimensions else v for i, v in enumerate(wanted)),
+        tuple([part * v if i in dimensions else v for i, v in enumerate(wanted)]), explains=False
     )
-    follow(limits, situation, slower)
+    limit_change(limits, situation, slower)
     return tuple(slower.values)
 
 
@@ -254,26 +257,34 @@ _ANY = _Gap(math.inf, math.inf, 0.0)
 _Rule = Callable[[Vector], _Gap]
 
 
-@frozen(kw_only=False)
 class _Course:
     """
     Where a place is, and what of the commands before is under way there.
 
-    Attributes
+    Parameters
     ----------
     place, at
         The workspace, and where the place was measured.
-    ways
-        For each dimension that moves it, what is under way up and down.
+    age
+        Seconds since then.
+    sent
+        What was sent before, the oldest first.
     hold
         Seconds that the next command may be in force.
 
     """
 
-    place: Workspace
-    at: Vector
-    ways: tuple[tuple[PendingMotion, PendingMotion], ...]
-    hold: float
+    __slots__ = ('_ages', '_speeds', '_ways', 'age', 'at', 'hold', 'place')
+
+    def __init__(
+        self, place: Workspace, at: Vector, age: float, sent: Sequence[SentCommand], hold: float
+    ) -> None:
+        self.place, self.at, self.age, self.hold = place, at, age, hold
+        self._ages = [one.age for one in sent]
+        # Up and down each dimension that moves it.
+        ups = [[one.command[dimension] for one in sent] for dimension in place.moved_by]
+        self._speeds = [(up, [-speed for speed in up]) for up in ups]
+        self._ways: list[tuple[PendingMotion, ...]] = []
 
     @classmethod
     def of(
@@ -287,30 +298,37 @@ class _Course:
         if situation.previous is not None and (not sent or sent[-1].command != situation.previous):
             # It was measured, or nothing is known of what was before.
             sent = (*sent, SentCommand(age=0.0, command=situation.previous))
-        ways = []
-        for dimension, braking in zip(place.moved_by, place.braking, strict=True):
-            up, down = (
-                under_way(
-                    tuple((one.age, sign * one.command[dimension]) for one in sent),
-                    age=max(found.age, 0.0),
-                    delay=place.delay,
-                    braking=braking,
-                )
-                for sign in (1.0, -1.0)
-            )
-            ways.append((up, down))
-        return cls(place, found.values, tuple(ways), hold)
+        return cls(place, found.values, max(found.age, 0.0), sent, hold)
 
     @property
-    def borders(self) -> Iterator[_Border]:
+    def ways(self) -> list[tuple[PendingMotion, ...]]:
+        """What is under way up and down each dimension; found when it is asked for."""
+        if not self._ways:
+            self._ways = [
+                tuple(
+                    under_way(
+                        tuple(zip(self._ages, speeds, strict=True)),
+                        age=self.age,
+                        delay=self.place.delay,
+                        braking=braking,
+                    )
+                    for speeds in both
+                )
+                for both, braking in zip(self._speeds, self.place.braking, strict=True)
+            ]
+        return self._ways
+
+    @property
+    def borders(self) -> list[_Border]:
         """Return what bounds it in the plane."""
         place = self.place
         areas = [(area, False) for _, area in place.keep_out]
         if place.polygon:
             areas.append((place.polygon, True))
-        for area, inside in areas:
-            x, y = self.at[:2]
-            yield _Border.of(area, (x, y), place.margin, inside=inside)
+        if not areas:
+            return []
+        x, y = self.at[:2]
+        return [_Border.of(area, (x, y), place.margin, inside=inside) for area, inside in areas]
 
     @property
     def rules(self) -> tuple[tuple[_Rule, tuple[int, ...]], ...]:
@@ -330,23 +348,24 @@ class _Course:
         """
         Return whether no boundary is near enough for any command that is no greater.
 
-        A rough figure, as most of the time it is enough: the sum of all ways in all directions.
+        A rough figure, as most of the time it is enough: as if the fastest that was sent had been
+        in force all the time, and were braked then, in all directions at once.
         """
-        place = self.place
-        ways = list(zip(place.moved_by, self.ways, strict=True))
-        if place.turn is not None:
-            ways.pop()
-        reach = _AROUND * sum(
-            way.needs(abs(command[dimension]), self.hold)
-            for dimension, both in ways
-            for way in both
-        )
-        bounds = zip(self.at, place.low, place.high, strict=False)
+        place, hold, reach = self.place, self.hold, 0.0
+        acting = self.age + place.delay
+        for i, both, braking in zip(place.dimensions, self._speeds, place.braking, strict=False):
+            asked = abs(command[i])
+            for speeds in both:
+                fastest = max([0.0, *speeds])
+                reach += fastest * acting + asked * (place.delay + hold)
+                reach += 0.5 * max(fastest, asked) ** 2 / braking
+        reach *= _AROUND
+        for at, low, high in zip(self.at, place.low, place.high, strict=False):
+            if low is not None and not at - low - reach >= place.margin:
+                return False
+            if high is not None and not high - at - reach >= place.margin:
+                return False
         return all(
-            (low is None or at - low - reach >= place.margin)
-            and (high is None or high - at - reach >= place.margin)
-            for at, low, high in bounds
-        ) and all(
             border.back is None and border.apart - reach >= max(border.kept)
             for border in self.borders
         )

@@ -10,11 +10,13 @@ import dataclasses
 from dataclasses import field
 import inspect
 import math
+from pathlib import Path
 import pickle
 from typing import Any, Generic, TypeVar
 
 import pytest
 
+import boundary_env_ros
 from boundary_env_ros.frozen import frozen, replace
 
 S = TypeVar('S')
@@ -170,6 +172,11 @@ def test_values_are_compared_hashed_and_ordered_as_the_standard_library_does() -
             assert (a == b, a < b, a >= b) == (c == d, c < d, c >= d)
             assert (hash(a) == hash(b)) == (hash(c) == hash(d))
     assert OURS['Plain'](name='a') != OURS['Loose'](name='a')
+
+
+def test_every_frozen_value_of_the_package_is_made_so() -> None:
+    for path in Path(boundary_env_ros.__file__).parent.rglob('*.py'):
+        assert path.name == 'frozen.py' or 'frozen=True' not in path.read_text('utf-8'), path
 
 
 def test_a_default_that_is_made_is_made_for_each_value() -> None:

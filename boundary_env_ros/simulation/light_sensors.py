@@ -149,5 +149,6 @@ def _tiles(
 ) -> Float64Array:
     """Return how bright each ray's surface is: the floor is tiled, so that motion can be seen."""
     x, y = (np.floor((origin[axis] + distance * rays[:, axis]) / _TILE) for axis in range(2))
-    odd = (x + y) % 2.0 == 1.0
+    half = 0.5 * (x + y)
+    odd = half != np.floor(half)  # a remainder costs three times as much
     return np.where(is_floor & odd, _DARK_TILE, 1.0)

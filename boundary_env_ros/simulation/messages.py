@@ -56,6 +56,10 @@ FRAMES: Mapping[str, str] = {
 }
 
 
+#: What fields are made of that are messages themselves, or lists.
+_NESTED = (dict, list)
+
+
 class PlainMessage:
     """
     Fields as an object with attributes, which reads like the ROS message.
@@ -64,7 +68,9 @@ class PlainMessage:
     """
 
     def __init__(self, fields: Fields) -> None:
-        self._fields = fields
+        found = [item for item in fields.items() if item[1].__class__ not in _NESTED]
+        # These are found without asking.
+        self.__dict__.update(found, _fields=fields)
 
     def __getattr__(self, name: str) -> Any:
         try:

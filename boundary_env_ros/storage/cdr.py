@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from enum import IntEnum
-from functools import cache, lru_cache
+from functools import lru_cache
 import struct
 from types import SimpleNamespace
 import typing
@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.frozen import open_class
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
@@ -203,8 +204,8 @@ class _Source:
             made = self._constant(_class_of(type_name, wanted))
             lines.append(f'    return {made}(**{{{pairs}}}), o')
         else:
-            made = self._constant(_thawed(cls, wanted))
-            lines.append(f'    r = {made}({", ".join(variables.values())})')
+            lines.append(f'    r = {self._constant(open_class(cls))}()')
+            lines.extend(f'    r.{field} = {value}' for field, value in variables.items())
             lines.append(f'    r.__class__ = {self._constant(cls)}')
             lines.append('    return r, o')
         self.lines.extend(lines)
@@ -302,20 +303,6 @@ class _Source:
             *(f'        {line.strip()}' for line in read),
             '        items.append(item)',
         ]
-
-
-@cache
-def _thawed(cls: type, names: tuple[str, ...]) -> type:
-    """
-    Return a class whose objects become those of a frozen class once they are filled.
-
-    A frozen dataclass fills itself through ``object.__setattr__``, which takes five times as long.
-    """
-    body = '\n'.join(f'    self.{name} = {name}' for name in names)
-    made: dict[str, Any] = {}
-    text = f'def __init__(self, {", ".join(names)}):\n{body}'
-    exec(text, made)  # noqa: S102 - names of our own fields
-    return type(cls.__name__, (), {'__slots__': names, '__init__': made['__init__']})
 
 
 def _align(size: int) -> list[str]:

@@ -13,6 +13,7 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from rosbags.convert.converter import convert
 
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
@@ -36,7 +37,8 @@ GOLDEN = sorted((Path(__file__).parents[1] / 'records').glob('*/*/bag'))
 def bag(loaded: LoadedContract, task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return what an honest recorder had of three episodes, with a link for each second."""
     tape = sorted(make_tape(Bench, loaded, task, seed=5), key=lambda sent: sent.log_time)
-    return record(tmp_path_factory.mktemp('honest') / 'bag', tape)
+    due = tape[0].log_time + NANOSECONDS
+    return record(tmp_path_factory.mktemp('honest') / 'bag', tape, due=due)
 
 
 @pytest.fixture(scope='module')

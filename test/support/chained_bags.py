@@ -23,9 +23,10 @@ from support.record_maker import Sent
 Raw = tuple[Channel, int, int, bytes]
 
 
-def record(folder: Path, tape: Iterable[Sent], chain: RecordChain | None = None) -> Path:
-    """Write a bag with a link of its chain for each second."""
-    due = 0
+def record(
+    folder: Path, tape: Iterable[Sent], chain: RecordChain | None = None, due: int = 0
+) -> Path:
+    """Write a bag with a link of its chain for each second, the first one when it is due."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mcap_log, 'INTERVAL', 0.0)
         with McapLog(folder, compress=False, chain=chain or RecordChain()) as log:

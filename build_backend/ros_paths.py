@@ -30,7 +30,8 @@ def complete(environment: MutableMapping[str, str] = os.environ, prefix: str = s
     )
     if prefix not in prefixes:
         prefixes.append(prefix)
-    if own.is_dir() and not any(Path(each, 'share/tf2_msgs').is_dir() for each in prefixes):
+    others = (Path(each, 'share/tf2_msgs/package.xml') for each in prefixes)
+    if own.is_dir() and not any(file.is_file() for file in others):
         sys.path += map(str, own.glob('lib/python3*/site-packages'))
         prefixes.append(str(own))
         # The loader reads it at the start: at that which the wheels make after this one.

@@ -28,7 +28,13 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit import memory
-from boundary_env_ros.evidence.audit.findings import ALONE, AuditReport, Finding, NO_CONTRACT
+from boundary_env_ros.evidence.audit.findings import (
+    ALONE,
+    AuditReport,
+    Finding,
+    NO_CONTRACT,
+    UNDECIDED,
+)
 from boundary_env_ros.evidence.audit.memory import (
     Agent,
     answered,
@@ -178,6 +184,8 @@ class Auditor:
         if needed and self._terms is None:
             return self._missing or NO_CONTRACT
         if self._alone:
+            if rule.id == 'decision-recomputed' and not self._decisions:
+                return UNDECIDED
             return ALONE if rule.run else ''
         if rule.id == 'record-unchanged' and not self.has_chain:
             return NO_CHAIN

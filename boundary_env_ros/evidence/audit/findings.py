@@ -25,6 +25,12 @@ OWN = frozenset({'requests', 'observations'})
 #: Why there is no contract to hold a record against.
 NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'
 
+#: Why one transition shows nothing of the gate.
+UNDECIDED = (
+    'no decision of the gate is in it, so that it is unknown whether an action was limited: audit '
+    'the run, or another step'
+)
+
 #: Why one transition cannot be held against more than itself and the contract.
 ALONE = (
     'what only a run shows: the steps before and after, the reward by the task, the raw messages '
@@ -182,7 +188,7 @@ class AuditReport:
         if not self.ok:
             return Outcome.CONTRADICTED
         own = any(OWN.intersection(self.excused.get(why, ())) for why in ('lost', 'cut off'))
-        unknown = any(item.why == NO_CONTRACT for item in self.not_checked)
+        unknown = any(item.why in (NO_CONTRACT, UNDECIDED) for item in self.not_checked)
         missing = self.lacking or own or 'gap' in self.excused
         if unknown or missing or 'record-closed' in self.counts:
             return Outcome.INCOMPLETE

@@ -32,7 +32,7 @@ from boundary_env_ros.storage.mcap_scan import (
     BrokenError,
     Channel,
     Channels,
-    content_of,
+    chunk_content,
     Contents,
     in_chunk,
     LIBRARY,
@@ -132,6 +132,12 @@ def repair(
         ) from error
 
 
+def has_no_beginning(file: BinaryIO) -> bool:
+    """Return whether a file ends, or has zeros, before it says what it is."""
+    begin = file.read(len(MAGIC))
+    return begin != MAGIC and MAGIC.startswith(begin.rstrip(b'\0'))
+
+
 class _Repair:
     """Reads the old file from front to back and writes the new one."""
 
@@ -165,13 +171,7 @@ class _Repair:
 
     def copy(self) -> None:
         """Copy records up to where there is none."""
-        begin = self._old.read(len(MAGIC))
-        if begin != MAGIC:
-            if not MAGIC.startswith(begin.rstrip(b'\0')):
-                raise RecordError(
-                    f'{self._path} is not an MCAP file: it begins with {begin!r}. '
-                    'Nothing of it can be recovered.'
-                )
+        if has_no_beginning(self._old):
             self._why = 'it has no beginning'
             return
         scan = McapScan(self._path)
@@ -221,7 +221,9 @@ class _Repair:
 
     def _copy_record(self, opcode: int, body: bytes) -> None:
         if opcode in (Opcode.CHUNK, Opcode.MESSAGE):
-            content = content_of(opcode, body)
+            # A message that stands outside of chunks is one of its own.
+            alone = opcode == Opcode.MESSAGE
+            content = RECORD.pack(opcode, len(body)) + body if alone else chunk_content(body)
             for _ in in_chunk(content, self._channels):
                 pass  # All of it can be read, or nothing of it is taken.
             self._write(in_chunk(content, self._channels))

@@ -88,11 +88,9 @@ class Repair:
 def repair(
     torn: Path,
     new: Path,
-    *,
-    name: str,
     custom_data: Mapping[str, str],
     ros_distro: str,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None],
 ) -> Repair:
     """
     Write what can be read of a torn file to a new one, whole, and wait for the disk.
@@ -102,9 +100,7 @@ def repair(
     torn
         The file; it is only read.
     new
-        The new one; overwritten.
-    name
-        Its name later, for its metadata.
+        The new one, which takes its place and its name later; overwritten.
     custom_data, ros_distro
         For its metadata.
     progress
@@ -120,7 +116,7 @@ def repair(
         with torn.open('rb') as old, open_draft(new) as out:
             work = _Repair(torn, old, out, progress)
             work.copy()
-            repaired = work.finish(name, custom_data, ros_distro)
+            repaired = work.finish(custom_data, ros_distro)
             out.flush()
             os.fsync(out.fileno())
             return repaired
@@ -269,7 +265,7 @@ class _Repair:
             self._numbers[channel], self._contents.counts[channel] = number, 0
         return number
 
-    def finish(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
+    def finish(self, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
         """Write what the file lacks, its index and footer."""
         for channel in self._channels.all.values():
             self._number(channel)
@@ -288,7 +284,7 @@ class _Repair:
         self._writer.add_metadata(
             RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_TOLD])}
         )
-        text = metadata_text({name: self._contents}, custom_data, ros_distro)
+        text = metadata_text({self._path.name: self._contents}, custom_data, ros_distro)
         self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})
         self._writer.finish()
         return repaired

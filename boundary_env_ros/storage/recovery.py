@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 import fcntl
+from functools import partial
 import itertools
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -182,14 +183,8 @@ class _Work:
         return True
 
     def _repair(self, path: Path, custom_data: dict[str, str], ros_distro: str) -> Repair:
-        return repair(
-            path,
-            _draft(path),
-            name=path.name,
-            custom_data=custom_data,
-            ros_distro=ros_distro,
-            progress=lambda done, total: self._progress(path.name, done, total),
-        )
+        progress = partial(self._progress, path.name)
+        return repair(path, _draft(path), custom_data, ros_distro, progress)
 
     def _put(self, path: Path, repaired: Repair) -> None:
         """Put a repaired file in the place of the torn one, which is kept if it held more."""

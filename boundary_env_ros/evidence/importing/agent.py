@@ -245,7 +245,7 @@ class ImportedAgent:
             ),
         )
         self._held = (
-            self._status(now),
+            replace(self._episode, stamp=now),
             self._buffer.privileged(transition.id, now),
             transition,
         )
@@ -320,7 +320,7 @@ class ImportedAgent:
             declared_by=last.declared_by,
             message=message,
         )
-        return (*made, self._status(last.closed))
+        return (*made, replace(self._episode, stamp=last.closed))
 
     def _stripped(self, transition: Transition) -> Transition:
         """Return a step without the decisions that no gate took, with what is derived marked."""
@@ -366,9 +366,6 @@ class ImportedAgent:
         self._before = view
         self._of_step_before = self._previous
         self._buffer.keep(view)
-
-    def _status(self, now: ClockReading) -> EpisodeStatus:
-        return replace(self._episode, stamp=now)
 
 
 class _Judge:

@@ -135,7 +135,7 @@ class _Importer:
     ) -> None:
         contract = loaded.contract
         self._bag, self._contract, self._options = bag, contract, options
-        self._period = to_nanoseconds(contract.period)
+        self._period, name = to_nanoseconds(contract.period), bag.path.resolve().name
         channels = [c for c in bag.channels() if not c.type.startswith(OWN)]
         if len(contract.agents) > 1:
             raise RecordError(
@@ -150,7 +150,7 @@ class _Importer:
             task=task,
             agent=contract.agents[0],
             ears=self._ears,
-            bag=self._name,
+            bag=name,
             reset=options.reset,
         )
         self._time = TimeLine(
@@ -166,7 +166,7 @@ class _Importer:
         self._writer = ImportWriter(
             out,
             loaded,
-            source=self._name,
+            source=name,
             line=self._time,
             channels=[
                 c for c in channels if c.topic in self._copied and c.type == topics[c.topic]
@@ -181,10 +181,6 @@ class _Importer:
         self._others: Counter[tuple[str, str]] = Counter()
         self._other_frames: dict[str, str] = {}
         self._unusable: dict[str, str] = {}
-
-    @property
-    def _name(self) -> str:
-        return self._bag.path.resolve().name
 
     # Reading -------------------------------------------------------------------------------------
 

@@ -58,23 +58,17 @@ _DECISION = f'{_PACKAGE}GateDecision'
 _STATUS = f'{_PACKAGE}EpisodeStatus'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
-_RECORDER = f'{_PACKAGE}RecorderStatus'
-_ADVANCED = f'{_PACKAGE}SimStepResponse'
 _OWN: Mapping[str, type] = {
     _REQUEST: ActionRequest,
     _OBSERVATION: Observation,
-    _RECORDER: RecorderState,
-    _ADVANCED: SimStepResponse,
+    f'{_PACKAGE}RecorderStatus': RecorderState,
+    f'{_PACKAGE}SimStepResponse': SimStepResponse,
 }
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[str, ...]] = {
     'gate': ('values-from-sensors', 'values-newest'),
-    'field': (
-        'values-from-sensors',
-        'values-newest',
-        'frame-as-contract',
-    ),
+    'field': ('values-from-sensors', 'values-newest', 'frame-as-contract'),
     'privileged': ('values-from-sensors', 'frame-as-contract'),
     'feedback': ('values-from-sensors', 'values-newest'),
     'environment': ('values-from-sensors',),
@@ -84,11 +78,7 @@ _RULES_OF: Mapping[str, tuple[str, ...]] = {
 }
 
 #: The rules that need the topic of a gate.
-_OF_THE_GATE = (
-    'command-on-topic',
-    'request-answered',
-    'as-published',
-)
+_OF_THE_GATE = ('command-on-topic', 'request-answered', 'as-published')
 
 #: The rules that hold instants against log times.
 _OF_CLOCKS = (*_RULES_OF['gate'], 'emergency-stop-heard')
@@ -119,7 +109,6 @@ class RawAuditor:
         holes: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.history = MessageHistory(contract, topics, find, holes)
-        self._listened = self.history.listened
         self._looks = 0  # log time from which what is due is looked at
         self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         # The agents whose gate is heard itself, and those whose decisions only the steps carry.
@@ -173,7 +162,7 @@ class RawAuditor:
             self._own_message(recorded, _OWN[kind])
         if log_time < self.history.now - DELAY:
             self._moved(topic, log_time)
-        if topic in self._listened:
+        if topic in self.history.listened:
             heard = self.history.hear(recorded)
             for what in self._taken.get(topic, ()):
                 what(heard)

@@ -79,6 +79,8 @@ class MessageHistory:
     ----------
     uses
         What each agent reads of the record, by name.
+    listened
+        The topics that are used.
     groups
         The groups of the action, each with its part of the command.
     checked
@@ -133,6 +135,7 @@ class MessageHistory:
                 if use.topic:
                     self._by_topic.setdefault(use.topic, []).append(use)
                     self._windows.setdefault(use.topic, Window())
+        self.listened = frozenset(self._by_topic)
         self._lost = self._forgiven = 0
         self._missed: deque[tuple[str, int | None]] = deque(maxlen=_MISSED)
         self._host = ''
@@ -145,11 +148,6 @@ class MessageHistory:
     def reports(self) -> bool:
         """Return whether the record has reports of advances (lockstep)."""
         return bool(self._reports)
-
-    @property
-    def listened(self) -> frozenset[str]:
-        """Return the topics that are used."""
-        return frozenset(self._by_topic)
 
     def use(self, agent: str, name: str) -> Use | None:
         """Return a use that the record has a topic for."""
@@ -241,15 +239,20 @@ class MessageHistory:
             When the recorder had what speaks of it.
 
         """
-        if self.damaged(log_time if sent is None else sent):
-            self.spare('damaged', use.name)
-            return True
+        why = self._why_missing(use, sent, log_time)
+        if why:
+            self.spare(why, use.name)
+        return bool(why)
+
+    def _why_missing(self, use: Use, sent: int | None, log_time: int) -> str:
+        """Return what excuses a missing message; empty if nothing does."""
+        at = log_time if sent is None else sent
+        if self.damaged(at):
+            return 'damaged'
         if self.is_cut_off(use, sent):
-            self.spare('torn', use.name)
-            return True
-        if self.has_gap(use, log_time if sent is None else sent):
-            self.spare('gap', use.name)
-            return True
+            return 'torn'
+        if self.has_gap(use, at):
+            return 'gap'
         first = self.window(use).first
         if first is None:
             early = True
@@ -257,15 +260,16 @@ class MessageHistory:
             early = log_time - first.log_time < BEGINNING
         else:
             early = 0 < (first.stamp or first.publish_time) - sent < BEGINNING
+        if early:
+            return 'early'
         missing = (use.topic, sent)
         # It is one message, however many speak of it.
         known = sent is not None and missing in self._missed
-        if not early and not known:
-            if not self._forgive():
-                return False
+        if not known and not self._forgive():
+            return ''
+        if not known:
             self._missed.append(missing)
-        self.spare('early' if early else 'lost', use.name)
-        return True
+        return 'lost'
 
     def is_another(self, use: Use, heard: Heard, at: int) -> bool:
         """

@@ -21,6 +21,7 @@ from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
+from boundary_env_ros.storage.contract.reader import line_of
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 
@@ -70,8 +71,7 @@ class LoadedContract:
 
     def line_of(self, path: KeyPath) -> int | None:
         """Return the line of a key, or of the nearest key above that has one."""
-        above = (path[:count] for count in range(len(path), -1, -1))
-        return next((self.lines[key] for key in above if key in self.lines), None)
+        return line_of(path, self.lines)
 
     def placed(self, problem: Problem) -> Problem:
         """Return a problem with the line of its key, or of the nearest key above that has one."""

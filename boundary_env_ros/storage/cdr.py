@@ -137,10 +137,7 @@ class _Source:
     def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
         self._definitions = definitions
         self.lines: list[str] = []
-        self.names: dict[str, object] = {
-            'too_many': _too_many,
-            'array': array,
-        }
+        self.names: dict[str, object] = {'too_many': _too_many, 'array': array}
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, size, _ in CODES.values():
             if size > 1:

@@ -11,7 +11,15 @@ from typing import Any, get_origin, TypeVar
 
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Part, parts_of, REQUIRED
-from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, printable, Said, said
+from boundary_env_ros.core.contract.problem_text import (
+    Fault,
+    nearest,
+    Path,
+    printable,
+    problem_at,
+    Said,
+    said,
+)
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.storage.contract.forms import (
@@ -87,15 +95,7 @@ class Reader:
         if self._lines and key not in self._lines and isinstance(actual, float):
             # A value of a key that the file does not have is its default, and stands on no line.
             line, shown = None, f'{actual:g}, its default'
-        self.problems.append(
-            Problem(
-                path=place,
-                line=line,
-                expected=printable(expected),
-                actual=printable(shown),
-                hint=printable(hint),
-            )
-        )
+        self.problems.append(problem_at(whole, line, expected, shown, hint))
 
     def report(self, faults: Iterable[Fault]) -> None:
         """Report what is wrong at paths below this mapping."""

@@ -10,7 +10,7 @@ topics overtake each other on their way to the recorder.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 import math
 from operator import attrgetter
@@ -76,6 +76,9 @@ _RULES_OF: Mapping[str, tuple[str, ...]] = {
     'document': ('command-on-topic',),
     'emergency': ('emergency-stop-heard',),
 }
+
+#: The rules that need a topic of some type.
+_RULES_OF_TYPE = {_REQUEST: ('as-published', 'request-answered'), _OBSERVATION: ('as-published',)}
 
 #: The rules that need the topic of a gate.
 _OF_THE_GATE = ('command-on-topic', 'request-answered', 'as-published')
@@ -297,6 +300,10 @@ class RawAuditor:
     def not_checked(self) -> tuple[NotChecked, ...]:
         """Return what the record has no topics for."""
         found: list[NotChecked] = []
+
+        def note(why: str, rules: Iterable[str]) -> None:
+            found.extend(NotChecked(rule=rule, why=why) for rule in rules)
+
         privileged = {f'field {spec.name}' for spec in self.history.contract.privileged}
         several = len(self.history.uses) > 1
         for agent, uses in self.history.uses.items():
@@ -304,28 +311,23 @@ class RawAuditor:
                 kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
-                found += [NotChecked(rule=rule, why=why) for rule in _RULES_OF[kind]]
-        for kind, rule in (
-            (_REQUEST, 'as-published'),
-            (_REQUEST, 'request-answered'),
-            (_OBSERVATION, 'as-published'),
-        ):
+                note(why, _RULES_OF[kind])
+        for kind, rules in _RULES_OF_TYPE.items():
             if kind not in self._own.values():
-                why = f'no topic of type {kind} in the record'
-                found.append(NotChecked(rule=rule, why=why))
+                note(f'no topic of type {kind} in the record', rules)
         for agent in sorted(self._only_carried):
             why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
-            found += [NotChecked(rule=rule, why=why) for rule in _OF_THE_GATE]
+            note(why, _OF_THE_GATE)
         for agent in self._decisions.untold:
             why = f'no topic of type {_STATUS} in the record with a status of {agent}'
-            found.append(NotChecked(rule='inputs-recomputed', why=why))
+            note(why, ['inputs-recomputed'])
         for host in self.history.foreign:
             why = (
                 f'instants of host {host!r}: not on the clock of the record, and placed by how '
                 'long its messages took to the recorder'
             )
-            found += [NotChecked(rule=rule, why=why) for rule in _OF_CLOCKS]
+            note(why, _OF_CLOCKS)
         for item in self.history.transforms.inputs[:1]:
             why = f'fields that are looked up in {item.name}: whether a newer transform was there'
-            found.append(NotChecked(rule='values-newest', why=why))
+            note(why, ['values-newest'])
         return tuple(found)

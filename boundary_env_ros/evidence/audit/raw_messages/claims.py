@@ -126,13 +126,8 @@ class Claims:
         self._sent(claim, heard)
         reading = heard.readings[use.name]
         if claim.kind == 'fields' and reading.problem and measured(heard, use):
-            self.find(
-                claim,
-                '.frame_id',
-                f'the frame of the contract in the header on {use.topic}',
-                reading.problem,
-                'frame-as-contract',
-            )
+            expected = f'the frame of the contract in the header on {use.topic}'
+            self.find(claim, '.frame_id', expected, reading.problem, 'frame-as-contract')
         for name, made in again.items() if again != claim.said else ():
             why = f'of that message on {use.topic}'
             for found in unlike(f'{claim.place}.{name}', made, claim.said[name], why):

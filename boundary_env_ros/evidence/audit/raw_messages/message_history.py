@@ -172,13 +172,8 @@ class MessageHistory:
 
     def advanced(self, report: SimStepResponse) -> None:
         """Take the world's report of an advance (lockstep)."""
-        last = {
-            topic: int(stamp)
-            for topic, count, stamp in zip(
-                report.topics, report.published, report.last_stamp, strict=False
-            )
-            if count
-        }
+        told = zip(report.topics, report.published, report.last_stamp, strict=False)
+        last = {topic: int(stamp) for topic, count, stamp in told if count}
         step = (report.id.episode_id, report.id.step)
         self._reports.put(step, self._reports.get(step, {}) | last, MOST)
 

@@ -15,7 +15,7 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
@@ -154,14 +154,9 @@ def find(place: str | Path) -> Path:
         return path
     if name in shipped:
         return shipped[name]
-    problem = Problem(
-        path=(),
-        line=None,
-        expected='',
-        actual=f'no file and no shipped contract is called {name!r:.80}',
-        hint=nearest(name, shipped) or f'Shipped are {", ".join(sorted(shipped))}.',
-    )
-    raise ContractError([problem], f'{name:.80}')
+    told = f'no file and no shipped contract is called {name!r:.80}'
+    hint = nearest(name, shipped) or f'Shipped are {", ".join(sorted(shipped))}.'
+    raise ContractError([problem_at((), None, '', told, hint)], f'{name:.80}')
 
 
 def loads(

@@ -136,7 +136,8 @@ class _Importer:
         contract = loaded.contract
         self._bag, self._contract, self._options = bag, contract, options
         self._period, name = to_nanoseconds(contract.period), bag.path.resolve().name
-        channels = [c for c in bag.channels() if not c.type.startswith(OWN)]
+        every = bag.channels()
+        channels = [c for c in every if not c.type.startswith(OWN)]
         if len(contract.agents) > 1:
             raise RecordError(
                 'A bag cannot be imported (expected a contract of one agent, got '
@@ -159,9 +160,7 @@ class _Importer:
             host=options.host,
             robot_host=contract.robot_host,
         )
-        self._own = sum(
-            1 for c in bag.channels() if c.type.startswith(OWN) and c.type != CHAIN_TYPE
-        )
+        self._own = sum(c.type.startswith(OWN) and c.type != CHAIN_TYPE for c in every)
         self._copied = {name for name in self._ears.names.values() if name in topics}
         self._writer = ImportWriter(
             out,

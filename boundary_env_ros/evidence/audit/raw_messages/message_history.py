@@ -352,14 +352,14 @@ class MessageHistory:
             return None
         return now if self.lockstep else now + to_nanoseconds(self.contract.period / 2.0)
 
-    def same_clock(self, stamp: Stamp | None) -> bool:
-        """Return whether a stamp of the middleware is on the clock of the log times."""
+    def log_time_of(self, stamp: Stamp | None) -> int | None:
+        """Return a stamp of the middleware as a log time; None if its clock is another."""
         if stamp is None or self.contract.sim_time or stamp.clock is not Clock.SYSTEM:
-            return False
+            return None
         if self._is_foreign(stamp):
             self.foreign[stamp.host] = None
-            return False
-        return True
+            return None
+        return stamp.nanoseconds
 
     def delayed(self, name: str, at: int, delay: int) -> None:
         """Take note of by how much later than the recorder a listener had something."""

@@ -22,6 +22,9 @@ VERSION: Final = 9
 
 _TOP: Final = 'rosbag2_bagfile_information'
 
+#: What may stand under a key of a bag that is read here.
+_READ: Final = {'storage_identifier': ('mcap', 'sqlite3'), 'compression_format': ('zstd',)}
+
 #: ``starting_time`` of a bag without messages, as rosbag2 writes it.
 NEVER: Final = 2**63 - 1
 
@@ -125,10 +128,7 @@ def named_files(folder: Path) -> list[Path]:
     names = information.get('relative_file_paths', [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise _no_metadata(folder / METADATA, f'relative_file_paths: {str(names)[:60]}')
-    for key, known in (
-        ('storage_identifier', ('mcap', 'sqlite3')),
-        ('compression_format', ('zstd',)),
-    ):
+    for key, known in _READ.items():
         got = information.get(key) or known[0]
         if got not in known:
             raise RecordError(

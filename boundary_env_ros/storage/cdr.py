@@ -138,14 +138,10 @@ class _Source:
     def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
         self._definitions = definitions
         self.lines: list[str] = []
-        self.names: dict[str, object] = {
-            'too_many': _too_many,
-            'array': array,
-        }
+        self.names: dict[str, object] = {'too_many': _too_many, 'array': array}
         self._readers: dict[tuple[str, object, bool], str] = {}
-        for code, size, _ in CODES.values():
-            if size > 1:
-                self.names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
+        for code, *_ in CODES.values():
+            self.names[f'get_{code}'] = struct.Struct(f'<{code}').unpack_from
 
     def reader(self, type_name: str, cls: Any, optional: bool = False) -> str:
         """
@@ -339,8 +335,6 @@ def _scalar(primitive: str, target: str) -> list[str]:
         return [f'    {target} = b[o]', '    o += 1']
     if primitive == 'bool':
         return [f'    {target} = b[o] != 0', '    o += 1']
-    if primitive == 'int8':
-        return [f'    {target} = (b[o] ^ 128) - 128', '    o += 1']
     return [*_align(size), f'    {target} = get_{code}(b, o)[0]', f'    o += {size}']
 
 

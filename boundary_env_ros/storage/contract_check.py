@@ -87,17 +87,14 @@ def check_text(text: str, source: str, types: MessageTypes | None = None) -> Con
     messages = problems_of(loaded.contract, types)
     of_task, note = _task_problems(loaded.contract)
     found = [loaded.placed(problem) for problem in (*messages.problems, *of_task)]
+    unwise = (
+        f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): {why}'
+        for path, why in _unwise(loaded)
+    )
     return ContractCheck(
         source=source,
         problems=tuple(sorted(found, key=lambda problem: problem.line or 0)),
-        notes=(
-            *(
-                f'Note: {".".join(map(str, path))} (line {loaded.line_of(path)}): {note}'
-                for path, note in _unwise(loaded)
-            ),
-            *_marks(text),
-            *filter(None, (messages.note, note)),
-        ),
+        notes=(*unwise, *_marks(text), *filter(None, (messages.note, note))),
         name=loaded.contract.name,
         version=loaded.contract.version,
         digest=loaded.digest,
@@ -199,26 +196,21 @@ def _unwise_group(
     # still between two commands, and no driver's time runs out.
     stays = any(map(math.isnan, group.safe)) or contract.pacing is Pacing.LOCKSTEP
     if group.driver_timeout is not None and not group.driver_timeout_probe and not stays:
-        yield (
-            (*path, 'driver_timeout'),
-            (
-                f'{group.driver_timeout:g} s is taken on trust, and is all that stops the '
-                'robot when the gate dies. Declare `driver_timeout_probe`, a small command, '
-                'and start the nodes with `up --probe`: the gate measures it before it can be '
-                'armed.'
-            ),
+        why = (
+            f'{group.driver_timeout:g} s is taken on trust, and is all that stops the robot when '
+            'the gate dies. Declare `driver_timeout_probe`, a small command, and start the nodes '
+            'with `up --probe`: the gate measures it before it can be armed.'
         )
+        yield (*path, 'driver_timeout'), why
     changes = [contract.period * rate for rate in group.rate]
     if all(a < 2.0 * b for a, b in zip(changes, group.feedback.threshold, strict=True)):
-        yield (
-            (*path, 'feedback', 'threshold'),
-            (
-                'in every step it will be unknown when a command was executed: to be seen it '
-                f'has to change by twice the threshold (expected at most '
-                f'{max(changes) / 2.0:g}, half of what {contract.period:g} s can change, got '
-                f'{min(group.feedback.threshold):g}). Lower it, or leave it out.'
-            ),
+        why = (
+            'in every step it will be unknown when a command was executed: to be seen it has to '
+            f'change by twice the threshold (expected at most {max(changes) / 2.0:g}, half of '
+            f'what {contract.period:g} s can change, got {min(group.feedback.threshold):g}). '
+            'Lower it, or leave it out.'
         )
+        yield (*path, 'feedback', 'threshold'), why
 
 
 def _task_problems(contract: Contract) -> tuple[tuple[Problem, ...], str]:

@@ -14,13 +14,14 @@ from boundary_env_ros import __version__
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.environment.task import NoTask, Task
 from boundary_env_ros.errors import ContractError, MissingDependency, Problem
 from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage.contract.parser import parse
+from boundary_env_ros.storage.contract.reader import line_of
 from boundary_env_ros.storage.records import ContractDescription
 from boundary_env_ros.storage.yaml_text import MOST_BYTES, YamlText
 
@@ -70,8 +71,7 @@ class LoadedContract:
 
     def line_of(self, path: KeyPath) -> int | None:
         """Return the line of a key, or of the nearest key above that has one."""
-        above = (path[:count] for count in range(len(path), -1, -1))
-        return next((self.lines[key] for key in above if key in self.lines), None)
+        return line_of(path, self.lines)
 
     def placed(self, problem: Problem) -> Problem:
         """Return a problem with the line of its key, or of the nearest key above that has one."""
@@ -154,14 +154,9 @@ def find(place: str | Path) -> Path:
         return path
     if name in shipped:
         return shipped[name]
-    problem = Problem(
-        path=(),
-        line=None,
-        expected='',
-        actual=f'no file and no shipped contract is called {name!r:.80}',
-        hint=nearest(name, shipped) or f'Shipped are {", ".join(sorted(shipped))}.',
-    )
-    raise ContractError([problem], f'{name:.80}')
+    told = f'no file and no shipped contract is called {name!r:.80}'
+    hint = nearest(name, shipped) or f'Shipped are {", ".join(sorted(shipped))}.'
+    raise ContractError([problem_at((), None, '', told, hint)], f'{name:.80}')
 
 
 def loads(

@@ -208,16 +208,11 @@ class EpisodeStore(Closing):
         changed = self.index.changed
         if not changed:
             return
+        rows = [(*key, json.dumps(to_json(row), allow_nan=False)) for key, row in changed.items()]
         with self._used() as connection:
             connection.execute('BEGIN IMMEDIATE')
             try:
-                connection.executemany(
-                    _PUT,
-                    (
-                        (*key, json.dumps(to_json(row), allow_nan=False))
-                        for key, row in changed.items()
-                    ),
-                )
+                connection.executemany(_PUT, rows)
             except BaseException:
                 connection.execute('ROLLBACK')
                 raise

@@ -32,7 +32,7 @@ from boundary_env_ros.storage.mcap_scan import (
     BrokenError,
     Channel,
     Channels,
-    content_of,
+    chunk_content,
     Contents,
     in_chunk,
     LIBRARY,
@@ -88,11 +88,9 @@ class Repair:
 def repair(
     torn: Path,
     new: Path,
-    *,
-    name: str,
     custom_data: Mapping[str, str],
     ros_distro: str,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None],
 ) -> Repair:
     """
     Write what can be read of a torn file to a new one, whole, and wait for the disk.
@@ -102,9 +100,7 @@ def repair(
     torn
         The file; it is only read.
     new
-        The new one; overwritten.
-    name
-        Its name later, for its metadata.
+        The new one, which takes its place and its name later; overwritten.
     custom_data, ros_distro
         For its metadata.
     progress
@@ -120,7 +116,7 @@ def repair(
         with torn.open('rb') as old, open_draft(new) as out:
             work = _Repair(torn, old, out, progress)
             work.copy()
-            repaired = work.finish(name, custom_data, ros_distro)
+            repaired = work.finish(custom_data, ros_distro)
             out.flush()
             os.fsync(out.fileno())
             return repaired
@@ -130,6 +126,12 @@ def repair(
             f'{new} cannot be written: {error.strerror or error}. The recovery needs as '
             f'much space as {torn.name} has; free it. The file itself is untouched.'
         ) from error
+
+
+def has_no_beginning(file: BinaryIO) -> bool:
+    """Return whether a file ends, or has zeros, before it says what it is."""
+    begin = file.read(len(MAGIC))
+    return begin != MAGIC and MAGIC.startswith(begin.rstrip(b'\0'))
 
 
 class _Repair:
@@ -165,13 +167,7 @@ class _Repair:
 
     def copy(self) -> None:
         """Copy records up to where there is none."""
-        begin = self._old.read(len(MAGIC))
-        if begin != MAGIC:
-            if not MAGIC.startswith(begin.rstrip(b'\0')):
-                raise RecordError(
-                    f'{self._path} is not an MCAP file: it begins with {begin!r}. '
-                    'Nothing of it can be recovered.'
-                )
+        if has_no_beginning(self._old):
             self._why = 'it has no beginning'
             return
         scan = McapScan(self._path)
@@ -221,7 +217,9 @@ class _Repair:
 
     def _copy_record(self, opcode: int, body: bytes) -> None:
         if opcode in (Opcode.CHUNK, Opcode.MESSAGE):
-            content = content_of(opcode, body)
+            # A message that stands outside of chunks is one of its own.
+            alone = opcode == Opcode.MESSAGE
+            content = RECORD.pack(opcode, len(body)) + body if alone else chunk_content(body)
             for _ in in_chunk(content, self._channels):
                 pass  # All of it can be read, or nothing of it is taken.
             self._write(in_chunk(content, self._channels))
@@ -267,7 +265,7 @@ class _Repair:
             self._numbers[channel], self._contents.counts[channel] = number, 0
         return number
 
-    def finish(self, name: str, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
+    def finish(self, custom_data: Mapping[str, str], ros_distro: str) -> Repair:
         """Write what the file lacks, its index and footer."""
         for channel in self._channels.all.values():
             self._number(channel)
@@ -286,7 +284,7 @@ class _Repair:
         self._writer.add_metadata(
             RECOVERED, {'tear': repaired.tear, 'holes': ' '.join(self._holes[:_TOLD])}
         )
-        text = metadata_text({name: self._contents}, custom_data, ros_distro)
+        text = metadata_text({self._path.name: self._contents}, custom_data, ros_distro)
         self._writer.add_metadata(_ROSBAG2, {'serialized_metadata': text})
         self._writer.finish()
         return repaired

@@ -12,6 +12,7 @@ here: where something is torn has to be known to the byte, and messages are many
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 import os
@@ -181,6 +182,8 @@ class McapScan:
         that of the file that it was made of: what its writer had still to say is unknown.
     holes
         The log times between which messages were damaged, nanoseconds, as its recovery says.
+    complete
+        Whether its writer closed it.
     as_recorded
         Whether our recorder wrote it: its messages stand in the order in which they came.
     summary_start
@@ -195,14 +198,11 @@ class McapScan:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        try:
-            with path.open('rb') as file:
-                self._size = os.fstat(file.fileno()).st_size
-                start = file.read(len(OURS))
-                file.seek(max(0, self._size - _END))
-                end = file.read(_END)
-        except OSError as error:
-            raise _unreadable(path, error) from error
+        with self._opened() as file:
+            self._size = os.fstat(file.fileno()).st_size
+            start = file.read(len(OURS))
+            file.seek(max(0, self._size - _END))
+            end = file.read(_END)
         self.as_recorded = start == OURS
         if not start.startswith(MAGIC):
             begin = start[: len(MAGIC)]
@@ -211,21 +211,22 @@ class McapScan:
                 f'{path} is not an MCAP file: {found}. '
                 'Name another file; of this one nothing can be read.'
             )
-        self.summary_start = 0
-        finished = len(end) == _END and end.endswith(MAGIC)
-        if finished:
-            finished = RECORD.unpack_from(end) == (Opcode.FOOTER, _FOOTER_SIZE)
-            self.summary_start = parsed(records.Footer, end[RECORD.size :]).summary_start
-        self._finished = finished
-        self.tear = '' if finished else f'{path.name} was not closed by its writer'
+        footer = RECORD.pack(Opcode.FOOTER, _FOOTER_SIZE)
+        self.complete = len(end) == _END and end.startswith(footer) and end.endswith(MAGIC)
+        self.tear = '' if self.complete else f'{path.name} was not closed by its writer'
         self.holes: tuple[tuple[int, int], ...] = ()
-        if finished:
+        self.summary_start = 0
+        if self.complete:
+            self.summary_start = parsed(records.Footer, end[RECORD.size :]).summary_start
             self._read_recovery()
 
-    @property
-    def complete(self) -> bool:
-        """Return whether its writer closed it."""
-        return self._finished
+    @contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        try:
+            with self.path.open('rb') as file:
+                yield file
+        except OSError as error:
+            raise RecordError(f'{self.path} cannot be read: {error.strerror or error}.') from error
 
     def contents(self) -> Contents:
         """
@@ -269,9 +270,9 @@ class McapScan:
         Where the file is torn the last of them has none, and says so when it is read.
         """
         blocks: list[Block] = []
-        place, why = self._size, 'the data has no end' if self._finished else ''
+        place, why = self._size, 'the data has no end' if self.complete else ''
         try:
-            with self.path.open('rb') as file:
+            with self._opened() as file:
                 for place, opcode, length in records_of(file, len(MAGIC), self._size):
                     if opcode in (Opcode.DATA_END, Opcode.FOOTER):
                         return blocks
@@ -284,8 +285,6 @@ class McapScan:
                         _join(blocks, place, length, file.read(_MESSAGE_HEAD.size))
         except (BrokenError, struct.error) as error:
             place, why = getattr(error, 'offset', None) or place, str(error)
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
         if why:
             blocks.append(Block(0, place, 0, sys.maxsize, sys.maxsize, 0, why))
         return blocks
@@ -302,12 +301,9 @@ class McapScan:
         """
         if block.why:
             raise BrokenError(block.why, block.offset)
-        try:
-            with self.path.open('rb') as file:
-                file.seek(block.offset)
-                data = body_of(file, block.offset, block.opcode, block.length)
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
+        with self._opened() as file:
+            file.seek(block.offset)
+            data = body_of(file, block.offset, block.opcode, block.length)
         return data if block.opcode == _MESSAGE else chunk_content(data[RECORD.size :])
 
     def read(
@@ -323,7 +319,7 @@ class McapScan:
 
     def _torn(self, offset: int, reason: str) -> None:
         tear = f'{self.path.name} is torn at byte {offset}: {reason}'
-        if self._finished:
+        if self.complete:
             raise RecordError(
                 f'{self.path} was damaged after it was written (expected a whole MCAP file, since '
                 f'it has a footer, got: {tear}); take another copy, or save the rest of it with '
@@ -344,7 +340,7 @@ class McapScan:
         end = self._size - _END
         if not 0 < self.summary_start < end:
             return
-        with self.path.open('rb') as file:
+        with self._opened() as file:
             for offset, opcode, length in records_of(file, self.summary_start, end):
                 if opcode in _SUMMARY:
                     yield opcode, body_of(file, offset, opcode, length)
@@ -357,7 +353,7 @@ class McapScan:
                     continue
                 index = parsed(records.MetadataIndex, body)
                 if index.name == RECOVERED:
-                    with self.path.open('rb') as file:
+                    with self._opened() as file:
                         file.seek(index.offset + RECORD.size)
                         kept = file.read(min(index.length, limits.TEXT))
                     said = parsed(records.Metadata, kept).metadata
@@ -365,8 +361,6 @@ class McapScan:
                     self.holes = _holes(said['holes'])
         except (BrokenError, KeyError, OverflowError, ValueError):
             pass  # Reading the summary or the messages will fail.
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
 
     def _summary(self) -> Contents | None:
         """Return what the summary says; None if there is none, or one that says not enough."""
@@ -388,8 +382,6 @@ class McapScan:
                 return None
         except (BrokenError, KeyError):
             return None
-        except OSError as error:
-            raise _unreadable(self.path, error) from error
         return Contents(
             counts=counts,
             start=statistics.message_start_time if messages else None,
@@ -455,19 +447,6 @@ class Channels:
             raise BrokenError(f'a message has no channel ({number})') from None
 
 
-def content_of(opcode: int, body: bytes) -> bytes:
-    """
-    Return what is in a chunk; a message that stands outside of chunks is one of its own.
-
-    Raises
-    ------
-    BrokenError, struct.error
-        If it is damaged.
-
-    """
-    return RECORD.pack(opcode, len(body)) + body if opcode == _MESSAGE else chunk_content(body)
-
-
 def in_chunk(data: bytes, channels: Channels) -> Iterator[tuple[Channel, int, int, int, bytes]]:
     """
     Yield channel, sequence, log time, publish time and bytes of the messages in a chunk.
@@ -478,20 +457,10 @@ def in_chunk(data: bytes, channels: Channels) -> Iterator[tuple[Channel, int, in
         Where it is torn.
 
     """
-    offset, end = 0, len(data)
-    while offset < end:
-        opcode, length = RECORD.unpack_from(data, offset)
-        offset += RECORD.size
-        following = offset + length
-        if following > end:
-            raise BrokenError('a message ends behind its chunk')
-        if opcode == _MESSAGE:
-            number, *head = _MESSAGE_HEAD.unpack_from(data, offset)
-            if (channel := channels.selected(number)) is not None:
-                yield channel, *head, data[offset + _MESSAGE_HEAD.size : following]
-        else:
-            channels.learn(opcode, data[offset:following])
-        offset = following
+    for begin, end in _messages_in(data, channels):
+        number, *head = _MESSAGE_HEAD.unpack_from(data, begin)
+        if (channel := channels.selected(number)) is not None:
+            yield channel, *head, data[begin + _MESSAGE_HEAD.size : end]
 
 
 def _join(blocks: list[Block], offset: int, length: int, head: bytes) -> None:
@@ -515,16 +484,24 @@ def log_times(data: bytes, channels: Channels) -> Iterator[tuple[int, int, int]]
         Where it is torn.
 
     """
-    offset = 0
-    while offset < len(data):
-        opcode, length = RECORD.unpack_from(data, offset)
-        following = offset + RECORD.size + length
+    for begin, _ in _messages_in(data, channels):
+        number, _, log_time, _ = _MESSAGE_HEAD.unpack_from(data, begin)
+        yield begin - RECORD.size, number, log_time
+
+
+def _messages_in(data: bytes, channels: Channels) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of the content of each message, and learn the channels beside them."""
+    following = 0
+    while following < len(data):
+        opcode, length = RECORD.unpack_from(data, following)
+        begin = following + RECORD.size
+        following = begin + length
+        if following > len(data):
+            raise BrokenError('a message ends behind its chunk')
         if opcode == _MESSAGE:
-            number, _, log_time, _ = _MESSAGE_HEAD.unpack_from(data, offset + RECORD.size)
-            yield offset, number, log_time
+            yield begin, following
         else:
-            channels.learn(opcode, data[offset + RECORD.size : following])
-        offset = following
+            channels.learn(opcode, data[begin:following])
 
 
 def records_of(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
@@ -623,10 +600,6 @@ def chunk_content(body: bytes) -> bytes:
     if chunk.uncompressed_crc and zlib.crc32(content) != chunk.uncompressed_crc:
         raise BrokenError('the checksum of a chunk is wrong')
     return content
-
-
-def _unreadable(path: Path, error: OSError) -> RecordError:
-    return RecordError(f'{path} cannot be read: {error.strerror or error}.')
 
 
 def _holes(text: str) -> tuple[tuple[int, int], ...]:

@@ -102,10 +102,6 @@ class MessageTypes:
         self.has_ros = installed_file(self._prefixes, 'std_msgs', _MSG, 'Header') is not None
         self._stored: Mapping[str, Fields] = {} if self.has_ros else store
 
-    def installed_types(self) -> tuple[str, ...]:
-        """Return the names of all message types, ``package/msg/Name``, in order."""
-        return self._list(_MSG)
-
     def fields(self, type_name: str) -> Fields:
         """
         Return the fields of a message, or of the request of a service.
@@ -151,7 +147,7 @@ class MessageTypes:
 
     def _missing(self, package: str, kind: str, name: str) -> Mismatch:
         whole, noun = f'{package}/{kind}/{name}', 'message' if kind == _MSG else 'service'
-        names = self._list(kind)
+        names = self.installed_types(kind)
         in_package = [n for n in names if n.startswith(f'{package}/')]
         if not self.has_ros and not in_package:
             return Mismatch(
@@ -170,7 +166,8 @@ class MessageTypes:
             or f'Install the ROS package {package}, or source the workspace that has it.',
         )
 
-    def _list(self, kind: str) -> tuple[str, ...]:
+    def installed_types(self, kind: str = _MSG) -> tuple[str, ...]:
+        """Return the names of all types of a kind, ``package/msg/Name`` for example, in order."""
         if kind not in self._lists:
             found = {
                 f'{file.parent.parent.name}/{kind}/{file.stem}'

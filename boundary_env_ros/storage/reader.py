@@ -120,15 +120,13 @@ class Bag(RecordSource):
         types = {name for name, cls in RECORDS.items() if cls in classes}
         decoders: dict[tuple[str, str, bytes], DecoderFor] = {}
         numbers: Counter[tuple[Path, str]] = Counter()
-        parts = self._parts(
-            lambda channel: (
-                follow is not None
-                or channel.type in types
-                or topics is None
-                or channel.topic in topics
-            )
-        )
-        for part, (channel, log_time, publish_time, data) in in_log_order(parts):
+
+        def wanted(channel: Channel) -> bool:
+            chosen = topics is None or channel.topic in topics
+            return chosen or channel.type in types or follow is not None
+
+        stored = in_log_order(self._parts(wanted))
+        for part, (channel, log_time, publish_time, data) in stored:
             topic, kind = channel.topic, channel.type
             if data.startswith(_ZSTD) and channel.encoding == CDR:
                 # Compressed one by one; no CDR begins like that.

@@ -50,6 +50,11 @@ class RecordingThread:
     sync_interval
         How often the disk is waited for, beside the writing, s; 0: never.
 
+    Attributes
+    ----------
+    failure
+        Why the recording is over; None while it is not.
+
     """
 
     def __init__(
@@ -72,7 +77,7 @@ class RecordingThread:
         self._working_since: float | None = None
         self._watch_waits = False
         self._endings: deque[EpisodeStatus] = deque()
-        self._failure: RecordError | None = None
+        self.failure: RecordError | None = None
         self._close_failure: RecordError | None = None
         self._stopping = False
         self._sync: Thread | None = None
@@ -82,11 +87,6 @@ class RecordingThread:
         self._thread.start()
 
     # For others ----------------------------------------------------------------------------------
-
-    @property
-    def failure(self) -> RecordError | None:
-        """Return why the recording is over; None while it is not."""
-        return self._failure
 
     @property
     def lost(self) -> int:
@@ -138,7 +138,7 @@ class RecordingThread:
                 if vital:
                     # What waits is written, if the disk takes it after all.
                     self._stopping = True
-                    self._failure = RecordError(
+                    self.failure = RecordError(
                         f'Expected a disk that takes what is recorded to '
                         f'{self._recording.run.path}, got {self._waiting} bytes wait for '
                         f'it. Record to a faster disk, or less to it; or raise `queue_size` '
@@ -238,9 +238,9 @@ class RecordingThread:
         try:
             self._write_all()
         except RecordError as error:
-            self._failure = error
+            self.failure = error
         except BaseException:
-            self._failure = self._failure or RecordError(
+            self.failure = self.failure or RecordError(
                 'The recording failed through a fault of this program; '
                 'the log has the trace. Report it.'
             )

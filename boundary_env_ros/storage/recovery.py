@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 import fcntl
+from functools import partial
 import itertools
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -34,8 +35,8 @@ from boundary_env_ros.storage.bag_metadata import (
 )
 from boundary_env_ros.storage.episode_index import EpisodeIndex, EpisodeRow
 from boundary_env_ros.storage.episode_store import AnotherDatabase, EpisodeStore
-from boundary_env_ros.storage.mcap_repair import Repair, repair
-from boundary_env_ros.storage.mcap_scan import MAGIC, McapScan
+from boundary_env_ros.storage.mcap_repair import has_no_beginning, Repair, repair
+from boundary_env_ros.storage.mcap_scan import McapScan
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import ChainCheck
 from boundary_env_ros.storage.run_folder import RunFolder
@@ -95,14 +96,12 @@ def recover(path: Path, progress: Progress = lambda what, done, total: None) -> 
 
 
 def _recovered(path: Path, progress: Progress) -> Recovery:
-    work = _Work(progress)
+    work, run = _Work(progress), RunFolder(path)
     if path.is_file():
         work.file(path)
-        return work.recovery
-    if not path.is_dir():
+    elif not path.is_dir():
         raise RecordError(f'Nothing to recover: {path} does not exist.')
-    run = RunFolder(path)
-    if run.bag.is_dir():
+    elif run.bag.is_dir():
         work.bag(run.bag)
         work.copies(run)
     elif any(path.glob('*.mcap')):
@@ -112,7 +111,7 @@ def _recovered(path: Path, progress: Progress) -> Recovery:
             f'{path} is neither the folder of a run nor of a bag with MCAP files. '
             'Name the folder that the run printed.'
         )
-    return work.recovery
+    return Recovery(done=tuple(work.done), lost=tuple(work.lost))
 
 
 class _Work:
@@ -120,12 +119,8 @@ class _Work:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._done: list[str] = []
-        self._lost: list[str] = []
-
-    @property
-    def recovery(self) -> Recovery:
-        return Recovery(done=tuple(self._done), lost=tuple(self._lost))
+        self.done: list[str] = []
+        self.lost: list[str] = []
 
     # Bag -----------------------------------------------------------------------------------------
 
@@ -157,7 +152,7 @@ class _Work:
             text = folder_text(metadata_text(contents, custom_data, distro))
             write_atomically(folder / METADATA, text.encode())
             named = 'the file' if len(files) == 1 else f'all {len(files)} files'
-            self._done.append(f'{METADATA} names {named} of the bag, and what is in it')
+            self.done.append(f'{METADATA} names {named} of the bag, and what is in it')
         if found:
             self._tell_of_chain(files)
 
@@ -168,7 +163,7 @@ class _Work:
             for message in McapScan(file).messages(lambda _: True):
                 chain.add(*message)
         if chain.last is not None:
-            self._lost.append(
+            self.lost.append(
                 f'the chain over the messages as a whole: it confirms {chain.confirmed} of the '
                 f'{chain.messages} that are left'
             )
@@ -188,25 +183,19 @@ class _Work:
         return True
 
     def _repair(self, path: Path, custom_data: dict[str, str], ros_distro: str) -> Repair:
-        return repair(
-            path,
-            _draft(path),
-            name=path.name,
-            custom_data=custom_data,
-            ros_distro=ros_distro,
-            progress=lambda done, total: self._progress(path.name, done, total),
-        )
+        progress = partial(self._progress, path.name)
+        return repair(path, _draft(path), custom_data, ros_distro, progress)
 
     def _put(self, path: Path, repaired: Repair) -> None:
         """Put a repaired file in the place of the torn one, which is kept if it held more."""
         kept = _keep(path) if repaired.dropped or repaired.unreadable else path
         _replace(path)
-        self._done.append(f'{path.name} is whole, with {repaired.messages} messages')
+        self.done.append(f'{path.name} is whole, with {repaired.messages} messages')
         what = 'what came after the last message' if repaired.torn else 'what was damaged'
         old = f'; the old file is kept as {kept.name}'
-        self._lost.append(f'{what}: {repaired.tear}{old if repaired.dropped else ""}')
+        self.lost.append(f'{what}: {repaired.tear}{old if repaired.dropped else ""}')
         if repaired.unreadable:
-            self._lost.append(f'the last {repaired.unreadable} bytes of {path.name}{old}')
+            self.lost.append(f'the last {repaired.unreadable} bytes of {path.name}{old}')
 
     # The other files of a run --------------------------------------------------------------------
 
@@ -215,7 +204,7 @@ class _Work:
         steps = (t for t in open_records(run.path).records(Transition) if t.kind is Kind.STEP)
         first = next(steps, None)
         if first is not None and run.contract.is_file() and run.write_first_transition(first):
-            self._done.append(f'{run.first_transition.name} has the first step')
+            self.done.append(f'{run.first_transition.name} has the first step')
         self._index(run)
 
     def _index(self, run: RunFolder) -> None:
@@ -236,7 +225,7 @@ class _Work:
         except RecordError as error:
             damage = str(error) if place.exists() else ''
         was_closed = place.exists() and not any(file.exists() for file in _beside(place))
-        if was_closed and not (damage or self._done):
+        if was_closed and not (damage or self.done):
             return
         rows, labels = _indexed(run, known)
         with EpisodeStore.create(draft, rows) as store:
@@ -252,15 +241,15 @@ class _Work:
         for stale in _beside(place):
             stale.unlink(missing_ok=True)
         _replace(place)
-        self._done.append(f'{place.name} is whole, with {len(rows)} episodes')
+        self.done.append(f'{place.name} is whole, with {len(rows)} episodes')
         if damage:
-            self._lost.append(
+            self.lost.append(
                 f'labels on episodes that only {place.name} had, which is kept as '
                 f'{kept.name}: {damage.rstrip(".")}'
             )
         unended = sum(1 for row in rows if not row.done)
         if unended:
-            self._lost.append(
+            self.lost.append(
                 f'the ending of {unended} {"episode" if unended == 1 else "episodes"}, which '
                 'no node declared'
             )
@@ -308,10 +297,7 @@ def _is_closed(path: Path) -> bool:
             raise RecordError(f'{path} is being written. End its recorder first.') from None
         except OSError:
             pass  # A file system that has no locks.
-        begin = file.read(len(MAGIC))
-    if begin != MAGIC and MAGIC.startswith(begin.rstrip(b'\0')):
-        return False
-    return McapScan(path).complete
+        return not has_no_beginning(file) and McapScan(path).complete
 
 
 def _agrees(information: Mapping[str, Any], files: Sequence[Path]) -> bool:

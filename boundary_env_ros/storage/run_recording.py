@@ -80,6 +80,13 @@ class RunRecording:
     system_time
         Nanoseconds of system time, which the index is stamped with.
 
+    Attributes
+    ----------
+    run
+        As given.
+    transitions
+        Number of transitions written.
+
     Raises
     ------
     RecordError
@@ -130,7 +137,7 @@ class RunRecording:
             split_size=split_size,
             chain=self._chain,
         )
-        self._transitions = 0
+        self.transitions = 0
         self._first_kept = False
         self._episodes = EpisodeStore.create(run.episodes)
 
@@ -148,11 +155,6 @@ class RunRecording:
     def lost(self) -> int:
         """Return the number of messages that are known to be missing."""
         return self._losses.lost + self._bag.lost
-
-    @property
-    def transitions(self) -> int:
-        """Return the number of transitions written."""
-        return self._transitions
 
     @property
     def head(self) -> str:
@@ -430,7 +432,7 @@ class RunRecording:
 
     def _on_transition(self, transition: Transition, now: ClockReading) -> None:
         self._losses.transition(transition.id)
-        self._transitions += 1
+        self.transitions += 1
         if not self._first_kept:
             self._first_kept = self.run.write_first_transition(transition)
         known = self._episodes.index.row(transition.id)

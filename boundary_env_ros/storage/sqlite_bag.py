@@ -132,9 +132,8 @@ class SqliteFile:
                 if channel is None:
                     continue
                 if large:
-                    raise limits.exceeded(
-                        f'{self.path}: a message of {channel.topic}', 'bytes', limits.MESSAGE
-                    )
+                    where = f'{self.path}: a message of {channel.topic}'
+                    raise limits.exceeded(where, 'bytes', limits.MESSAGE)
                 if not (isinstance(time, int) and isinstance(data, bytes)):
                     raise _damaged(self.path, 'a message without a time or bytes')
                 yield channel, time, 0, data

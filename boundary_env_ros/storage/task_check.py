@@ -95,9 +95,8 @@ def _fits(
     if name not in there:
         yield _problem(path, f'{what}: {_listed(there)}', repr(name), nearest(name, there))
     elif len(there[name]) != size:
-        yield _problem(
-            path, f'{_count(len(there[name]))}, as {name!r} of the task has', _count(size)
-        )
+        expected = f'{_count(len(there[name]))}, as {name!r} of the task has'
+        yield _problem(path, expected, _count(size))
 
 
 def _count(count: int) -> str:

@@ -17,7 +17,7 @@ import re
 import yaml
 
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
-from boundary_env_ros.core.contract.problem_text import printable
+from boundary_env_ros.core.contract.problem_text import problem_at
 from boundary_env_ros.errors import ContractError, Problem
 
 #: More than any contract needs, and less than makes anybody wait.
@@ -99,7 +99,7 @@ class YamlText:
             line = text.count('\n', 0, error.position) + 1
             character = f'the character {chr(error.character)!r}'
             raise self._error(
-                _problem((), line, 'text without control characters', character)
+                problem_at((), line, 'text without control characters', character)
             ) from error
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
@@ -107,11 +107,11 @@ class YamlText:
             problem, context = error.problem or '', error.context or ''
             told = ', '.join(filter(None, (problem, context))) or 'nothing more is known'
             hint = _hint(problem)
-            raise self._error(_problem((), at, '', f'this is not YAML: {told}', hint)) from error
+            raise self._error(problem_at((), at, '', f'this is not YAML: {told}', hint)) from error
         except (yaml.YAMLError, ValueError, RecursionError) as error:
             # A directive of version 1.999..., a \U escape that is no character, lists of lists.
             told = 'too many levels' if isinstance(error, RecursionError) else str(error)
-            raise self._error(_problem((), None, '', f'this is not YAML: {told}')) from error
+            raise self._error(problem_at((), None, '', f'this is not YAML: {told}')) from error
         return node
 
     def _error(self, problem: Problem) -> ContractError:
@@ -122,7 +122,7 @@ class YamlText:
         self._count += 1
         if len(path) > _DEEPEST or self._count > _MOST:
             expected = f'at most {_DEEPEST} levels and {_MOST} values, aliases written out'
-            raise self._error(_problem(path[:3], line, expected, 'more'))
+            raise self._error(problem_at(path[:3], line, expected, 'more'))
         if isinstance(node, yaml.MappingNode) and node.tag == f'{_TAG}map':
             return dict(self._items(path, node))
         if isinstance(node, yaml.SequenceNode) and node.tag == f'{_TAG}seq':
@@ -208,7 +208,7 @@ class YamlText:
     def _complain(
         self, path: KeyPath, line: int, expected: str, actual: str, hint: str = ''
     ) -> None:
-        self.problems.append(_problem(path, line, expected, actual, hint))
+        self.problems.append(problem_at(path, line, expected, actual, hint))
 
 
 #: What PyYAML says of common mistakes, and the fix of each.
@@ -230,13 +230,6 @@ def _hint(problem: str) -> str:
 def _own(node: yaml.MappingNode) -> list[_Item]:
     """Return the keys of a mapping, with their values, that are no merge keys."""
     return [(key, value) for key, value in node.value if key.tag != _MERGE]
-
-
-def _problem(
-    path: KeyPath, line: int | None, expected: str, actual: str, hint: str = ''
-) -> Problem:
-    keys = tuple(printable(key) if isinstance(key, str) else key for key in path)
-    return Problem(path=keys, line=line, expected=expected, actual=printable(actual), hint=hint)
 
 
 def _short(tag: str) -> str:

@@ -110,7 +110,7 @@ def test_frames_that_are_on_another_topic_are_named_with_what_to_write(
     other = [sent for sent in _told(drive, '/tf') if 'static' not in sent.topic]
     with pytest.raises(
         RecordError,
-        match=r'never came: where; where: Unknown frame .expected one that /tf or /tf_static '
+        match=r'nothing usable came: where: Unknown frame .expected one that /tf or /tf_static '
         r"names: eye, hall, got 'map'.*/robot1/tf has the frames eye, map: "
         r'write `robot: \{tf: robot1/tf\}` in the contract',
     ):

@@ -8,6 +8,7 @@ There was no gate, no request and no reset: what only they could tell stays unkn
 
 from __future__ import annotations
 
+from functools import partial
 import math
 from typing import TypeAlias
 import uuid
@@ -48,6 +49,9 @@ from boundary_env_ros.frozen import replace
 DECLARER = 'import'
 
 Made: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus
+
+# What no bag says of a transition.
+_opened = partial(opened, software_version=__version__, client_version='', seed=0)
 
 _TIMES = ('observed', 'closed', 'captured', 'latency')
 _SEEN = ('age', 'status', 'arrived')
@@ -230,22 +234,11 @@ class ImportedAgent:
             confirmed_by='',
         )
         view = self._buffer.view(self._episode.at(0), now)
-        transition = opened(
-            contract,
-            view,
-            Kind.RESET,
-            software_version=__version__,
-            client_version='',
-            seed=0,
-            reset=self._record,
-            diagnostics=import_marks(
-                self._bag,
-                derived=('closed', *_seen('after', 'state')),
-                unknown=unknown,
-            ),
-        )
+        derived = ('closed', *_seen('after', 'state'))
+        marks = import_marks(self._bag, derived=derived, unknown=unknown)
+        transition = _opened(contract, view, Kind.RESET, reset=self._record, diagnostics=marks)
         self._held = (
-            self._status(now),
+            replace(self._episode, stamp=now),
             self._buffer.privileged(transition.id, now),
             transition,
         )
@@ -262,17 +255,9 @@ class ImportedAgent:
         if step >= contract.max_steps:
             endings[TIME_LIMIT] = (DECLARER, time_is_over(contract.episode.time_limit))
         self._task.stumbled = False
+        fields, decisions = before.observation.fields, tuple(self._decisions)
         closed, _, message = close(
-            opened(
-                contract,
-                view,
-                Kind.STEP,
-                software_version=__version__,
-                client_version='',
-                seed=0,
-                before=before.observation.fields,
-                decisions=tuple(self._decisions),
-            ),
+            _opened(contract, view, Kind.STEP, before=fields, decisions=decisions),
             before,
             contract=contract,
             reset=self._record,
@@ -320,7 +305,7 @@ class ImportedAgent:
             declared_by=last.declared_by,
             message=message,
         )
-        return (*made, self._status(last.closed))
+        return (*made, replace(self._episode, stamp=last.closed))
 
     def _stripped(self, transition: Transition) -> Transition:
         """Return a step without the decisions that no gate took, with what is derived marked."""
@@ -366,9 +351,6 @@ class ImportedAgent:
         self._before = view
         self._of_step_before = self._previous
         self._buffer.keep(view)
-
-    def _status(self, now: ClockReading) -> EpisodeStatus:
-        return replace(self._episode, stamp=now)
 
 
 class _Judge:

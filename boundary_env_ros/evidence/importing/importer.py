@@ -135,8 +135,9 @@ class _Importer:
     ) -> None:
         contract = loaded.contract
         self._bag, self._contract, self._options = bag, contract, options
-        self._period = to_nanoseconds(contract.period)
-        channels = [c for c in bag.channels() if not c.type.startswith(OWN)]
+        self._period, name = to_nanoseconds(contract.period), bag.path.resolve().name
+        every = bag.channels()
+        channels = [c for c in every if not c.type.startswith(OWN)]
         if len(contract.agents) > 1:
             raise RecordError(
                 'A bag cannot be imported (expected a contract of one agent, got '
@@ -150,7 +151,7 @@ class _Importer:
             task=task,
             agent=contract.agents[0],
             ears=self._ears,
-            bag=self._name,
+            bag=name,
             reset=options.reset,
         )
         self._time = TimeLine(
@@ -159,14 +160,12 @@ class _Importer:
             host=options.host,
             robot_host=contract.robot_host,
         )
-        self._own = sum(
-            1 for c in bag.channels() if c.type.startswith(OWN) and c.type != CHAIN_TYPE
-        )
+        self._own = sum(c.type.startswith(OWN) and c.type != CHAIN_TYPE for c in every)
         self._copied = {name for name in self._ears.names.values() if name in topics}
         self._writer = ImportWriter(
             out,
             loaded,
-            source=self._name,
+            source=name,
             line=self._time,
             channels=[
                 c for c in channels if c.topic in self._copied and c.type == topics[c.topic]
@@ -181,10 +180,6 @@ class _Importer:
         self._others: Counter[tuple[str, str]] = Counter()
         self._other_frames: dict[str, str] = {}
         self._unusable: dict[str, str] = {}
-
-    @property
-    def _name(self) -> str:
-        return self._bag.path.resolve().name
 
     # Reading -------------------------------------------------------------------------------------
 

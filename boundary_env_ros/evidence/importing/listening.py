@@ -26,6 +26,12 @@ CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 #: Types that are ours: what a run said of itself is not imported from it.
 OWN = 'boundary_env_ros/'
 
+#: What follows where the bag has no topic for a use.
+_FOLLOWS = {
+    'field': 'it is MISSING in every step',
+    'feedback': 'the measured action is unknown',
+}
+
 Read = Callable[[Any], Reading | None]
 
 
@@ -131,7 +137,11 @@ def listened(contract: Contract, agent: str, topics: Mapping[str, str]) -> Ears:
         transforms=transforms,
         heard=heard,
         present=frozenset(present),
-        lacking=tuple(_lacking(missing)),
+        lacking=tuple(
+            f'{use.name}: no topic {use.wanted!r} in the bag, so {what}'
+            for kind, what in _FOLLOWS.items()
+            for use in missing[kind]
+        ),
     )
 
 
@@ -149,15 +159,3 @@ def _refuse(
             f'{there or "none"}). Name them in the contract as the bag '
             'does, or take a contract without them.'
         )
-
-
-def _lacking(missing: Mapping[str, Sequence[Use]]) -> list[str]:
-    told = [
-        f'{use.name}: no topic {use.wanted!r} in the bag, so it is MISSING in every step'
-        for use in missing['field']
-    ]
-    told += [
-        f'{use.name}: no topic {use.wanted!r} in the bag, so the measured action is unknown'
-        for use in missing['feedback']
-    ]
-    return told

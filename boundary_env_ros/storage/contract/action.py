@@ -198,12 +198,9 @@ def _measured(
     values = parse_source(key, type_name, COMMAND_FORMS, commanded=commanded)
     # Without a path nothing was read, which is told already.
     if values.count != count and values.paths != ('',):
-        key.problem(
-            ('joints',) if type_name == JOINTS else ('fields',),
-            f'{count} values, one for each dimension of the command',
-            said(f'{values.count}'),
-            ''
-            if any(map(key.has, COMMAND_FORMS))
-            else 'Add `fields: [...]`, a path for each dimension.',
-        )
+        place = ('joints',) if type_name == JOINTS else ('fields',)
+        given_paths = any(map(key.has, COMMAND_FORMS))
+        hint = '' if given_paths else 'Add `fields: [...]`, a path for each dimension.'
+        expected = f'{count} values, one for each dimension of the command'
+        key.problem(place, expected, said(f'{values.count}'), hint)
     return key.make(model, type=type_name, source=values.source, **given)

@@ -43,21 +43,14 @@ def parse_derived(
             known[name] = _spec(name, wanted.pop(name), known, waiting[name])
         if not ready:
             for name, derived in wanted.items():
-                _complain(name, derived, waiting, wanted)
+                # Unknown ones were named before.
+                circle = ', '.join(of for of in derived.of if of in wanted)
+                if circle:
+                    expected = 'fields that are not derived from this one'
+                    waiting[name].problem(('derive', 'of'), expected, said(circle))
                 known[name] = placeholder(name)
             break
     return {name: known[name] for name in waiting}
-
-
-def _complain(
-    name: str, derived: Derived, waiting: Mapping[str, Reader], stuck: Collection[str]
-) -> None:
-    """Say that fields are derived from one another in a circle; unknown ones were named before."""
-    circle = [of for of in derived.of if of in stuck]
-    if circle:
-        waiting[name].problem(
-            ('derive', 'of'), 'fields that are not derived from this one', said(', '.join(circle))
-        )
 
 
 def _derived(key: Reader, names: Collection[str]) -> Derived:

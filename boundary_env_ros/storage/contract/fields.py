@@ -46,11 +46,8 @@ def parse_fields(top: Reader) -> tuple[Fields, Fields, Fields]:
     """Return the fields of observation, state and privileged."""
     observation, state, privileged = (
         {name: section.section(name) for name in section.named()}
-        for section in (
-            top.section('observation'),
-            top.section('state', required=False),
-            top.section('privileged', required=False),
-        )
+        for where in ('observation', 'state', 'privileged')
+        for section in (top.section(where, required=where == 'observation'),)
     )
     policy_side = {**state, **observation}
     waiting = {name: key for name, key in policy_side.items() if key.has('derive')}

@@ -18,7 +18,6 @@ from boundary_env_ros.core.contract.model import (
     Contract,
     DocumentGroup,
     EpisodeRules,
-    FieldSpec,
     TaskSpec,
 )
 from boundary_env_ros.core.contract.problem_text import nearest, Path, said
@@ -90,6 +89,7 @@ def parse(
     stages = parts_of(Contract)['latency_budget'].key
     assert stages is not None
     seconds = number_form(stages)
+    first_sensor = next((field.name for field in observation if field.topic), '')
     contract = top.make(
         Contract,
         period=period,
@@ -103,7 +103,7 @@ def parse(
         latency_budget={
             stage: budget.one(stage, seconds) for stage in stages.choices if budget.has(stage)
         },
-        reaction_of=top.value(Contract, 'reaction_of', default=_first_sensor(observation)),
+        reaction_of=top.value(Contract, 'reaction_of', default=first_sensor),
         task=_task(top.section('task'), tasks) if top.has('task') else TaskSpec(name=''),
         episode=_episode(
             top.section('episode'), {f.name: f.size for f in (*observation, *state, *privileged)}
@@ -158,10 +158,6 @@ def _told_once(problems: Iterable[Problem]) -> Iterator[Problem]:
 
 def _by_line(problem: Problem) -> tuple[float, str]:
     return (math.inf if problem.line is None else problem.line, str(problem.path))
-
-
-def _first_sensor(fields: tuple[FieldSpec, ...]) -> str:
-    return next((field.name for field in fields if field.topic), '')
 
 
 # Documents ---------------------------------------------------------------------------------------

@@ -11,7 +11,15 @@ from typing import Any, get_origin, TypeVar
 
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Part, parts_of, REQUIRED
-from boundary_env_ros.core.contract.problem_text import Fault, nearest, Path, printable, Said, said
+from boundary_env_ros.core.contract.problem_text import (
+    Fault,
+    nearest,
+    Path,
+    printable,
+    problem_at,
+    Said,
+    said,
+)
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.frozen import replace
@@ -82,28 +90,13 @@ class Reader:
         place = tuple(printable(key) if isinstance(key, str) else key for key in whole)
         if any(_of_one_place(place, other.path) for other in self.problems):
             return
-        line = next(
-            (
-                self._lines[whole[:n]]
-                for n in range(len(whole), -1, -1)
-                if whole[:n] in self._lines
-            ),
-            None,
-        )
+        line = line_of(whole, self._lines)
         shown = str(actual) if isinstance(actual, Said) else _shown(actual)
         key = next((whole[:n] for n in range(len(whole), 0, -1) if type(whole[n - 1]) is str), ())
         if self._lines and key not in self._lines and isinstance(actual, float):
             # A value of a key that the file does not have is its default, and stands on no line.
             line, shown = None, f'{actual:g}, its default'
-        self.problems.append(
-            Problem(
-                path=place,
-                line=line,
-                expected=printable(expected),
-                actual=printable(shown),
-                hint=printable(hint),
-            )
-        )
+        self.problems.append(problem_at(whole, line, expected, shown, hint))
 
     def report(self, faults: Iterable[Fault]) -> None:
         """Report what is wrong at paths below this mapping."""
@@ -440,6 +433,12 @@ class Reader:
                 hint = nearest(key, [k for k in known if k not in self._data])
                 hint = hint or (f'Known here: {", ".join(known)}.' if known else '')
                 self.problem((key,), '', said('unknown key'), hint)
+
+
+def line_of(path: Path, lines: Mapping[Path, int]) -> int | None:
+    """Return the line of a key, or of the nearest key above that has one."""
+    above = (path[:count] for count in range(len(path), -1, -1))
+    return next((lines[key] for key in above if key in lines), None)
 
 
 def _shown(value: object) -> str:

@@ -10,7 +10,7 @@ topics overtake each other on their way to the recorder.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 import math
 from operator import attrgetter
@@ -58,23 +58,17 @@ _DECISION = f'{_PACKAGE}GateDecision'
 _STATUS = f'{_PACKAGE}EpisodeStatus'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
-_RECORDER = f'{_PACKAGE}RecorderStatus'
-_ADVANCED = f'{_PACKAGE}SimStepResponse'
 _OWN: Mapping[str, type] = {
     _REQUEST: ActionRequest,
     _OBSERVATION: Observation,
-    _RECORDER: RecorderState,
-    _ADVANCED: SimStepResponse,
+    f'{_PACKAGE}RecorderStatus': RecorderState,
+    f'{_PACKAGE}SimStepResponse': SimStepResponse,
 }
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[str, ...]] = {
     'gate': ('values-from-sensors', 'values-newest'),
-    'field': (
-        'values-from-sensors',
-        'values-newest',
-        'frame-as-contract',
-    ),
+    'field': ('values-from-sensors', 'values-newest', 'frame-as-contract'),
     'privileged': ('values-from-sensors', 'frame-as-contract'),
     'feedback': ('values-from-sensors', 'values-newest'),
     'environment': ('values-from-sensors',),
@@ -83,12 +77,11 @@ _RULES_OF: Mapping[str, tuple[str, ...]] = {
     'emergency': ('emergency-stop-heard',),
 }
 
+#: The rules that need a topic of some type.
+_RULES_OF_TYPE = {_REQUEST: ('as-published', 'request-answered'), _OBSERVATION: ('as-published',)}
+
 #: The rules that need the topic of a gate.
-_OF_THE_GATE = (
-    'command-on-topic',
-    'request-answered',
-    'as-published',
-)
+_OF_THE_GATE = ('command-on-topic', 'request-answered', 'as-published')
 
 #: The rules that hold instants against log times.
 _OF_CLOCKS = (*_RULES_OF['gate'], 'emergency-stop-heard')
@@ -119,7 +112,6 @@ class RawAuditor:
         holes: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.history = MessageHistory(contract, topics, find, holes)
-        self._listened = self.history.listened
         self._looks = 0  # log time from which what is due is looked at
         self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         # The agents whose gate is heard itself, and those whose decisions only the steps carry.
@@ -173,7 +165,7 @@ class RawAuditor:
             self._own_message(recorded, _OWN[kind])
         if log_time < self.history.now - DELAY:
             self._moved(topic, log_time)
-        if topic in self._listened:
+        if topic in self.history.listened:
             heard = self.history.hear(recorded)
             for what in self._taken.get(topic, ()):
                 what(heard)
@@ -308,6 +300,10 @@ class RawAuditor:
     def not_checked(self) -> tuple[NotChecked, ...]:
         """Return what the record has no topics for."""
         found: list[NotChecked] = []
+
+        def note(why: str, rules: Iterable[str]) -> None:
+            found.extend(NotChecked(rule=rule, why=why) for rule in rules)
+
         privileged = {f'field {spec.name}' for spec in self.history.contract.privileged}
         several = len(self.history.uses) > 1
         for agent, uses in self.history.uses.items():
@@ -315,28 +311,23 @@ class RawAuditor:
                 kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
-                found += [NotChecked(rule=rule, why=why) for rule in _RULES_OF[kind]]
-        for kind, rule in (
-            (_REQUEST, 'as-published'),
-            (_REQUEST, 'request-answered'),
-            (_OBSERVATION, 'as-published'),
-        ):
+                note(why, _RULES_OF[kind])
+        for kind, rules in _RULES_OF_TYPE.items():
             if kind not in self._own.values():
-                why = f'no topic of type {kind} in the record'
-                found.append(NotChecked(rule=rule, why=why))
+                note(f'no topic of type {kind} in the record', rules)
         for agent in sorted(self._only_carried):
             why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
-            found += [NotChecked(rule=rule, why=why) for rule in _OF_THE_GATE]
+            note(why, _OF_THE_GATE)
         for agent in self._decisions.untold:
             why = f'no topic of type {_STATUS} in the record with a status of {agent}'
-            found.append(NotChecked(rule='inputs-recomputed', why=why))
+            note(why, ['inputs-recomputed'])
         for host in self.history.foreign:
             why = (
                 f'instants of host {host!r}: not on the clock of the record, and placed by how '
                 'long its messages took to the recorder'
             )
-            found += [NotChecked(rule=rule, why=why) for rule in _OF_CLOCKS]
+            note(why, _OF_CLOCKS)
         for item in self.history.transforms.inputs[:1]:
             why = f'fields that are looked up in {item.name}: whether a newer transform was there'
-            found.append(NotChecked(rule='values-newest', why=why))
+            note(why, ['values-newest'])
         return tuple(found)

@@ -126,13 +126,8 @@ class Claims:
         self._sent(claim, heard)
         reading = heard.readings[use.name]
         if claim.kind == 'fields' and reading.problem and measured(heard, use):
-            self.find(
-                claim,
-                '.frame_id',
-                f'the frame of the contract in the header on {use.topic}',
-                reading.problem,
-                'frame-as-contract',
-            )
+            expected = f'the frame of the contract in the header on {use.topic}'
+            self.find(claim, '.frame_id', expected, reading.problem, 'frame-as-contract')
         for name, made in again.items() if again != claim.said else ():
             why = f'of that message on {use.topic}'
             for found in unlike(f'{claim.place}.{name}', made, claim.said[name], why):
@@ -153,9 +148,7 @@ class Claims:
     def _supporting(self, claim: Claim) -> Heard | None:
         """Return the message with the stamps of a claim, or the nearest to it."""
         history, name = self._history, claim.use.name
-        window, sent = history.window(claim.use), None
-        if claim.published is not None and history.same_clock(claim.published):
-            sent = claim.published.nanoseconds
+        window, sent = history.window(claim.use), history.log_time_of(claim.published)
         if claim.captured is not None:
             same_stamp = [
                 h for h in window.stamped(claim.captured.nanoseconds) if name in h.readings
@@ -206,13 +199,13 @@ class Claims:
 
     def _sent(self, claim: Claim, heard: Heard) -> None:
         """Hold the stamp of the middleware against that of the recorder."""
-        sent, at = claim.published, heard.publish_time
-        if sent is None or not self._history.same_clock(sent) or at == heard.log_time:
+        sent, at = self._history.log_time_of(claim.published), heard.publish_time
+        if sent is None or at == heard.log_time:
             return
         late = claim.now is not None and at > claim.now + READING
-        if sent.nanoseconds != at or late:
+        if sent != at or late:
             expected = f'{at} as on {claim.use.topic}, before it was frozen'
-            self.find(claim, '.published', expected, str(sent.nanoseconds))
+            self.find(claim, '.published', expected, str(sent))
 
     # The newest ----------------------------------------------------------------------------------
 

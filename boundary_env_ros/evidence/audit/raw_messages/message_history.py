@@ -79,6 +79,8 @@ class MessageHistory:
     ----------
     uses
         What each agent reads of the record, by name.
+    listened
+        The topics that are used.
     groups
         The groups of the action, each with its part of the command.
     checked
@@ -133,6 +135,7 @@ class MessageHistory:
                 if use.topic:
                     self._by_topic.setdefault(use.topic, []).append(use)
                     self._windows.setdefault(use.topic, Window())
+        self.listened = frozenset(self._by_topic)
         self._lost = self._forgiven = 0
         self._missed: deque[tuple[str, int | None]] = deque(maxlen=_MISSED)
         self._host = ''
@@ -145,11 +148,6 @@ class MessageHistory:
     def reports(self) -> bool:
         """Return whether the record has reports of advances (lockstep)."""
         return bool(self._reports)
-
-    @property
-    def listened(self) -> frozenset[str]:
-        """Return the topics that are used."""
-        return frozenset(self._by_topic)
 
     def use(self, agent: str, name: str) -> Use | None:
         """Return a use that the record has a topic for."""
@@ -174,13 +172,8 @@ class MessageHistory:
 
     def advanced(self, report: SimStepResponse) -> None:
         """Take the world's report of an advance (lockstep)."""
-        last = {
-            topic: int(stamp)
-            for topic, count, stamp in zip(
-                report.topics, report.published, report.last_stamp, strict=False
-            )
-            if count
-        }
+        told = zip(report.topics, report.published, report.last_stamp, strict=False)
+        last = {topic: int(stamp) for topic, count, stamp in told if count}
         step = (report.id.episode_id, report.id.step)
         self._reports.put(step, self._reports.get(step, {}) | last, MOST)
 
@@ -241,15 +234,20 @@ class MessageHistory:
             When the recorder had what speaks of it.
 
         """
-        if self.damaged(log_time if sent is None else sent):
-            self.spare('damaged', use.name)
-            return True
+        why = self._why_missing(use, sent, log_time)
+        if why:
+            self.spare(why, use.name)
+        return bool(why)
+
+    def _why_missing(self, use: Use, sent: int | None, log_time: int) -> str:
+        """Return what excuses a missing message; empty if nothing does."""
+        at = log_time if sent is None else sent
+        if self.damaged(at):
+            return 'damaged'
         if self.is_cut_off(use, sent):
-            self.spare('torn', use.name)
-            return True
-        if self.has_gap(use, log_time if sent is None else sent):
-            self.spare('gap', use.name)
-            return True
+            return 'torn'
+        if self.has_gap(use, at):
+            return 'gap'
         first = self.window(use).first
         if first is None:
             early = True
@@ -257,15 +255,16 @@ class MessageHistory:
             early = log_time - first.log_time < BEGINNING
         else:
             early = 0 < (first.stamp or first.publish_time) - sent < BEGINNING
+        if early:
+            return 'early'
         missing = (use.topic, sent)
         # It is one message, however many speak of it.
         known = sent is not None and missing in self._missed
-        if not early and not known:
-            if not self._forgive():
-                return False
+        if not known and not self._forgive():
+            return ''
+        if not known:
             self._missed.append(missing)
-        self.spare('early' if early else 'lost', use.name)
-        return True
+        return 'lost'
 
     def is_another(self, use: Use, heard: Heard, at: int) -> bool:
         """
@@ -353,14 +352,14 @@ class MessageHistory:
             return None
         return now if self.lockstep else now + to_nanoseconds(self.contract.period / 2.0)
 
-    def same_clock(self, stamp: Stamp | None) -> bool:
-        """Return whether a stamp of the middleware is on the clock of the log times."""
+    def log_time_of(self, stamp: Stamp | None) -> int | None:
+        """Return a stamp of the middleware as a log time; None if its clock is another."""
         if stamp is None or self.contract.sim_time or stamp.clock is not Clock.SYSTEM:
-            return False
+            return None
         if self._is_foreign(stamp):
             self.foreign[stamp.host] = None
-            return False
-        return True
+            return None
+        return stamp.nanoseconds
 
     def delayed(self, name: str, at: int, delay: int) -> None:
         """Take note of by how much later than the recorder a listener had something."""

@@ -107,7 +107,7 @@ class ObservationChecks:
                 said=_said(field),
                 made=partial(_made, spec),
                 now=at,
-                got=self._got(field),
+                got=history.log_time_of(field.arrived),
                 log_time=log_time,
             )
             if field.status is FieldStatus.MISSING:
@@ -136,11 +136,6 @@ class ObservationChecks:
                 claim = replace(field, kind=FEEDBACK, place='measured_action', use=use, heard=one)
                 claim.captured, claim.got = stamp, None
                 yield claim
-
-    def _got(self, field: ObservationField) -> int | None:
-        arrived = field.arrived
-        known = arrived is not None and self._history.same_clock(arrived)
-        return arrived.nanoseconds if known and arrived is not None else None
 
     def _look_up(self, claim: Claim, spec: FieldSpec, source: Lookup) -> None:
         """Look a field up again, at the instant that it is of."""
@@ -229,7 +224,7 @@ class ObservationChecks:
         """Return the log time up to which the environment surely received."""
         had = [self._history.on_tape(decision.decided) for decision in now.decisions]
         had += [claim.got for claim in claims]
-        had += [self._got(field) for field in (*now.after, *now.state)]
+        had += [self._history.log_time_of(field.arrived) for field in (*now.after, *now.state)]
         return max((one for one in had if one is not None), default=at)
 
     def _need_not_have_come(self, use: Use, heard: Heard, newest: Heard) -> bool:

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -23,6 +24,9 @@ from boundary_env_ros.evidence.bounded import Bounded
 #: chunk for as long as that has actions.
 _WAITING, _SOME, _LONG = 65_536, 1024, 60 * NANOSECONDS
 
+
+K = TypeVar('K')
+V = TypeVar('V')
 
 _Place = tuple[str, str, int]
 
@@ -91,19 +95,10 @@ class PublishedChecks:
             del self._asked[oldest]
 
     def _lease(self, request: ActionRequest) -> _Lease:
-        found = self._leases.get(request.lease_id)
-        if found is None:
-            found = _Lease()
-            self._leases.put(request.lease_id, found, _WAITING)
-        return found
+        return _kept(self._leases, request.lease_id, _Lease())
 
     def _of(self, request: ActionRequest, log_time: int) -> _Asked:
-        key = (request.lease_id, request.sequence)
-        found = self._asked.get(key)
-        if found is None:
-            found = _Asked(log_time)
-            self._asked.put(key, found, _WAITING)
-        return found
+        return _kept(self._asked, (request.lease_id, request.sequence), _Asked(log_time))
 
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""
@@ -221,23 +216,24 @@ class PublishedChecks:
             if self._history.lost_one('observations', log_time):
                 return
             actual, expected = 'none of that step', 'an observation that was published'
-        elif same(observation.fields, transition.after) and observation.observed == (
-            transition.closed
-        ):
-            self._history.took('observations', 'observations')
-            return
         else:
+            is_now = observation.observed == transition.closed
+            if is_now and same(observation.fields, transition.after):
+                self._history.took('observations', 'observations')
+                return
             expected = 'as published'
-            actual = 'another ' + (
-                ', '.join(
-                    theirs.name
-                    for ours, theirs in zip(observation.fields, transition.after, strict=False)
-                    if not same(ours, theirs)
-                )
-                or 'instant or number of fields'
-            )
+            pairs = zip(observation.fields, transition.after, strict=False)
+            others = ', '.join(theirs.name for ours, theirs in pairs if not same(ours, theirs))
+            actual = f'another {others or "instant or number of fields"}'
         found = Mismatch('after', expected, actual)
         self._history.find('as-published', found, transition.id)
+
+
+def _kept(kept: Bounded[K, V], key: K, new: V) -> V:
+    """Return what is kept by a key; if there is nothing, what is new is kept from now on."""
+    if key not in kept:
+        kept.put(key, new, _WAITING)
+    return kept[key]
 
 
 def _step(record: Observation | Transition) -> _Place:

@@ -86,38 +86,19 @@ def wired(
         inputs += [('environment', item) for item in transforms.inputs]
     uses = [_use(kind, item, named) for kind, item in inputs]
     for group in contract.action:
-        uses.append(
-            Use(
-                name=f'command {group.name}',
-                topic=named.find(group.topic, group.type),
-                wanted=group.topic,
-                read=_command(group),
-            )
-        )
-    uses += [
-        Use(
-            name=f'document {group.name}',
-            topic=named.find(group.topic, STRING),
-            wanted=group.topic,
-            read=_document,
-        )
-        for group in contract.documents
-    ]
+        uses.append(named.use(f'command {group.name}', group.topic, group.type, _command(group)))
+    for each in contract.documents:
+        uses.append(named.use(f'document {each.name}', each.topic, STRING, _document))
     stop = contract.safety.emergency_stop
     if stop:
-        uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
+        uses.append(named.use(STOP, stop, STOP_TYPE, _pressed))
     return {use.name: use for use in uses}
 
 
 def _use(kind: str, item: Input, named: _Named) -> Use:
-    return Use(
-        name=f'{kind} {item.name}',
-        topic=named.find(item.topic, item.type),
-        wanted=item.topic,
-        read=_in_frame(item) if kind == 'field' and item.frames else item.read,
-        infinite=item.infinite,
-        reliable=item.qos.reliable,
-    )
+    read = _in_frame(item) if kind == 'field' and item.frames else item.read
+    use = named.use(f'{kind} {item.name}', item.topic, item.type, read)
+    return replace(use, infinite=item.infinite, reliable=item.qos.reliable)
 
 
 def _in_frame(item: Input) -> Callable[[Message], Reading]:
@@ -139,6 +120,12 @@ class _Named(dict[str, str]):
 
     def __missing__(self, topic: str) -> str:
         return self.find(topic, '') or topic
+
+    def use(
+        self, name: str, wanted: str, type_name: str, read: Callable[[Message], Reading]
+    ) -> Use:
+        """Return a use of a topic of the contract, which is read in some way."""
+        return Use(name=name, topic=self.find(wanted, type_name), wanted=wanted, read=read)
 
     def find(self, topic: str, type_name: str) -> str:
         """Return the name of a topic in the record; empty if it is not there, or not one alone."""

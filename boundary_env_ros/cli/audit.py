@@ -23,7 +23,7 @@ from boundary_env_ros.cli.command import (
 )
 
 if TYPE_CHECKING:
-    from boundary_env_ros.evidence.audit.findings import AuditReport
+    pass
 
 #: Exit code for a record without a fatal finding of which not all could be checked.
 NOT_ALL = 3
@@ -64,6 +64,7 @@ def audit(
       4  INCOMPLETE: no finding is fatal, but a part of the record is missing
     """
     from boundary_env_ros.evidence.audit.audit import audit_path
+    from boundary_env_ros.evidence.audit.findings import Outcome
     from boundary_env_ros.storage.contract_file import load
     from boundary_env_ros.storage.signing import public_key
 
@@ -76,12 +77,6 @@ def audit(
             progress=progress,
         )
     print_result(report, as_json=as_json)
-    return _exit_code(report)
-
-
-def _exit_code(report: AuditReport) -> int:
-    from boundary_env_ros.evidence.audit.findings import Outcome
-
     return {
         Outcome.SUPPORTED: DONE,
         Outcome.PASSED: DONE,

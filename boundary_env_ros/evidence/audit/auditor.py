@@ -52,25 +52,12 @@ from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Ru
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
-from boundary_env_ros.evidence.replay.differences import FieldDifference
+from boundary_env_ros.evidence.replay.differences import FieldDifference, FROM_BEFORE
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
-
-#: What of a decision follows from the ones before it, of which some may be missing.
-_FROM_BEFORE = frozenset(
-    {
-        'previous_command',
-        'previous_rate',
-        'previous_acceleration',
-        'seeded',
-        'time_step',
-        'overruns',
-        'recent_commands',
-    }
-)
 
 #: Why something is not known of a step that another record would tell of.
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
@@ -296,10 +283,7 @@ class Auditor:
 
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
-        self.find(
-            'record-complete',
-            Mismatch(place, 'a whole record', why),
-        )
+        self.find('record-complete', Mismatch(place, 'a whole record', why))
 
     def find(
         self, rule: str, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
@@ -520,7 +504,7 @@ class Auditor:
             name = first.field.partition('[')[0].partition('.')[0]
             # What the timer sends again was asked for before.
             again = name == 'requested_command' and decision.trigger is Trigger.TIMER
-            near = again or name in _FROM_BEFORE
+            near = again or name in FROM_BEFORE
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
             near = near or lost
@@ -599,7 +583,7 @@ class Auditor:
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
             self.find('one-contract', unnamed, status.id)
         if terms is not None:
-            other = whole.other_contract('status', status.id, terms)
+            other = whole.other_contract('status.id', status.id, terms)
             self._find_all('one-contract', other, status.id)
         agent.status = status
         if status.message:
@@ -686,14 +670,14 @@ class Auditor:
         if self._terms is not None:
             found = whole.wrong_privileged(record, self._terms)
             self._find_all('fields-as-contract', found, record.id)
-            other = whole.other_contract('privileged', record.id, self._terms)
+            other = whole.other_contract('privileged.id', record.id, self._terms)
             self._find_all('one-contract', other, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents[evidence.id.agent]
         if self._terms is not None:
-            other = whole.other_contract('evidence', evidence.id, self._terms)
+            other = whole.other_contract('evidence.id', evidence.id, self._terms)
             self._find_all('one-contract', other, evidence.id)
         if agent.last is None:
             agent.early.add(evidence.id.episode_id)

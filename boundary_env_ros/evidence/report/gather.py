@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
+from importlib.util import find_spec
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
@@ -18,7 +19,7 @@ from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
 from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of, pillow_is_there
+from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, MOMENTS, Report
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
@@ -160,13 +161,11 @@ def _frames(
     there = sum(map(len, pictures.values()))
     if not there or not limits.frames:
         return {}
-    if contract is None or not pillow_is_there():
-        why = (
-            'the contract is not known'
-            if contract is None
-            else 'Pillow is not installed (pip install Pillow)'
-        )
-        notes.append(f'No camera images: {why}.')
+    if contract is None:
+        notes.append('No camera images: the contract is not known.')
+        return {}
+    if find_spec('PIL') is None:
+        notes.append('No camera images: Pillow is not installed (pip install Pillow).')
         return {}
     wanted = choose(pictures, steps, limits.frames)
     fields = {spec.name: spec for spec in contract.fields}

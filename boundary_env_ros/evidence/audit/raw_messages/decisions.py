@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 import math
@@ -62,13 +62,13 @@ class DecisionChecks:
     def __init__(self, history: MessageHistory, claims: Claims, limits: Limits) -> None:
         self._history, self._claims = history, claims
         self._limits = limits
-        self._agents: dict[str, _Agent] = {}
+        self._agents: defaultdict[str, _Agent] = defaultdict(_Agent)
         self.untold: dict[str, None] = {}  # the agents without a status of the environment
 
     def pressed(self, agent: str, heard: Heard) -> None:
         """Take a message of the emergency stop."""
         if STOP in heard.readings:
-            pressed, presses = bool(heard.readings[STOP].values[0]), self._of(agent).presses
+            pressed, presses = bool(heard.readings[STOP].values[0]), self._agents[agent].presses
             # A heartbeat that goes on saying that it is not pressed says nothing new.
             if pressed or not presses or presses[-1][1]:
                 presses.append((heard.log_time, pressed))
@@ -76,13 +76,7 @@ class DecisionChecks:
     def told(self, status: EpisodeStatus) -> None:
         """Take a status of an environment."""
         if status.stamp is not None:
-            self._of(status.id.agent).told.append(status.stamp)
-
-    def _of(self, agent: str) -> _Agent:
-        found = self._agents.get(agent)
-        if found is None:
-            found = self._agents[agent] = _Agent()
-        return found
+            self._agents[status.id.agent].told.append(status.stamp)
 
     def tie(self, decision: GateDecision, log_time: int) -> list[Claim]:
         """Tie the measurements of a decision, which the recorder had at a time, to messages."""
@@ -141,7 +135,7 @@ class DecisionChecks:
             When the recorder had its request, nanoseconds; None if it did not.
 
         """
-        agent, history = self._of(decision.id.agent), self._history
+        agent, history = self._agents[decision.id.agent], self._history
         now = history.on_tape(decision.decided)
         if now is None or was_silent(decision):
             # What publishes nothing need not go by the newest message.

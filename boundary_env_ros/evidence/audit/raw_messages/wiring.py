@@ -85,27 +85,14 @@ def wired(
     if transforms is not None:
         inputs += [('environment', item) for item in transforms.inputs]
     uses = [_use(kind, item, named) for kind, item in inputs]
-    for group in contract.action:
-        uses.append(
-            Use(
-                name=f'command {group.name}',
-                topic=named.find(group.topic, group.type),
-                wanted=group.topic,
-                read=_command(group),
-            )
-        )
-    uses += [
-        Use(
-            name=f'document {group.name}',
-            topic=named.find(group.topic, STRING),
-            wanted=group.topic,
-            read=_document,
-        )
-        for group in contract.documents
-    ]
+    own = [(f'command {g.name}', g.topic, g.type, _command(g)) for g in contract.action]
+    own += [(f'document {g.name}', g.topic, STRING, _document) for g in contract.documents]
     stop = contract.safety.emergency_stop
-    if stop:
-        uses.append(Use(name=STOP, topic=named.find(stop, STOP_TYPE), wanted=stop, read=_pressed))
+    own += [(STOP, stop, STOP_TYPE, _pressed)] if stop else []
+    uses += [
+        Use(name=name, topic=named.find(topic, kind), wanted=topic, read=read)
+        for name, topic, kind, read in own
+    ]
     return {use.name: use for use in uses}
 
 

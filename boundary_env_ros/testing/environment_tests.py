@@ -125,7 +125,8 @@ class EnvironmentTests:
                 _need_lockstep(contract_of(env))
                 runs.append(_told(run(self, env)))
         expected = 'equal episodes from equal seeds and actions'
-        must_equal(*runs, expected, where=f'two runs with seed {self.seed}', place='steps')
+        where = f'two runs with seed {self.seed}'
+        must_equal(runs[0], runs[1], expected, where=where, place='steps')
 
     def test_environment_leaves_a_record_that_passes_the_audit(self) -> None:
         """The audit finds no error in the record of a whole episode."""

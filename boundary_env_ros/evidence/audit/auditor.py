@@ -387,7 +387,7 @@ class Auditor:
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
-        for observation, log_time in () if self._raw is None else self._raw.stepless:
+        for observation, log_time in () if self._raw is None else self._raw.published.stepless:
             self._half(observation, log_time, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
@@ -639,6 +639,7 @@ class Auditor:
             return
         history = None if self._raw is None else self._raw.history
         rule, place = 'truth-withheld', 'privileged'
+        made: int | None = None
         if isinstance(half, Transition):
             began = self._began.get(PrivilegedObservation)
             expected = 'a record of privileged fields under the id of the step'
@@ -647,19 +648,16 @@ class Auditor:
             if began is None:
                 self.cannot_check('truth-withheld', NO_TRUTH)
                 return
+            made = half.closed.ros.nanoseconds
         else:
             began, expected = self._began.get(Transition), 'a step under its id'
             if isinstance(half, Observation):
                 rule, place = 'as-published', 'observation'
+                made = half.observed.ros.nanoseconds
             if began is None or self._agents[half.id.agent].may_lack(half.id):
                 return
             if history is None and (self._holes or log_time - began < LATE):
                 return
-        made = None
-        if isinstance(half, Transition):
-            made = half.closed.ros.nanoseconds
-        elif isinstance(half, Observation):
-            made = half.observed.ros.nanoseconds
         if self._may_follow(made, log_time, torn=torn):
             self._lacking_of[rule] += 1
         elif history is None or not history.may_lack('observations', log_time, began):

@@ -64,13 +64,7 @@ def compare_paths(
     contracts = [run.contract() for run in runs]
     who = agent_of(contracts[0], contracts[1], agent)
     sides = [
-        read_side(
-            run.episodes(),
-            contract,
-            name=str(run.path),
-            agent=who,
-            client=client,
-        )
+        read_side(run.episodes(), contract, name=str(run.path), agent=who, client=client)
         for run, contract, client in zip(runs, contracts, clients, strict=True)
     ]
     for run, side in zip(runs, sides, strict=True):

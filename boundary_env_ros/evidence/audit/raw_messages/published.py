@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -91,19 +92,11 @@ class PublishedChecks:
             del self._asked[oldest]
 
     def _lease(self, request: ActionRequest) -> _Lease:
-        found = self._leases.get(request.lease_id)
-        if found is None:
-            found = _Lease()
-            self._leases.put(request.lease_id, found, _WAITING)
-        return found
+        return self._leases.known(request.lease_id, _Lease, _WAITING)
 
     def _of(self, request: ActionRequest, log_time: int) -> _Asked:
         key = (request.lease_id, request.sequence)
-        found = self._asked.get(key)
-        if found is None:
-            found = _Asked(log_time)
-            self._asked.put(key, found, _WAITING)
-        return found
+        return self._asked.known(key, partial(_Asked, log_time), _WAITING)
 
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""

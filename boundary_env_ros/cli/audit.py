@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,9 +20,6 @@ from boundary_env_ros.cli.command import (
     print_result,
     record_argument,
 )
-
-if TYPE_CHECKING:
-    pass
 
 #: Exit code for a record without a fatal finding of which not all could be checked.
 NOT_ALL = 3

@@ -134,3 +134,12 @@ def _frame(spec: FieldSpec, picture: Picture, images: RecordedImages) -> Frame:
     small.save(written, kind, quality=_QUALITY)
     data = base64.b64encode(written.getvalue()).decode('ascii')
     return Frame(field=picture.field, step=picture.step, data=f'data:image/{kind};base64,{data}')
+
+
+def pillow_is_there() -> bool:
+    """Return whether images can be made small."""
+    try:
+        import PIL.Image  # noqa: F401
+    except ImportError:
+        return False
+    return True

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
-from importlib.util import find_spec
 from pathlib import Path
 
 from boundary_env_ros.core.contract.model import Contract
@@ -19,7 +18,7 @@ from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
 from boundary_env_ros.evidence.episodes import Episodes, Key
 from boundary_env_ros.evidence.report.anomalies import over_time
 from boundary_env_ros.evidence.report.columns import Json
-from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of
+from boundary_env_ros.evidence.report.frames import choose, Frame, frames_of, pillow_is_there
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.report import EpisodeRow, Limits, MOMENTS, Report
 from boundary_env_ros.evidence.report.suspicion import Moment, Suspects
@@ -164,7 +163,7 @@ def _frames(
     if contract is None:
         notes.append('No camera images: the contract is not known.')
         return {}
-    if find_spec('PIL') is None:
+    if not pillow_is_there():
         notes.append('No camera images: Pillow is not installed (pip install Pillow).')
         return {}
     wanted = choose(pictures, steps, limits.frames)

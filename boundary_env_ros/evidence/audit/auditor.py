@@ -239,7 +239,7 @@ class Auditor:
         if rule == 'index-agrees' and of is not None:
             return any(of.episode_id == step.episode_id for step in self._behind)
         return of in self._behind or (
-            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), 0)
+            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), of.step)
         )
 
     def _look_for_the_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:

@@ -9,7 +9,8 @@ and what to do about it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import IntEnum
 
 from boundary_env_ros.frozen import frozen
@@ -215,6 +216,15 @@ class StaleBuild(BoundaryError, AttributeError):
 
 class MissingDependency(BoundaryError, ImportError):
     """Raised when something needs an optional package; the message says how to install it."""
+
+
+@contextmanager
+def needed(what: str, command: str) -> Iterator[None]:
+    """Say of an import that fails what needs it, and with which command it is installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingDependency(f'{what}: {error}. Install it with `{command}`.') from error
 
 
 #: How ROS comes in. A second installation alone changes nothing where the first one left out the

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -21,9 +20,6 @@ from boundary_env_ros.cli.command import (
     print_result,
     record_argument,
 )
-
-if TYPE_CHECKING:
-    from boundary_env_ros.evidence.audit.findings import AuditReport
 
 #: Exit code for a record without a fatal finding of which not all could be checked.
 NOT_ALL = 3
@@ -64,6 +60,7 @@ def audit(
       4  INCOMPLETE: no finding is fatal, but a part of the record is missing
     """
     from boundary_env_ros.evidence.audit.audit import audit_path
+    from boundary_env_ros.evidence.audit.findings import Outcome
     from boundary_env_ros.storage.contract_file import load
     from boundary_env_ros.storage.signing import public_key
 
@@ -76,12 +73,6 @@ def audit(
             progress=progress,
         )
     print_result(report, as_json=as_json)
-    return _exit_code(report)
-
-
-def _exit_code(report: AuditReport) -> int:
-    from boundary_env_ros.evidence.audit.findings import Outcome
-
     return {
         Outcome.SUPPORTED: DONE,
         Outcome.PASSED: DONE,

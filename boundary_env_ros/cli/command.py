@@ -226,9 +226,9 @@ def look_here() -> None:
         sys.path.insert(0, here)
 
 
-def print_result(value: Any, *, as_json: bool) -> None:
+def print_result(value: Any, *, as_json: bool, text: Callable[[Any], str] = str) -> None:
     """Print a result as text, or the JSON of it."""
-    print_json(value.to_json()) if as_json else print(value)
+    print_json(value.to_json()) if as_json else print(text(value))
 
 
 def print_json(value: object) -> None:

@@ -13,7 +13,7 @@ from boundary_env_ros.cli.command import (
     counting,
     json_option,
     option,
-    print_json,
+    print_result,
     record_argument,
 )
 
@@ -63,8 +63,5 @@ def compare(
 
     with counting('records') as progress:
         comparison = compare_paths(a, b, agent=agent, clients=clients, progress=progress)
-    if as_json:
-        print_json(comparison.to_json())
-    else:
-        print(format_comparison(comparison))
+    print_result(comparison, as_json=as_json, text=format_comparison)
     return comparison.exit_code

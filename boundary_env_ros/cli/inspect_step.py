@@ -14,7 +14,7 @@ from boundary_env_ros.cli.command import (
     DONE,
     json_option,
     option,
-    print_json,
+    print_result,
     record_argument,
 )
 
@@ -49,8 +49,5 @@ def inspect(path: Path, episode: str, step: str, as_json: bool) -> int:
 
     with counting('records') as progress:
         found = find_step(path, episode, step, progress)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print(tell_step(found))
+    print_result(found, as_json=as_json, text=tell_step)
     return DONE

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, ExitStack, suppress
 import dataclasses
 import os
@@ -164,7 +164,8 @@ def _run(options: SimpleNamespace) -> int:
             failure = failure or str(error)
 
     with ExitStack() as closing:
-        world = _world(options, loaded, lambda opened: closing.callback(close, opened))
+        world = _world(options, loaded)
+        closing.callback(close, world)
         runner = Runner(loaded.contract, world, policy, plan, told=told, stop=stop)
         closing.callback(close, runner)
         with _signals(stop, runner) as caught:
@@ -218,11 +219,7 @@ def _try_options(options: SimpleNamespace, loaded: LoadedContract) -> None:
             sample(task, loaded.contract, rng, dict(options.option))
 
 
-def _world(
-    options: SimpleNamespace,
-    loaded: LoadedContract,
-    opened: Callable[[World], object],
-) -> World:
+def _world(options: SimpleNamespace, loaded: LoadedContract) -> World:
     from boundary_env_ros.facade.world import make_world
     from boundary_env_ros.storage.run_folder import new_run
 
@@ -242,7 +239,6 @@ def _world(
     world = make_world(options.world, loaded, **arguments)
     if options.world == 'embedded':
         print(f'Record: {arguments["record"]}', file=sys.stderr)
-    opened(world)
     return world
 
 

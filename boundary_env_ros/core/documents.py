@@ -15,7 +15,7 @@ import json
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
-from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.errors import needed, RecordError
 
 Json = Any
 
@@ -68,12 +68,8 @@ def text_of(document: Json) -> str:
 
 
 def _library() -> Any:
-    try:
+    with needed('Documents need jsonschema', 'pip install jsonschema'):
         import jsonschema
-    except ImportError as error:
-        raise MissingDependency(
-            f'Documents need jsonschema: {error}. Install it with `pip install jsonschema`.'
-        ) from error
     return jsonschema
 
 

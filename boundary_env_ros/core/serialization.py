@@ -46,7 +46,7 @@ Json = Any  # what json.loads gives: recursive, which the type checker does not 
 
 def to_json(value: object) -> Json:
     """Return a record as what ``json.dumps(..., allow_nan=False)`` takes."""
-    return _json_writer(_any(type(value)))(value)
+    return plain_writer(_any(type(value)), as_json=True)(value)
 
 
 def from_json(cls: type[T], data: Json, where: str = '') -> T:
@@ -127,21 +127,27 @@ def _float_from_json(data: Json, where: str) -> float:
 
 
 @cache
-def _json_writer(hint: Any) -> Callable[[Any], Json]:
+def plain_writer(hint: Any, *, as_json: bool) -> Callable[[Any], Any]:
+    """
+    Return what makes dictionaries, lists and plain values of the values of a type.
+
+    As JSON, a number that is not finite is a text, and bytes are hexadecimal digits.
+    """
     inner = optional_of(hint)
     if inner is not None:
-        write = _json_writer(inner)
+        write = plain_writer(inner, as_json=as_json)
         return lambda value: None if value is None else write(value)
     element = element_of(hint)
     if element is not None:
-        write = _json_writer(element)
+        write = plain_writer(element, as_json=as_json)
         return lambda value: [write(item) for item in value]
     if is_dataclass(hint):
-        writers = tuple((name, _json_writer(h)) for name, h in hints_of(_any(hint)))
+        parts = hints_of(_any(hint))
+        writers = tuple((name, plain_writer(h, as_json=as_json)) for name, h in parts)
         return lambda value: {name: write(getattr(value, name)) for name, write in writers}
-    if hint is float:
+    if as_json and hint is float:
         return _float_to_json
-    if hint is bytes:
+    if as_json and hint is bytes:
         return bytes.hex
     if isinstance(hint, type) and issubclass(hint, IntEnum):
         return lambda value: value.name

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TypeVar
 
 K = TypeVar('K')
@@ -18,3 +19,9 @@ class Bounded(OrderedDict[K, V]):
         """Remember a value; return the one that has to be forgotten for it."""
         self[key] = value
         return self.popitem(last=False)[1] if len(self) > most else None
+
+    def known(self, key: K, make: Callable[[], V], most: int) -> V:
+        """Return what is remembered; if nothing is, remember what is made for it."""
+        if key not in self:
+            self.put(key, make(), most)
+        return self[key]

@@ -86,7 +86,7 @@ def _values(before: object, after: object, path: str) -> Iterator[Change]:
     for attribute in fields(before):  # type: ignore[arg-type]
         old, new = getattr(before, attribute.name), getattr(after, attribute.name)
         part = parts[attribute.name]
-        here = _below(path, part.path)
+        here = '.'.join(filter(None, (path, part.path)))
         if attribute.name == 'endings':
             # Of several at one instant, another one counts.
             found += _order(tuple(old), tuple(new), here, part)
@@ -148,10 +148,6 @@ def _order(
 
 def _are_values(value: object) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(value, tuple) and all(map(is_dataclass, value))
-
-
-def _below(path: str, key: str) -> str:
-    return '.'.join(filter(None, (path, key)))
 
 
 def _same(one: object, other: object) -> bool:

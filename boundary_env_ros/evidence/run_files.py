@@ -203,6 +203,25 @@ class Run:
                 return Terms(missing=_undecided(contract.task))
         return with_task(contract)
 
+    def contract(self) -> Contract:
+        """
+        Return the contract.
+
+        Raises
+        ------
+        RecordError
+            If there is none that is valid.
+
+        """
+        terms = self.terms()
+        if terms.contract is None:
+            why = f' that is valid ({terms.problem})' if terms.problem else ''
+            raise RecordError(
+                f'{self.path} has no contract{why}. Without it the meaning of its numbers is '
+                'unknown. Name the run folder instead.'
+            )
+        return terms.contract
+
     def _task_from(self) -> tuple[str, str] | None:
         """Return the distribution and version that the task had, by the nodes of the record."""
         first = self._first

@@ -20,7 +20,7 @@ import numpy as np
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.service_requests import seed_of
 from boundary_env_ros.core.sources.images import as_rgb
-from boundary_env_ros.errors import LinkError, MissingDependency
+from boundary_env_ros.errors import LinkError, needed
 from boundary_env_ros.facade.contract_env import Array, ContractEnv
 from boundary_env_ros.facade.errors import InvalidAction, ResetNeeded
 from boundary_env_ros.facade.info import outcome_of, step_info
@@ -30,13 +30,9 @@ from boundary_env_ros.facade.steps import StepResult
 from boundary_env_ros.facade.world import due, load_for
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
 
-try:
+with needed('Several agents need PettingZoo', 'pip install pettingzoo'):
     from pettingzoo import AECEnv, ParallelEnv
     from pettingzoo.utils.conversions import parallel_to_aec
-except ModuleNotFoundError as missing:
-    raise MissingDependency(
-        f'Several agents need PettingZoo: {missing}. Install it with `pip install pettingzoo`.'
-    ) from missing
 
 Observations = dict[str, dict[str, Array]]
 Infos = dict[str, dict[str, Any]]

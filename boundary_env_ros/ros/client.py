@@ -162,10 +162,8 @@ class BoundaryClient(Closing):
         self._telling.start()
 
     def _listen(self, callback: Callable[[Any], None]) -> Any:
-        node = self._own.node
-        kind = msg.EnvironmentEvent
-        guarded = Incoming(node).subscription(names.EVENT, kind, callback, 0.0)
-        return node.create_subscription(kind, names.EVENT, guarded, names.RECORD, raw=True)
+        incoming = Incoming(self._own.node)
+        return incoming.listen(msg.EnvironmentEvent, names.EVENT, callback, names.RECORD)
 
     @property
     def is_done(self) -> bool:

@@ -455,11 +455,8 @@ class ContractNode(LifecycleNode):
         self.finish()
         return Success
 
-    @_reported
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let go of everything; the node is unconfigured then, and may be configured again."""
-        self.finish()
-        return Success
+    # After an error the node is unconfigured, and may be configured again.
+    on_error = on_shutdown
 
     def _let_go(self) -> None:
         self._stop_timers()

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 import time
 from typing import Any
 
 from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
 
-from boundary_env_ros.errors import ContractError, LinkError, RecordError
+from boundary_env_ros.errors import ContractError, LinkError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
 from boundary_env_ros.ros import names
@@ -133,12 +134,6 @@ def listener(topic: TopicSurvey, kind: Any) -> Callable[[bytes, Any], None]:
 
     def on_message(data: bytes, info: Any) -> None:
         arrived = info['received_timestamp'] or time.time_ns()
-        if not topic.trouble:
-            try:
-                topic.see(message_of(kind, data), arrived)
-                return
-            except (RecordError, ValueError, TypeError) as error:
-                topic.give_up(f'a message could not be decoded: {error}')
-        topic.count(arrived)
+        topic.take(partial(message_of, kind, data), arrived)
 
     return on_message

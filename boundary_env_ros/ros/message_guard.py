@@ -168,6 +168,13 @@ class Incoming:
 
         return on_message
 
+    def listen(
+        self, kind: Any, topic: str, callback: Callable[..., None], qos: Any, *, raw: bool = False
+    ) -> Any:
+        """Make a guarded subscription; ``raw``: the callback is given the bytes of a message."""
+        guarded = self.subscription(topic, None if raw else kind, callback, 0.0)
+        return self._node.create_subscription(kind, topic, guarded, qos, raw=True)
+
     def service(
         self, name: str, kind: Any, callback: Callable[[Any, Any], Any], rate: float
     ) -> Callable[[Any, Any], Any]:

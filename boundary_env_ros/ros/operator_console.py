@@ -160,8 +160,7 @@ class _Terminal:
                 (msg.GateStatus, names.GATE_STATUS, self._on_gate),
             ):
                 topic = contract.topic_of(agent, name)
-                heard = incoming.subscription(topic, kind, hear, 0.0)
-                node.create_subscription(kind, topic, heard, names.LATCHED_MANY, raw=True)
+                incoming.listen(kind, topic, hear, names.LATCHED_MANY)
         self._confirming = {
             agent: node.create_client(
                 srv.ConfirmReset, contract.topic_of(agent, names.CONFIRM_RESET)

@@ -47,9 +47,8 @@ def served_contract(node: Node, spin: Callable[[], None], wait: float) -> Loaded
     def on_description(data: bytes) -> None:
         described.append(from_bytes(ContractDescription, data))
 
-    hear = Incoming(node).subscription(topic, None, on_description, 0.0)
-    subscription = node.create_subscription(
-        msg.ContractDescription, topic, hear, names.LATCHED_MANY, raw=True
+    subscription = Incoming(node).listen(
+        msg.ContractDescription, topic, on_description, names.LATCHED_MANY, raw=True
     )
     try:
         if not wait_until(lambda: described, time.monotonic() + wait, spin):

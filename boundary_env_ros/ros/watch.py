@@ -102,8 +102,7 @@ class LiveState:
                 self._heard[topic] = time.monotonic()
                 self._last[topic] = take(data)
 
-            guarded = incoming.subscription(topic, None, taken, 0.0)
-            node.create_subscription(kind, topic, guarded, qos, raw=True)
+            incoming.listen(kind, topic, taken, qos, raw=True)
 
         for agent, steps in self._steps.items():
             gate, episode, transition = self._topics(agent)
@@ -111,8 +110,7 @@ class LiveState:
             listen(
                 msg.EpisodeStatus, episode, names.LATCHED_MANY, partial(from_bytes, EpisodeStatus)
             )
-            add = incoming.subscription(transition, None, steps.add, 0.0)
-            node.create_subscription(msg.Transition, transition, add, names.RECORD, raw=True)
+            incoming.listen(msg.Transition, transition, steps.add, names.RECORD, raw=True)
         recorder = partial(message_of, msg.RecorderStatus)
         listen(msg.RecorderStatus, names.RECORDER_STATUS, names.LATCHED, recorder)
 

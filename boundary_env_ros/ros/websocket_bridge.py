@@ -20,19 +20,15 @@ from typing import Any
 from boundary_env_ros.errors import (
     BoundaryError,
     code_of,
-    MissingDependency,
+    needed,
     RequestRejected,
     ResultCode,
 )
 from boundary_env_ros.ros.client import BoundaryClient, SERVICES
 from boundary_env_ros.ros.json_messages import from_json, to_json
 
-try:
+with needed('The WebSocket bridge needs aiohttp', 'pip install aiohttp'):
     from aiohttp import web, WSMsgType
-except ImportError as missing:
-    raise MissingDependency(
-        f'The WebSocket bridge needs aiohttp: {missing}. Install it with `pip install aiohttp`.'
-    ) from missing
 
 Json = dict[str, Any]
 

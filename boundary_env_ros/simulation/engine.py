@@ -10,16 +10,11 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from boundary_env_ros.errors import MissingDependency, SimulationFailed
+from boundary_env_ros.errors import needed, SimulationFailed
 from boundary_env_ros.simulation.messages import Float64Array
 
-try:
+with needed('The simulated robot needs MuJoCo', 'pip install mujoco'):
     import mujoco
-except ImportError as error:
-    raise MissingDependency(
-        'The simulated robot needs MuJoCo, which cannot be imported '
-        f'({error}). Install it with `pip install mujoco`.'
-    ) from error
 
 __all__ = ['RayCaster', 'mujoco', 'report_failure']
 

@@ -26,7 +26,7 @@ from boundary_env_ros.testing.episode_checks import (
     Seen,
     step,
 )
-from boundary_env_ros.testing.verdicts import attempt, difference, fail, must_refuse, skip, told
+from boundary_env_ros.testing.verdicts import attempt, fail, must_equal, must_refuse, skip, told
 
 
 class EnvironmentTests:
@@ -124,13 +124,9 @@ class EnvironmentTests:
             with closing(self.env()) as env:
                 _need_lockstep(contract_of(env))
                 runs.append(_told(run(self, env)))
-        found = difference(runs[0], runs[1], 'steps')
-        if found:
-            fail(
-                'equal episodes from equal seeds and actions',
-                found,
-                where=f'two runs with seed {self.seed}',
-            )
+        expected = 'equal episodes from equal seeds and actions'
+        where = f'two runs with seed {self.seed}'
+        must_equal(runs[0], runs[1], expected, where=where, place='steps')
 
     def test_environment_leaves_a_record_that_passes_the_audit(self) -> None:
         """The audit finds no error in the record of a whole episode."""

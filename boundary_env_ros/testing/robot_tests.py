@@ -25,7 +25,7 @@ from boundary_env_ros.testing.robot_bench import (
     ways,
 )
 from boundary_env_ros.testing.subject import UnderContract
-from boundary_env_ros.testing.verdicts import difference, fail, must_refuse, must_return, skip
+from boundary_env_ros.testing.verdicts import fail, must_equal, must_refuse, must_return, skip
 
 Target = tuple[NamedValues, ...]
 
@@ -143,14 +143,13 @@ class RobotTests(UnderContract):
         bench.reset(self.seed, self.targets()[0])
         bench.settle()
         again = _relative(bench.drive(self.seconds), bench.now)
-        found = difference(first, again)
-        if found:
-            fail(
-                'the same messages after a reset with the same seed and target',
-                found,
-                where='reset',
-                way_out='Something of the episode before is still there.',
-            )
+        must_equal(
+            first,
+            again,
+            'the same messages after a reset with the same seed and target',
+            where='reset',
+            way_out='Something of the episode before is still there.',
+        )
 
     def test_robot_advances_in_pieces_as_in_one_go(self) -> None:
         """However time is cut into calls, the same messages come."""
@@ -238,9 +237,7 @@ def _with_times(bench: Bench, seconds: float) -> Iterator[tuple[Emission, int]]:
 
 
 def _equal(one: tuple[Emission, ...], other: tuple[Emission, ...], expected: str) -> None:
-    found = difference(one, other, 'emissions')
-    if found:
-        fail(expected, found, where='advance')
+    must_equal(one, other, expected, where='advance', place='emissions')
 
 
 def _relative(emissions: tuple[Emission, ...], now: int) -> list[object]:

@@ -22,7 +22,7 @@ from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract_file import make_task
 from boundary_env_ros.storage.task_check import task_problems
 from boundary_env_ros.testing.subject import UnderContract
-from boundary_env_ros.testing.verdicts import difference, fail, must_refuse, must_return
+from boundary_env_ros.testing.verdicts import fail, must_equal, must_refuse, must_return
 from boundary_env_ros.testing.views import draw_views
 
 
@@ -52,14 +52,13 @@ class TaskTests(UnderContract):
                 first = _sample(one, trial, options)
                 random.seed(trial)
                 np.random.seed(trial)  # noqa: NPY002 - that generator must make no difference
-                found = difference(first, _sample(other, trial, options))
-                if found:
-                    fail(
-                        'equal resets from equal seeds',
-                        found,
-                        where=f'sample_reset with seed {trial} and {options}',
-                        way_out='Draw everything from the generator that it is given.',
-                    )
+                must_equal(
+                    first,
+                    _sample(other, trial, options),
+                    'equal resets from equal seeds',
+                    where=f'sample_reset with seed {trial} and {options}',
+                    way_out='Draw everything from the generator that it is given.',
+                )
 
     def test_task_samples_finite_values_with_a_unit_each(self) -> None:
         """Names are unique, and every number is finite and has its unit."""
@@ -107,20 +106,17 @@ class TaskTests(UnderContract):
         for view in _views(self, task):
             before = copy.deepcopy(view)
             outcome = _judge(task, view)
-            found = difference(before, view)
-            if found:
-                fail('a step that is not changed', found, where='judge')
+            must_equal(before, view, 'a step that is not changed', where='judge')
             kept.append((view, outcome))
         for again in (task, other):
             for view, outcome in kept:
-                found = difference(outcome, _judge(again, view))
-                if found:
-                    fail(
-                        'the same outcome of the same step',
-                        found,
-                        where='judge',
-                        way_out='A task must not remember steps; the audit judges them again.',
-                    )
+                must_equal(
+                    outcome,
+                    _judge(again, view),
+                    'the same outcome of the same step',
+                    where='judge',
+                    way_out='A task must not remember steps; the audit judges them again.',
+                )
 
     def test_task_rewards_and_ends_as_the_contract_allows(self) -> None:
         """
@@ -171,9 +167,7 @@ def _sample(task: Task, seed: int, options: Mapping[str, object]) -> tuple[Named
 def _observe(task: Task, reset: Mapping[str, Vector], agent: str) -> Mapping[str, Vector]:
     given = dict(reset)
     supplied = task.observe(given, agent)
-    found = difference(dict(reset), given)
-    if found:
-        fail('a reset that is not changed', found, where='observe')
+    must_equal(dict(reset), given, 'a reset that is not changed', where='observe')
     return supplied
 
 

@@ -61,6 +61,16 @@ def must_return(call: Callable[[], T], expected: str, *, where: str, way_out: st
     return outcome
 
 
+def must_equal(
+    one: object, other: object, expected: str, *, where: str, place: str = '', way_out: str = ''
+) -> None:
+    """Fail with the first difference between two values, within ``place``, if there is one."""
+    __tracebackhide__ = True
+    found = difference(one, other, place)
+    if found:
+        fail(expected, found, where=where, way_out=way_out)
+
+
 def must_refuse(
     call: Callable[[], object],
     what: str,

@@ -113,10 +113,7 @@ def audit_path(
         missing=terms.missing,
     )
     if terms.problem:
-        auditor.find(
-            'record-complete',
-            Mismatch('contract', 'a valid contract', terms.problem),
-        )
+        auditor.find('record-complete', Mismatch('contract', 'a valid contract', terms.problem))
     folder = RunFolder(path)
     index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
@@ -137,10 +134,8 @@ def audit_path(
             if index is not None:
                 index.add(record)
     if run.source.tear:
-        auditor.find(
-            'record-closed',
-            Mismatch('record', 'a record that was closed', run.source.tear),
-        )
+        torn = Mismatch('record', 'a record that was closed', run.source.tear)
+        auditor.find('record-closed', torn)
     if index is not None and damaged:
         # What cannot be read is named; that the index has it, too, is no other finding.
         auditor.cannot_check('index-agrees', 'a part of the record cannot be read')

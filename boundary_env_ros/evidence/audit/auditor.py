@@ -57,26 +57,13 @@ from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Ru
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
-from boundary_env_ros.evidence.replay.differences import FieldDifference
+from boundary_env_ros.evidence.replay.differences import FieldDifference, FROM_BEFORE
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
 #: Findings of one rule that are kept; beyond that they are only counted.
 KEPT = 20
-
-#: What of a decision follows from the ones before it, of which some may be missing.
-_FROM_BEFORE = frozenset(
-    {
-        'previous_command',
-        'previous_rate',
-        'previous_acceleration',
-        'seeded',
-        'time_step',
-        'overruns',
-        'recent_commands',
-    }
-)
 
 #: Why something is not known of a step that another record would tell of.
 NO_TRUTH = 'the record has no privileged observations, or none of its first steps'
@@ -260,7 +247,7 @@ class Auditor:
         if rule == 'index-agrees' and of is not None:
             return any(of.episode_id == step.episode_id for step in self._behind)
         return of in self._behind or (
-            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), 0)
+            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), of.step)
         )
 
     def _look_for_the_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
@@ -304,10 +291,7 @@ class Auditor:
 
     def unreadable(self, place: str, why: str) -> None:
         """Note a line or message that could not be read."""
-        self.find(
-            'record-complete',
-            Mismatch(place, 'a whole record', why),
-        )
+        self.find('record-complete', Mismatch(place, 'a whole record', why))
 
     def find(
         self, rule: str, mismatch: Mismatch, of: StepId | None = None, *, near: bool = False
@@ -411,7 +395,7 @@ class Auditor:
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
-        for observation, log_time in () if self._raw is None else self._raw.stepless:
+        for observation, log_time in () if self._raw is None else self._raw.published.stepless:
             self._half(observation, log_time, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
@@ -528,7 +512,7 @@ class Auditor:
             name = first.field.partition('[')[0].partition('.')[0]
             # What the timer sends again was asked for before.
             again = name == 'requested_command' and decision.trigger is Trigger.TIMER
-            near = again or name in _FROM_BEFORE
+            near = again or name in FROM_BEFORE
             # The request of a chunk may be among what is missing.
             lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
             near = near or lost
@@ -607,7 +591,7 @@ class Auditor:
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
             self.find('one-contract', unnamed, status.id)
         if terms is not None:
-            other = whole.other_contract('status', status.id, terms)
+            other = whole.other_contract('status.id', status.id, terms)
             self._find_all('one-contract', other, status.id)
         agent.status = status
         if status.message:
@@ -663,6 +647,7 @@ class Auditor:
             return
         history = None if self._raw is None else self._raw.history
         rule, place = 'truth-withheld', 'privileged'
+        made: int | None = None
         if isinstance(half, Transition):
             began = self._began.get(PrivilegedObservation)
             expected = 'a record of privileged fields under the id of the step'
@@ -671,19 +656,16 @@ class Auditor:
             if began is None:
                 self.cannot_check('truth-withheld', NO_TRUTH)
                 return
+            made = half.closed.ros.nanoseconds
         else:
             began, expected = self._began.get(Transition), 'a step under its id'
             if isinstance(half, Observation):
                 rule, place = 'as-published', 'observation'
+                made = half.observed.ros.nanoseconds
             if began is None or self._agents[half.id.agent].may_lack(half.id):
                 return
             if history is None and (self._holes or log_time - began < LATE):
                 return
-        made = None
-        if isinstance(half, Transition):
-            made = half.closed.ros.nanoseconds
-        elif isinstance(half, Observation):
-            made = half.observed.ros.nanoseconds
         if self._may_follow(made, log_time, torn=torn):
             self._lacking_of[rule] += 1
         elif history is None or not history.may_lack('observations', log_time, began):
@@ -694,14 +676,14 @@ class Auditor:
         if self._terms is not None:
             found = whole.wrong_privileged(record, self._terms)
             self._find_all('fields-as-contract', found, record.id)
-            other = whole.other_contract('privileged', record.id, self._terms)
+            other = whole.other_contract('privileged.id', record.id, self._terms)
             self._find_all('one-contract', other, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents[evidence.id.agent]
         if self._terms is not None:
-            other = whole.other_contract('evidence', evidence.id, self._terms)
+            other = whole.other_contract('evidence.id', evidence.id, self._terms)
             self._find_all('one-contract', other, evidence.id)
         if agent.last is None:
             agent.early.add(evidence.id.episode_id)

@@ -61,31 +61,15 @@ def compare_paths(
 
     """
     runs = [Run(path, progress) for path in (first, second)]
-    contracts = [_contract_of(run) for run in runs]
+    contracts = [run.contract() for run in runs]
     who = agent_of(contracts[0], contracts[1], agent)
     sides = [
-        read_side(
-            run.episodes(),
-            contract,
-            name=str(run.path),
-            agent=who,
-            client=client,
-        )
+        read_side(run.episodes(), contract, name=str(run.path), agent=who, client=client)
         for run, contract, client in zip(runs, contracts, clients, strict=True)
     ]
     for run, side in zip(runs, sides, strict=True):
         side.unreadable = run.not_read
     return compare(*sides, agent=who)
-
-
-def _contract_of(run: Run) -> Contract:
-    terms = run.terms()
-    if terms.contract is None:
-        why = f' that is valid ({terms.problem})' if terms.problem else ''
-        raise RecordError(
-            f'{run.path} has no contract{why}. Without it the meaning of its numbers is unknown.'
-        )
-    return terms.contract
 
 
 def compare(a: Side, b: Side, *, agent: str) -> Comparison:

@@ -105,7 +105,7 @@ def export_run(
 
 
 def _export_layout(run: Run, out: Path, format_: str) -> Exported:
-    contract = _contract_of(run)
+    contract = run.contract()
     if not contract.action:
         raise RecordError(
             f'{run.path} has no commands of numbers (expected those for {format_}, got documents '
@@ -149,16 +149,6 @@ def _export_layout(run: Run, out: Path, format_: str) -> Exported:
         steps=steps,
         left_out=tuple(left_out),
     )
-
-
-def _contract_of(run: Run) -> Contract:
-    terms = run.terms()
-    if terms.contract is None:
-        raise RecordError(
-            f'{run.path} has no contract, which says what is observed and done '
-            f'(got {terms.problem or "none"}). Name the run folder instead.'
-        )
-    return terms.contract
 
 
 def _images_of(run: Run, contract: Contract) -> tuple[tuple[FieldSpec, ...], list[str]]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
-from boundary_env_ros.errors import MissingDependency
+from boundary_env_ros.errors import needed
 from boundary_env_ros.evidence.export.episodes import Step
 from boundary_env_ros.evidence.export.layout import ABOUT, about, Column, Layout, TEXT
 
@@ -46,12 +46,8 @@ class LeRobotWriter:
     """
 
     def __init__(self, folder: Path, name: str, layout: Layout) -> None:
-        try:
+        with needed('LeRobot writes its data sets', 'pip install lerobot'):
             from lerobot.datasets.lerobot_dataset import LeRobotDataset
-        except ImportError as error:
-            raise MissingDependency(
-                f'LeRobot writes its data sets: {error}. Install it with `pip install lerobot`.'
-            ) from error
         self._folder, self._layout = folder, layout
         self._task = layout.contract.task.name or layout.contract.name
         rate = 1.0 / layout.contract.period

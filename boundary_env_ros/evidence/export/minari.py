@@ -14,7 +14,7 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import ActionKind, ActionSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.errors import MissingDependency
+from boundary_env_ros.errors import MissingDependency, needed
 from boundary_env_ros.evidence.export.episodes import Sight, Step
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.frozen import replace
@@ -49,18 +49,13 @@ class MinariWriter:
     """
 
     def __init__(self, folder: Path, name: str, layout: Layout) -> None:
-        try:
+        with needed('Minari writes its data sets', 'pip install "minari[hdf5]>=0.5.4" Pillow'):
             # Minari asks for these when it has written a part.
             import h5py  # noqa: F401
             import minari
             from minari.data_collector import EpisodeBuffer
             from minari.dataset.minari_storage import MinariStorage
             import PIL.Image  # noqa: F401
-        except ImportError as error:
-            raise MissingDependency(
-                f'Minari writes its data sets: {error}. '
-                'Install it with `pip install "minari[hdf5]>=0.5.4" Pillow`.'
-            ) from error
         if not hasattr(MinariStorage, 'jpeg_encoding'):
             raise MissingDependency(
                 f'Expected Minari 0.5.4 or later, which keeps images without loss, got '

@@ -9,15 +9,14 @@ schema follows from the type hints of the record classes. pyarrow is imported wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import is_dataclass
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
+from boundary_env_ros.core.serialization import element_of, hints_of, optional_of, plain_writer
 from boundary_env_ros.core.timebase import RosTime
-from boundary_env_ros.errors import MissingDependency, RecordError
+from boundary_env_ros.errors import needed, RecordError
 from boundary_env_ros.storage.records import Entry, Record
 
 #: Columns beside those of the record: its place among all records, and when and where it came.
@@ -44,13 +43,9 @@ def arrow_library() -> Any:
         If it is not installed.
 
     """
-    try:
+    with needed('pyarrow is needed for Parquet', 'pip install pyarrow'):
         import pyarrow as pa
         import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependency(
-            f'pyarrow is needed for Parquet: {error}. Install it with `pip install pyarrow`.'
-        ) from error
     return pa
 
 
@@ -76,7 +71,7 @@ class ParquetWriter:
         arrow = arrow_library()
         self.path = path
         self._schema = schema_of(cls)
-        self._plain = _to_plain(cls)
+        self._plain = plain_writer(cast(Any, cls), as_json=False)
         self._rows: list[dict[str, Any]] = []
         self._batches: list[Any] = []
         self._arrow = arrow
@@ -174,21 +169,3 @@ def _type_of(hint: Any, name: str) -> Any:
 
 
 # Values ------------------------------------------------------------------------------------------
-
-
-def _to_plain(hint: Any) -> Callable[[Any], Any]:
-    inner = optional_of(hint)
-    if inner is not None:
-        write = _to_plain(inner)
-        return lambda value: None if value is None else write(value)
-    element = element_of(hint)
-    if element is not None:
-        write = _to_plain(element)
-        return lambda value: [write(item) for item in value]
-    if is_dataclass(hint):
-        cls: Any = hint
-        writers = [(name, _to_plain(h)) for name, h in hints_of(cls)]
-        return lambda value: {name: write(getattr(value, name)) for name, write in writers}
-    if isinstance(hint, type) and issubclass(hint, IntEnum):
-        return lambda value: value.name
-    return lambda value: value

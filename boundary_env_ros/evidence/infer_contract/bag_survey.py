@@ -54,15 +54,7 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
             continue
         whole.count(logged)
         first, last = (min(first, logged) if whole.messages > 1 else logged), max(last, logged)
-        try:
-            message = None if topic.trouble else recorded.decode()
-        except RecordError as error:
-            topic.give_up(f'a message could not be decoded: {str(error).rstrip(".")}')
-            message = None
-        if message is None:
-            topic.count(logged)
-        else:
-            topic.see(message, logged)
+        topic.take(recorded.decode, logged)
         progress(whole.messages, total)
     if not whole.messages:
         none = f'all of its {bag.count} are of the boundary' if bag.count else 'there are none'

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import islice
 import re
@@ -17,7 +17,7 @@ from boundary_env_ros.core.contract.sources import IMAGE, JOINTS, QUANTITIES, SC
 from boundary_env_ros.core.sources.message_parts import ARRAYS, PARTS
 from boundary_env_ros.core.sources.no_estimate import estimate
 from boundary_env_ros.core.sources.paths import getter, getters
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.infer_contract.pace import Pace
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.definitions import Field, full_name
@@ -45,9 +45,6 @@ _SPEEDS: Final = {
     JOINTS: getter('velocity'),
 }
 _MOVES: Final = 0.05
-
-# What any attribute of a message of another form raises.
-_BROKEN = (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError)
 
 
 class TopicSurvey(Pace):
@@ -145,6 +142,18 @@ class TopicSurvey(Pace):
         self._getters = {path: estimate(type_name, path) for path in (*looked_at, *sequences)}
         self.unmeasured: dict[str, frozenset[int] | None] = {}
 
+    def take(self, decode: Callable[[], Any], arrived: int) -> None:
+        """Look at a message, as long as those of the topic can be decoded, and count it."""
+        if not self.trouble:
+            try:
+                message = decode()
+            except RecordError as error:
+                self.give_up(f'a message could not be decoded: {str(error).rstrip(".")}')
+            else:
+                self.see(message, arrived)
+                return
+        self.count(arrived)
+
     def see(self, message: Any, arrived: int) -> None:
         """
         Take a decoded message.
@@ -175,7 +184,7 @@ class TopicSurvey(Pace):
                 for flag in self._flags:
                     flag.count_motion()
             self._see_numbers(message)
-        except (*_BROKEN, RecordError) as error:
+        except (*WRONG_INPUT, RecordError) as error:
             self.give_up(f'a message could not be read: {error}')
 
     def _see_joints(self, message: Any, arrived: int) -> None:

@@ -5,16 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.evidence.audit.rules.base import close, format_value
+from boundary_env_ros.evidence.audit.rules.base import apart, format_value, IN_ORDER
 from boundary_env_ros.frozen import frozen
 
-#: What of a decision is decided again, what it follows from first.
-OF_DECISION = (
-    'request',
-    'requested_action',
+#: What of a decision follows from the ones before it, of which some may be missing.
+FROM_BEFORE = (
     'previous_command',
     'previous_rate',
     'previous_acceleration',
@@ -22,6 +20,13 @@ OF_DECISION = (
     'time_step',
     'overruns',
     'recent_commands',
+)
+
+#: What of a decision is decided again, what it follows from first.
+OF_DECISION = (
+    'request',
+    'requested_action',
+    *FROM_BEFORE,
     'verdict',
     'requested_command',
     'admitted_action',
@@ -49,11 +54,7 @@ OF_STEP = (
     'declared_by',
     'payload',
     'captured',
-    'observed',
-    'delivered',
-    'requested',
-    'received',
-    'commanded',
+    *IN_ORDER,
     'clock_offsets',
     'latency',
 )
@@ -79,7 +80,7 @@ class FieldDifference:
 
 
 def first_difference(
-    recorded: object, again: object, names: Sequence[str] = (), within: str = ''
+    recorded: object, again: object, names: Sequence[str] = ()
 ) -> FieldDifference | None:
     """
     Return where two records differ first; None if they do not.
@@ -92,14 +93,15 @@ def first_difference(
         Two records of one kind.
     names
         Fields to compare, in the order of the search; empty: all of them.
-    within
-        Path of the records.
 
     """
     for name in names or [f.name for f in fields(recorded)]:  # type: ignore[arg-type]
-        found = _compare(within + name, getattr(recorded, name), getattr(again, name))
+        found = apart(getattr(recorded, name), getattr(again, name), name)
         if found is not None:
-            return found
+            place, then, now = found
+            return FieldDifference(
+                field=place, recorded=format_value(then), recomputed=format_value(now)
+            )
     return None
 
 
@@ -109,38 +111,3 @@ def decided(decision: GateDecision | None) -> str:
         return 'no decision'
     why = ', '.join(dict.fromkeys(r.reason.name.lower() for r in decision.rules))
     return decision.verdict.name + (f' ({why})' if why else '')
-
-
-def _compare(path: str, recorded: object, again: object) -> FieldDifference | None:
-    if recorded is again or recorded == again:
-        return None
-    if isinstance(recorded, float) and isinstance(again, float):
-        alike = close(recorded, again)
-        return None if alike else _difference(path, recorded, again)
-    if isinstance(recorded, tuple) and isinstance(again, tuple):
-        return _compare_items(path, recorded, again)
-    if is_dataclass(recorded) and type(recorded) is type(again):
-        return first_difference(recorded, again, within=f'{path}.')
-    return _difference(path, recorded, again)
-
-
-def _compare_items(
-    path: str, recorded: tuple[object, ...], again: tuple[object, ...]
-) -> FieldDifference | None:
-    if len(recorded) != len(again):
-        return _difference(path, recorded, again)
-    for index, (one, other) in enumerate(zip(recorded, again, strict=True)):
-        name = getattr(one, 'name', None)
-        named = isinstance(name, str) and name == getattr(other, 'name', None)
-        found = _compare(f'{path}.{name}' if named else f'{path}[{index}]', one, other)
-        if found is not None:
-            if isinstance(one, float):
-                return _difference(path, recorded, again)  # a vector is read as a whole
-            return found
-    return None
-
-
-def _difference(path: str, recorded: object, again: object) -> FieldDifference:
-    return FieldDifference(
-        field=path, recorded=format_value(recorded), recomputed=format_value(again)
-    )

@@ -160,13 +160,11 @@ def _frames(
     there = sum(map(len, pictures.values()))
     if not there or not limits.frames:
         return {}
-    if contract is None or not pillow_is_there():
-        why = (
-            'the contract is not known'
-            if contract is None
-            else 'Pillow is not installed (pip install Pillow)'
-        )
-        notes.append(f'No camera images: {why}.')
+    if contract is None:
+        notes.append('No camera images: the contract is not known.')
+        return {}
+    if not pillow_is_there():
+        notes.append('No camera images: Pillow is not installed (pip install Pillow).')
         return {}
     wanted = choose(pictures, steps, limits.frames)
     fields = {spec.name: spec for spec in contract.fields}

@@ -17,6 +17,7 @@ from boundary_env_ros.core.imported import imported_from, is_unknown
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues, ResetRecord, Transition
+from boundary_env_ros.evidence.audit.rules.base import IN_ORDER
 from boundary_env_ros.evidence.report.anomalies import KINDS
 from boundary_env_ros.evidence.report.labels import Labels
 from boundary_env_ros.evidence.report.one_step import OneStep
@@ -28,16 +29,7 @@ _WIDTH = 100
 ACTIONS = ('requested', 'admitted', 'commanded', 'measured')
 
 #: The instants of a step, in their order.
-INSTANTS = (
-    'captured',
-    'observed',
-    'delivered',
-    'requested',
-    'received',
-    'commanded',
-    'actuated',
-    'closed',
-)
+INSTANTS = ('captured', *IN_ORDER, 'actuated', 'closed')
 #: Values that are told one a line; of more there are many on one.
 _LINES = 16
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import BoundaryError, needed
 from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.storage.contract_file import LoadedContract
 
@@ -63,14 +63,10 @@ class LeRobotPolicy:
         task: str = '',
         device: str = 'cpu',
     ) -> None:
-        try:
+        with needed(f'LeRobot is needed to run {path}', 'pip install lerobot'):
             from lerobot.configs.policies import PreTrainedConfig
             from lerobot.policies.factory import get_policy_class, make_pre_post_processors
             import torch
-        except ImportError as error:
-            raise MissingDependency(
-                f'LeRobot is needed to run {path}: {error}. Install it with `pip install lerobot`.'
-            ) from error
         if not (path / 'config.json').is_file():
             raise BoundaryError(
                 f'{path} is not the folder of a pretrained policy: it has no config.json.'

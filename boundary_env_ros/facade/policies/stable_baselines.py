@@ -12,7 +12,7 @@ from typing import Any
 from gymnasium import spaces
 import numpy as np
 
-from boundary_env_ros.errors import BoundaryError, MissingDependency
+from boundary_env_ros.errors import BoundaryError, needed
 from boundary_env_ros.facade.policies.policy import Array
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.contract_spaces import action_space, observation_space
@@ -65,13 +65,8 @@ class StableBaselinesPolicy:
         deterministic: bool = True,
         device: str = 'cpu',
     ) -> None:
-        try:
+        with needed(f'Stable-Baselines3 is needed to run {path}', 'pip install stable-baselines3'):
             import stable_baselines3
-        except ImportError as error:
-            raise MissingDependency(
-                f'Stable-Baselines3 is needed to run {path}: {error}. '
-                'Install it with `pip install stable-baselines3`.'
-            ) from error
         kind = getattr(stable_baselines3, algorithm, None)
         if kind is None:
             raise BoundaryError(f'Stable-Baselines3 has no algorithm {algorithm!r}.')

@@ -28,7 +28,7 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import NamedValues
 from boundary_env_ros.errors import (
     BoundaryError,
-    MissingDependency,
+    needed,
     RequestRejected,
     ResultCode,
     SimulationFailed,
@@ -488,14 +488,9 @@ class GazeboBridge(ContractNode):
 
 def _gazebo_interfaces() -> SimpleNamespace:
     """Return the types that are spoken with Gazebo, which come with it and not with ROS itself."""
-    try:
+    with needed('Gazebo is reached by ros_gz_interfaces', 'apt install ros-$ROS_DISTRO-ros-gz'):
         from ros_gz_interfaces.msg import Contacts
         from ros_gz_interfaces.srv import ControlWorld, SetEntityPose
-    except ImportError as error:
-        raise MissingDependency(
-            f'ros_gz_interfaces is needed: {error}. It comes with Gazebo for ROS: '
-            'apt install ros-$ROS_DISTRO-ros-gz.'
-        ) from error
     return SimpleNamespace(
         contacts=Contacts, control_world=ControlWorld, set_entity_pose=SetEntityPose
     )

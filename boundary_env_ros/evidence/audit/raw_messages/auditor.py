@@ -122,7 +122,7 @@ class RawAuditor:
         self._decisions = DecisionChecks(self.history, claims, Limits(contract))
         self._feedback = FeedbackChecks(self.history)
         self._commands = CommandChecks(self.history)
-        self._published = PublishedChecks(self.history)
+        self.published = PublishedChecks(self.history)
         self._start: dict[str, Transition] = {}
         self._late: set[str] = set()  # topics with a message far from its place
         # What is looked at from a log time on, and what of that is judged from a later one on.
@@ -188,11 +188,11 @@ class RawAuditor:
     def _own_message(self, recorded: Recorded, kind: type) -> None:
         log_time, message = recorded.log_time, recorded.decode(kind)
         if isinstance(message, ActionRequest):
-            self._published.request(message, log_time)
+            self.published.request(message, log_time)
             self._later(log_time, self._request(message, log_time))
         elif isinstance(message, Observation):
             self.history.came(message.observed, log_time)
-            self._published.observation(message, log_time)
+            self.published.observation(message, log_time)
         elif isinstance(message, RecorderState):
             self.history.recorder(message)
         else:
@@ -209,7 +209,7 @@ class RawAuditor:
         elif isinstance(record, GateDecision):
             self._gate_speaks.add(record.id.agent)
             self.history.came(record.decided, log_time)
-            self._published.answered(record, log_time)
+            self.published.answered(record, log_time)
             self._commands.decided(record, log_time)
             self._later(log_time, self._decision(record, log_time))
         elif isinstance(record, EpisodeStatus):
@@ -221,11 +221,6 @@ class RawAuditor:
     def privileged(self, record: PrivilegedObservation, now: Transition, log_time: int) -> None:
         """Take the record of the privileged fields of a step, once both have come."""
         self._later(log_time, self._privileged(record, now, log_time))
-
-    @property
-    def stepless(self) -> tuple[tuple[Observation, int], ...]:
-        """Return the observations that no step came for, each with its log time."""
-        return self._published.stepless
 
     def finish(self, *, torn: bool) -> None:
         """Look at all that is left, once the record is at its end."""
@@ -267,7 +262,7 @@ class RawAuditor:
         yield
         self._observations.judge(seen, now, log_time)
         self._feedback.check(now)
-        self._published.check_observation(now, log_time)
+        self.published.check_observation(now, log_time)
         for decision in carried:
             next(decision, None)
 
@@ -281,7 +276,7 @@ class RawAuditor:
     def _request(self, request: ActionRequest, log_time: int) -> Iterator[None]:
         yield
         if request.id.agent in self._gate_speaks:
-            self._published.check_answered(request, log_time)
+            self.published.check_answered(request, log_time)
 
     def _evidence(self, evidence: ActuationEvidence) -> Iterator[None]:
         yield
@@ -290,9 +285,9 @@ class RawAuditor:
     def _decision(self, decision: GateDecision, log_time: int) -> Iterator[None]:
         claims = self._decisions.tie(decision, log_time)
         yield
-        asked = self._published.asked(decision)
+        asked = self.published.asked(decision)
         self._decisions.judge(claims, decision, asked)
-        self._published.check_request(decision, log_time)
+        self.published.check_request(decision, log_time)
 
     # Saying --------------------------------------------------------------------------------------
 

@@ -104,7 +104,7 @@ class ObservationChecks:
                 topic=field.source,
                 captured=field.captured,
                 published=field.published,
-                said=_said(field),
+                said=_of_message(field, field.values, clipped=field.clipped),
                 made=partial(_made, spec),
                 now=at,
                 got=history.log_time_of(field.arrived),
@@ -250,29 +250,24 @@ def _cut_short(now: Transition) -> bool:
     return bool(now.ending) and not by_itself and not now.declared_by.startswith('task:')
 
 
-def _said(field: ObservationField) -> Said:
-    """Return what a field says of its message."""
+def _of_message(found: ObservationField | Reading, values: object, *, clipped: bool) -> Said:
+    """Return what a field, or a reading, says of its message."""
     return {
-        'values': field.values,
-        'document': field.document,
-        'image': None if field.image is None else field.image.sha256,
-        'clipped': field.clipped,
-        'confidence': field.confidence,
+        'values': values,
+        'document': found.document,
+        'image': None if found.image is None else found.image.sha256,
+        'clipped': clipped,
+        'confidence': found.confidence,
     }
 
 
 def _made(spec: FieldSpec, reading: Reading) -> Said:
     """Return what a field would say of a reading."""
+    values: object = reading.values
+    clipped = False
     try:
-        values: tuple[object, bool] = (reading.values, False)
         if not spec.is_image:
-            values = bring_inside(reading.values, spec)
+            values, clipped = bring_inside(reading.values, spec)
     except WRONG_INPUT as error:
-        values = (f'{type(error).__name__}: {error}', False)
-    return {
-        'values': values[0],
-        'document': reading.document,
-        'image': None if reading.image is None else reading.image.sha256,
-        'clipped': values[1],
-        'confidence': reading.confidence,
-    }
+        values = f'{type(error).__name__}: {error}'
+    return _of_message(reading, values, clipped=clipped)

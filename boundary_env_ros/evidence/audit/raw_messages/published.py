@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import partial
 
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -24,9 +24,6 @@ from boundary_env_ros.evidence.bounded import Bounded
 #: chunk for as long as that has actions.
 _WAITING, _SOME, _LONG = 65_536, 1024, 60 * NANOSECONDS
 
-
-K = TypeVar('K')
-V = TypeVar('V')
 
 _Place = tuple[str, str, int]
 
@@ -95,10 +92,11 @@ class PublishedChecks:
             del self._asked[oldest]
 
     def _lease(self, request: ActionRequest) -> _Lease:
-        return _kept(self._leases, request.lease_id, _Lease())
+        return self._leases.known(request.lease_id, _Lease, _WAITING)
 
     def _of(self, request: ActionRequest, log_time: int) -> _Asked:
-        return _kept(self._asked, (request.lease_id, request.sequence), _Asked(log_time))
+        key = (request.lease_id, request.sequence)
+        return self._asked.known(key, partial(_Asked, log_time), _WAITING)
 
     def observation(self, observation: Observation, log_time: int) -> None:
         """Take an observation as the environment published it."""
@@ -227,13 +225,6 @@ class PublishedChecks:
             actual = f'another {others or "instant or number of fields"}'
         found = Mismatch('after', expected, actual)
         self._history.find('as-published', found, transition.id)
-
-
-def _kept(kept: Bounded[K, V], key: K, new: V) -> V:
-    """Return what is kept by a key; if there is nothing, what is new is kept from now on."""
-    if key not in kept:
-        kept.put(key, new, _WAITING)
-    return kept[key]
 
 
 def _step(record: Observation | Transition) -> _Place:

@@ -24,6 +24,9 @@ from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE
 from boundary_env_ros.frozen import frozen
 
+#: The instants of a step that its own processes took, in the order in which they happen.
+IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
+
 #: Numbers that went through a sum or a difference in another order may differ by this.
 ROUNDING = 1e-9
 
@@ -299,12 +302,28 @@ def outside(
 
 def same(one: object, other: object) -> bool:
     """Return whether two records are the same, bit by bit, NaN being the same as NaN."""
+    return apart(one, other, tolerance=0.0) is None
+
+
+def apart(
+    one: object, other: object, place: str = '', tolerance: float = ROUNDING
+) -> tuple[str, object, object] | None:
+    """Return where two records differ first, and what stands there; None if they do not."""
     if one is other or one == other:
-        return True
+        return None
     if isinstance(one, float) and isinstance(other, float):
-        return math.isnan(one) and math.isnan(other)
-    if isinstance(one, tuple) and isinstance(other, tuple):
-        return len(one) == len(other) and all(map(same, one, other))
+        return None if close(one, other, tolerance) else (place, one, other)
+    if isinstance(one, tuple) and isinstance(other, tuple) and len(one) == len(other):
+        for index, (a, b) in enumerate(zip(one, other, strict=True)):
+            name = getattr(a, 'name', None)
+            named = isinstance(name, str) and name == getattr(b, 'name', None)
+            found = apart(a, b, f'{place}.{name}' if named else f'{place}[{index}]', tolerance)
+            if found is not None:
+                # A vector is read as a whole.
+                return (place, one, other) if isinstance(a, float) else found
+        return None
     if type(one) is type(other) and is_dataclass(one):
-        return all(same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    return False
+        pairs = ((f.name, getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
+        below = (apart(a, b, f'{place}.{name}', tolerance) for name, a, b in pairs)
+        return next(filter(None, below), None)
+    return place, one, other

@@ -18,6 +18,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Scene,
     unlike,
 )
+from boundary_env_ros.evidence.audit.rules.whole import other_contract
 
 _DIGEST = re.compile(r'sha256:[0-9a-f]{64}')
 UUID = re.compile(r'[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}')
@@ -45,12 +46,10 @@ def _one_contract(scene: Scene) -> Found:
 def _of_contract(scene: Scene) -> Found:
     terms, now = known(scene.terms), scene.now
     contract = terms.contract
-    yield from unlike('id.digest', terms.digest, now.id.digest)
+    yield from other_contract('id', now.id, terms)
     yield from unlike('contract', contract.name, now.contract)
     yield from unlike('contract_version', contract.version, now.contract_version)
     yield from unlike('pacing', contract.pacing, now.pacing)
-    if now.id.agent not in contract.agents:
-        yield Mismatch('id.agent', f'one of {", ".join(contract.agents)}', repr(now.id.agent))
 
 
 @of_step('versions-present')

@@ -19,6 +19,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
     close,
     format_value,
     Found,
+    IN_ORDER,
     known,
     Mismatch,
     number,
@@ -27,9 +28,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
     unlike,
 )
 from boundary_env_ros.evidence.replay.differences import first_difference
-
-#: The instants of a step that its own processes took, in the order in which they happen.
-IN_ORDER = ('observed', 'delivered', 'requested', 'received', 'commanded')
 
 #: Seconds that one pair of readings of the two clocks may lie apart because the process was
 #: interrupted between them.

@@ -91,10 +91,10 @@ def wrong_privileged(record: PrivilegedObservation, terms: Terms) -> Found:
 
 def other_contract(place: str, id_: StepId, terms: Terms) -> Found:
     """Yield where what is no step is of another contract, or of none of its agents."""
-    yield from unlike(f'{place}.id.digest', terms.digest, id_.digest)
+    yield from unlike(f'{place}.digest', terms.digest, id_.digest)
     if id_.agent not in terms.contract.agents:
         expected = f'one of {", ".join(terms.contract.agents)}'
-        yield Mismatch(f'{place}.id.agent', expected, repr(id_.agent))
+        yield Mismatch(f'{place}.agent', expected, repr(id_.agent))
 
 
 def frozen_otherwise(

@@ -92,8 +92,8 @@ _EVIDENCE = (
     ),
     Mutation(
         'A decision that does not come out again is a difference',
-        'evidence/replay/differences.py',
-        '        return None if alike else _difference(path, recorded, again)',
+        'evidence/audit/rules/base.py',
+        '        return None if close(one, other, tolerance) else (place, one, other)',
         '        return None',
         ('evidence/test_replay_check.py::test_a_change_of_one_thing_is_the_first_difference',),
     ),

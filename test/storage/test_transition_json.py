@@ -50,7 +50,7 @@ def _without(key: str) -> bytes:
     ('text', 'said'),
     [
         (TEXT[:-1], 'strict JSON'),
-        (TEXT + b' {}', 'strict JSON'),
+        (TEXT + b' {}', 'one transition'),
         (b'[]', r'an object \(Transition\)'),
         (_without('ending'), "the key 'ending' is missing"),
         (TEXT[:-1] + b',"extra":1}', "unknown key 'extra'"),

@@ -124,10 +124,12 @@ class Duo:
         """Let time pass, and hear the sensors on these topics."""
         self.time += round(seconds * NANOSECONDS)
         for emission in self.robot.advance(self.time):
+            topic = emission.topic
+            if not emission.fields or not hears(topic):
+                continue
             message = PlainMessage(emission.fields)
             for agent, boundary in self.boundaries.items():
-                topic = emission.topic
-                if emission.fields and topic in boundary.topics and hears(topic):
+                if topic in boundary.topics:
                     stamp = emission.stamp or None
                     self.carry(agent, boundary.hear(topic, message, stamp, self.now))
         for agent, boundary in self.boundaries.items():

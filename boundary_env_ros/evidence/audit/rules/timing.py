@@ -198,7 +198,7 @@ def _measured_action(scene: Scene) -> Found:
     sizes = {len(now.measured_action), len(now.commanded_action or now.measured_action)}
     if scene.terms is not None:
         sizes.add(len(scene.terms.limits.low))
-    if (now.measured_action or needed) and len(sizes) > 1:
+    if (now.measured_action or (needed and now.measured_at)) and len(sizes) > 1:
         actual = str(len(now.measured_action))
         yield Mismatch('measured_action', 'as many values as the command has', actual)
 

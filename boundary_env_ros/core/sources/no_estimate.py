@@ -84,7 +84,11 @@ MARKS = (
     Mark(
         'sensor_msgs/msg/Range range',
         '',
-        lambda it: not measured_range(it.range, it.min_range, it.max_range)[1],
+        # Without both limits nothing is said of it.
+        lambda it: (
+            bool(it.min_range or it.max_range)
+            and not measured_range(it.range, it.min_range, it.max_range)[1]
+        ),
         'range is not from min_range to max_range',
     ),
 )

@@ -90,6 +90,7 @@ GIVEN: list[tuple[str, str, Fields]] = [
     ),
     ('sensor_msgs/msg/BatteryState', 'percentage', {'voltage': 24.0, 'present': False}),
     ('sensor_msgs/msg/Range', 'range', {**SONAR, 'range': 0.01}),
+    ('sensor_msgs/msg/Range', 'range', {'range': 1.0}),
     ('sensor_msgs/msg/Range', 'range', {**SONAR, 'range': math.inf}),
 ]
 

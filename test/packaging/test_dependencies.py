@@ -16,7 +16,7 @@ _DISTRIBUTIONS = {'PIL': 'pillow', 'yaml': 'pyyaml'}
 #: Nobody can have LeRobot without it, and its adapter follows LeRobot's version of it.
 _WITH_LEROBOT = {'torch'}
 #: Its typing stubs are part of every type checker.
-_FOR_TYPES = {'_typeshed'}
+_FOR_TYPES = {'_typeshed', 'typing_extensions'}
 #: Only for Gazebo, which is not installed for everybody: package.xml says so.
 _WITH_GAZEBO = {'ros_gz_interfaces'}
 

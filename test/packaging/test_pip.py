@@ -147,7 +147,8 @@ def test_sourced_workspace_keeps_its_precedence(pip_environment: Environment) ->
         "import os; print(os.environ['AMENT_PREFIX_PATH'])",
         environment={'AMENT_PREFIX_PATH': '/opt/ros/mine'},
     )
-    assert found.strip() == f'/opt/ros/mine:{pip_environment.prefix}'
+    prefix = pip_environment.prefix
+    assert found.strip() == f'/opt/ros/mine:{prefix}:{prefix}/opt/boundary_env_ros'
 
 
 def test_every_entry_point_loads(pip_environment: Environment) -> None:
@@ -221,12 +222,13 @@ def test_editable_install_joins_the_sources_and_the_built_interfaces(
     editable_environment: Environment, made_tree: Path
 ) -> None:
     editable_environment.python(ROUND_TRIP)
+    prefix = editable_environment.prefix
     places = json.loads(editable_environment.python(PLACES))
     assert places == {
-        'ament': str(editable_environment.prefix),
+        'ament': f'{prefix}:{prefix}/opt/boundary_env_ros',
         'package': str(made_tree / 'boundary_env_ros/__init__.py'),
-        'prefix': str(editable_environment.prefix),
-        'share': str(editable_environment.prefix / 'share/boundary_env_ros'),
+        'prefix': str(prefix),
+        'share': str(prefix / 'share/boundary_env_ros'),
         'contract': str(made_tree / 'config/warehouse_cart.yaml'),
     }
 

@@ -26,7 +26,7 @@ def _module_alone(folder: Path) -> Path:
     """Put the module that looks for files, and what it imports, under a folder."""
     package = folder / 'boundary_env_ros'
     package.mkdir(parents=True)
-    for name in ('__init__.py', 'errors.py', 'registration.py', 'resources.py'):
+    for name in ('__init__.py', 'errors.py', 'frozen.py', 'registration.py', 'resources.py'):
         shutil.copy(REPOSITORY / 'boundary_env_ros' / name, package)
     return folder
 

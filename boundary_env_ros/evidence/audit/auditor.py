@@ -41,8 +41,8 @@ from boundary_env_ros.evidence.audit.memory import (
     key_of,
     link,
 )
-from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.message_history import LATE
+from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
+from boundary_env_ros.evidence.audit.raw_messages.ties import LATE
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
@@ -74,6 +74,9 @@ NO_CHAIN = (
     'the record has no chain over its messages: it is unknown whether it was changed after it '
     'was recorded'
 )
+
+#: Nanoseconds before the end of a torn record in which a record may lack its other half.
+TORN = 12 * NANOSECONDS
 
 #: Nanoseconds behind a hole in which a record may speak of what was in it.
 REACH = 2 * NANOSECONDS
@@ -368,7 +371,7 @@ class Auditor:
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
-            agent.look_at_named(math.inf if self._raw is None else self._raw.history.newest - LATE)
+            agent.look_at_named(math.inf if self._raw is None else self._raw.ties.newest - LATE)
             for named in () if torn else agent.decided.values():
                 last = agent.steps.get(named.episode_id, 0)
                 if named.step > last + 1:
@@ -395,11 +398,11 @@ class Auditor:
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
-        for observation, log_time in () if self._raw is None else self._raw.published.stepless:
-            self._half(observation, log_time, torn=torn)
+        for observation in () if self._raw is None else self._raw.published.stepless:
+            self._half(observation, self._now, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
-        terms, heard = self._terms, None if self._raw is None else self._raw.history
+        terms, ties = self._terms, None if self._raw is None else self._raw.ties
         return AuditReport(
             findings=tuple(self._found),
             counts=dict(self._counts),
@@ -409,9 +412,9 @@ class Auditor:
             contract=f'{terms.contract.name} {terms.contract.version}' if terms else '',
             digest=terms.digest if terms else '',
             not_checked=self._not_checked(),
-            from_topics={} if heard is None else dict(heard.checked),
-            excused={} if heard is None else {why: dict(n) for why, n in heard.excused.items()},
-            asked={} if heard is None else dict(heard.asked),
+            from_topics={} if ties is None else dict(ties.checked),
+            excused={} if ties is None else {why: dict(n) for why, n in ties.excused.items()},
+            asked={} if ties is None else dict(ties.asked),
             lacking=dict(self._lacking_of),
         )
 
@@ -636,16 +639,16 @@ class Auditor:
         the records, since log times are whatever who wrote them says.
         """
         if torn:
-            return log_time >= self._now - DELAY
+            return log_time >= self._now - TORN
         if self._raw is None or made is None:
             return False
-        return self._raw.history.ends_at(made)
+        return self._raw.ties.ends_at(made)
 
     def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""
         if self._terms is None:
             return
-        history = None if self._raw is None else self._raw.history
+        ties = None if self._raw is None else self._raw.ties
         rule, place = 'truth-withheld', 'privileged'
         made: int | None = None
         if isinstance(half, Transition):
@@ -664,11 +667,16 @@ class Auditor:
                 made = half.observed.ros.nanoseconds
             if began is None or self._agents[half.id.agent].may_lack(half.id):
                 return
-            if history is None and (self._holes or log_time - began < LATE):
+            if ties is None and self._holes:
                 return
-        if self._may_follow(made, log_time, torn=torn):
+        if log_time - began < LATE and not isinstance(half, Observation):
+            return  # The recorder heard of the other topic only later.
+        why = '' if ties is None else ties.lack()
+        if why and ties is not None:
+            ties.excuse(why, 'observations')
+        elif self._may_follow(made, log_time, torn=torn):
             self._lacking_of[rule] += 1
-        elif history is None or not history.may_lack('observations', log_time, began):
+        else:
             self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:

@@ -21,11 +21,11 @@ from boundary_env_ros.core.sources.inputs import TF
 from boundary_env_ros.core.sources.readers import reader, Reading
 from boundary_env_ros.core.sources.transforms import as_message
 from boundary_env_ros.core.sources.usable import is_measured
-from boundary_env_ros.core.timebase import Clock, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, NANOSECONDS
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import Key, RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, unlike, vector
 
@@ -84,8 +84,8 @@ class ObservationChecks:
                 of=of,
                 kind='fields',
                 uses=[use],
-                key=self._key(field),
-                differences=partial(_differences, place, spec, field),
+                key=None if field.captured is None else (True, field.captured.nanoseconds),
+                differences=partial(self._differences, place, spec, field),
                 besides=partial(self._besides, place, field),
                 none=Mismatch(
                     place,
@@ -98,18 +98,32 @@ class ObservationChecks:
             else:
                 self._ties.tie(tie)
 
-    def _key(self, field: ObservationField) -> Key | None:
-        """Return what the message of a field is found by."""
-        if field.captured is not None:
-            return True, field.captured.nanoseconds
-        sent = self._sent(field.published)
-        return None if sent is None else (False, sent)
+    def _differences(
+        self,
+        place: str,
+        spec: FieldSpec,
+        field: ObservationField,
+        use: Use,
+        message: RawMessage,
+    ) -> Sequence[Mismatch]:
+        """Return where a field says something else than it would of a message."""
+        found = _differences(place, spec, field, use, message)
+        if not found and message.stamp is None:
+            # Of messages with the same values it is the one that was sent then.
+            return self._sent_otherwise(place, field, use, message)
+        return found
 
-    def _sent(self, stamp: Stamp | None) -> int | None:
-        """Return a stamp of the middleware in nanoseconds; None if the record has none such."""
-        if stamp is None or self._ties.contract.sim_time or stamp.clock is not Clock.SYSTEM:
-            return None
-        return stamp.nanoseconds
+    def _sent_otherwise(
+        self, place: str, field: ObservationField, use: Use, message: RawMessage
+    ) -> Sequence[Mismatch]:
+        """Return a mismatch unless a message was sent when a field says."""
+        sent, at = field.published, message.publish_time
+        # A bag that has log times only repeats them.
+        if at == message.log_time or sent is None or self._ties.contract.sim_time:
+            return ()
+        if sent.clock is not Clock.SYSTEM or sent.nanoseconds == at:
+            return ()
+        return (Mismatch(f'{place}.published', f'{at} as on {use.topic}', str(sent.nanoseconds)),)
 
     def _besides(
         self, place: str, field: ObservationField, use: Use, message: RawMessage
@@ -117,11 +131,8 @@ class ObservationChecks:
         if not same_topic(use.topic, field.source):
             topic = Mismatch(f'{place}.topic', repr(use.topic), repr(field.source))
             yield 'values-from-sensors', topic
-        sent, at = self._sent(field.published), message.publish_time
-        # A bag that has log times only repeats them.
-        if sent is not None and at != message.log_time and sent != at:
-            expected = f'{at} as on {use.topic}'
-            yield 'values-from-sensors', Mismatch(f'{place}.published', expected, str(sent))
+        for sent in self._sent_otherwise(place, field, use, message):
+            yield 'values-from-sensors', sent
         reading = message.readings[use.name]
         if reading.problem and is_measured(reading.values, infinite=use.infinite):
             expected = f'the frame of the contract in the header on {use.topic}'

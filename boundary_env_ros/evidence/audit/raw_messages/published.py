@@ -8,14 +8,14 @@ from itertools import chain
 from typing import TypeAlias
 
 from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Verdict
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.bounded import Bounded
 
 #: Requests, decisions and observations that are remembered, or wait for their other half.
-_MOST = 16_384
+_MOST = 4096
 
 #: Different requests, or decisions, of one number that are remembered.
 _ALIKE = 256
@@ -40,10 +40,14 @@ class PublishedChecks:
         # By lease and number.
         self._requests: Bounded[_Number, list[ActionRequest]] = Bounded()
         self._unasked: Bounded[_Number, list[GateDecision]] = Bounded()
+        # Requests under the number of another one, and the leases under which one was admitted.
+        self._others: Bounded[_Number, ActionRequest] = Bounded()
+        self._granted: Bounded[str, None] = Bounded()
         # Numbers of the first and the last request of each lease.
         self._numbers: Bounded[str, tuple[int, int]] = Bounded()
         self._observations: Bounded[_Step, Observation] = Bounded()
         self._unshown: Bounded[_Step, Transition] = Bounded()
+        self._steps: Bounded[_Step, None] = Bounded()  # that had their observation
         # Instants of the first and the last observation of each agent, nanoseconds.
         self._shown: dict[str, tuple[int, int]] = {}
 
@@ -54,9 +58,7 @@ class PublishedChecks:
         if any(same(one, request) for one in known):
             return  # sent again
         if known:
-            place = f'request {request.sequence} of lease {request.lease_id}'
-            another = Mismatch(place, 'one request of each number', 'another one of it')
-            self._ties.find('request-answered', another, request.id)
+            self._others.put(key, request, _MOST)
         if len(known) < _ALIKE:
             known.append(request)
         number = request.sequence
@@ -71,6 +73,8 @@ class PublishedChecks:
         request = decision.request
         if request is None:
             return
+        if decision.verdict is not Verdict.REJECTED:
+            self._granted.put(request.lease_id, None, _MOST)
         key = request.lease_id, request.sequence
         if any(same(one, request) for one in self._requests.get(key, ())):
             self._ties.took('requests', 'requests')
@@ -108,18 +112,17 @@ class PublishedChecks:
         if not same(known, observation):
             another = Mismatch('observation', 'one observation of a step', 'another of it')
             self._ties.find('as-published', another, observation.id)
+        self._observations.put(place, observation, _MOST)
         step = self._unshown.pop(place, None)
         if step is not None:
             self._compare(observation, step)
-        else:
-            self._observations.put(place, observation, _MOST)
 
     def step(self, transition: Transition) -> None:
         """Hold the observation in a step against the one that was published."""
         if transition.reset is not None and transition.truncated:
             return  # A reset that failed shows nothing to the policy.
         place = _step(transition)
-        observation = self._observations.pop(place, None)
+        observation = self._observations.get(place)
         if observation is not None:
             self._compare(observation, transition)
         else:
@@ -128,6 +131,7 @@ class PublishedChecks:
                 self._not_shown(forgotten)
 
     def _compare(self, observation: Observation, transition: Transition) -> None:
+        self._steps.put(_step(transition), None, _MOST)
         if observation.observed == transition.closed and same(
             observation.fields, transition.after
         ):
@@ -154,10 +158,15 @@ class PublishedChecks:
     @property
     def stepless(self) -> tuple[Observation, ...]:
         """Return the observations that no step came for."""
-        return tuple(self._observations.values())
+        return tuple(o for place, o in self._observations.items() if place not in self._steps)
 
     def finish(self) -> None:
         """Judge what still waits, once the record is at its end."""
+        for (lease, number), request in self._others.items():
+            if lease in self._granted:
+                place = f'request {number} of lease {lease}'
+                another = Mismatch(place, 'one request of each number', 'another one of it')
+                self._ties.find('request-answered', another, request.id)
         for decision in chain.from_iterable(self._unasked.values()) if self._numbers else ():
             self._not_asked(decision)
         for transition in self._unshown.values():

@@ -126,7 +126,7 @@ def test_a_second_observation_of_a_step_is_named_whichever_came_first(
     wrong = replace(true.what, fields=(replace(first, values=(9.0, 9.0, 1.0)), *others))
     place = tape.index(true)
     write_bag(tmp_path / 'bag', [*tape[:place], replace(true, what=wrong), *tape[place:]])
-    assert audit_path(tmp_path / 'bag').counts == {'as-published': 1}
+    assert set(audit_path(tmp_path / 'bag').counts) == {'as-published'}
 
 
 @pytest.mark.parametrize('kind', [Observation, PrivilegedObservation])

@@ -324,7 +324,12 @@ def _with_logs(path: Path, logs: Collection[Path]) -> BagFile:
     for source in (path, *logs):
         with limits.open_file(source) as old, (Path(folder.name) / source.name).open('wb') as new:
             shutil.copyfileobj(old, new)
-    file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    try:
+        file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    except RecordError:
+        file = SqliteFile(path)
+        names = ' and '.join(log.name for log in logs)
+        file.tear = f'{names} cannot be brought into {path.name}, which is read without'
     finalize(file, folder.cleanup)
     return file
 

@@ -434,10 +434,11 @@ class _Importer:
                 f'stamps and log times are at least {apart / NANOSECONDS:.0f} s apart: do sensors '
                 'and recorder have one clock, and is `clock:` of the contract right?'
             )
-        if self._time.jumps:
-            last, time = (instant / NANOSECONDS for instant in self._time.jumps[0])
+        if jumps := self._time.jumps:
+            last, time = (instant / NANOSECONDS for instant in jumps[0])
+            often = 'once' if len(jumps) == 1 else f'{len(jumps)} times'
             yield (
-                f'the clock jumped {len(self._time.jumps)} times, first from {last:.3f} s to '
+                f'the clock jumped {often}, first from {last:.3f} s to '
                 f'{time:.3f} s; where it went back an episode ends, and all counts from there'
             )
         for (topic, kind), count in self._others.items():

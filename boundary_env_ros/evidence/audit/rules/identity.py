@@ -85,6 +85,11 @@ def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
             yield name, getattr(base, name), getattr(now, name)
     if now.reset is not None:
         yield 'reset.seed', now.seed, now.reset.seed
+    answer = now.answer
+    if answer is not None and answer.verdict is not Verdict.REJECTED and answer.request:
+        versions = now.client_version, answer.request.client_version
+        if all(versions):  # that there are any is looked at elsewhere
+            yield 'request.client_version', *versions
     for link in scene.links:
         if link.before is not None:
             version = link.decision.software_version

@@ -96,6 +96,11 @@ class Bag(RecordSource):
         return tuple(hole for file in self._files for hole in file.holes)
 
     @property
+    def as_recorded(self) -> bool:
+        """Return whether our recorder wrote all its files."""
+        return all(file.as_recorded for file in self._files)
+
+    @property
     def start(self) -> int | None:
         """Return its least log time, nanoseconds; None if there is no message."""
         starts = (file.contents().start for file in self._files)

@@ -91,6 +91,8 @@ class MessageHistory:
         By the name of the excuse: how many checks of each kind were excused by it.
     foreign
         The hosts whose clocks were placed on that of the record by when their messages came.
+    of_another
+        Whether another recorder wrote the record, which may drop messages without saying so.
     newest
         The last instant at which steps, decisions and observations were made, ns.
     ended, torn
@@ -123,7 +125,7 @@ class MessageHistory:
         self.excused: dict[str, Counter[str]] = {}
         self.foreign: dict[str, None] = {}
         self.now = 0
-        self.ended = self.torn = False
+        self.ended = self.torn = self.of_another = False
         self.newest = 0
         # After the first message of a topic, for so long a node need not have had one.
         self.grace = BEGINNING + to_nanoseconds(contract.safety.sensor_timeout)
@@ -306,10 +308,15 @@ class MessageHistory:
 
     def lost_one(self, name: str, log_time: int, since: int | None = None) -> bool:
         """Return whether a record may honestly be missing that has no topic of a sensor."""
-        damaged = self.damaged(log_time, since)
-        if not damaged and not self._forgive():
+        if self.damaged(log_time, since):
+            why = 'damaged'
+        elif self.of_another:
+            why = 'gap'
+        elif self._forgive():
+            why = 'lost'
+        else:
             return False
-        self.spare('damaged' if damaged else 'lost', name)
+        self.spare(why, name)
         return True
 
     # Time ----------------------------------------------------------------------------------------

@@ -189,8 +189,9 @@ class PublishedChecks:
                 return
         made = request.requested
         ends = made is not None and self._history.ends_at(made.ros.nanoseconds)
-        if ends and request.sequence > self._lease(request).answered:
-            self._history.spare('torn', 'requests')
+        torn = ends and request.sequence > self._lease(request).answered
+        if torn or self._history.of_another:
+            self._history.spare('torn' if torn else 'gap', 'requests')
             return
         place = f'request {request.sequence} of lease {request.lease_id}'
         none = Mismatch(place, 'a decision of the gate', 'none')

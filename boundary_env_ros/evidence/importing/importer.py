@@ -446,8 +446,11 @@ class _Importer:
                 f'{topic}: {count} messages of {kind} are left out; the contract reads '
                 f'{self._types[topic]} there'
             )
+        uses: dict[tuple[str, int, str], list[str]] = {}
         for (topic, use), (count, why) in self._unreadable.items():
-            where = f'{topic} ({use})' if use else topic
+            uses.setdefault((topic, count, why), []).append(use)
+        for (topic, count, why), names in uses.items():
+            where = f'{topic} ({", ".join(names)})' if all(names) else topic
             yield f'{where}: {count} messages could not be read, the first: {why}'
         for name, frame in self._other_frames.items():
             yield f'field {name}: its header names the frame {frame}, not that of the contract'

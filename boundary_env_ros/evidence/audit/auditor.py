@@ -106,6 +106,8 @@ class Auditor:
         The log times between which messages were damaged, nanoseconds.
     alone
         Whether the record is one transition, without its neighbours.
+    of_another
+        Whether another recorder wrote it, which may drop messages without saying so.
     missing
         Why there is no contract or task; empty if none was given.
 
@@ -124,6 +126,7 @@ class Auditor:
         *,
         holes: Sequence[tuple[int, int]] = (),
         alone: bool = False,
+        of_another: bool = False,
         missing: str = '',
     ) -> None:
         self.has_chain = False
@@ -137,6 +140,8 @@ class Auditor:
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             self._raw = RawAuditor(contract, topics, self.find, self._holes)
+        self._of_another = of_another
+        self._had: dict[tuple[str, type], int] = {}  # log time of the last of each kind
         self._terms: Terms | None = None
         self._again: Rerun | None = None
         if contract is not None:
@@ -217,6 +222,8 @@ class Auditor:
         self._came(log_time)
         if isinstance(record, (Transition, EpisodeStatus)):
             self._look_for_the_beginning(record, log_time)
+        if self._of_another and isinstance(record, (Transition, GateDecision)):
+            self._look_for_a_gap(record, log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
@@ -272,6 +279,36 @@ class Auditor:
             self._cuts[record.id.agent, record.id.episode_id] = record.id.step
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
+
+    def _look_for_a_gap(self, record: Transition | GateDecision, log_time: int) -> None:
+        """Take what another recorder dropped for missing, if the numbers have a gap there."""
+        agent, of, key = self._agents[record.id.agent], record.id, (record.id.agent, type(record))
+        since, self._had[key] = self._had.get(key, 0), log_time
+        before: Transition | GateDecision | None = agent.last
+        if isinstance(record, GateDecision):
+            before = None if agent.sent is None else agent.sent.decision
+            dropped = before is not None and record.sequence > before.sequence + 1
+        elif before is not None and before.id.episode_id == of.episode_id:
+            dropped = of.step > before.id.step + 1
+        else:
+            dropped = of.step > 0 or not self._ended(agent)
+        if before is None or not dropped:
+            return
+        self._holes.append((since, log_time))
+        first = before.id.step
+        missing = [(of, first, min(of.step, first + memory.WINDOW))]
+        if before.id.episode_id != of.episode_id:
+            missing = [
+                (before.id, first, first + memory.RECENT),
+                (of, 0, min(of.step, memory.WINDOW)),
+            ]
+        self._behind.update(
+            replace(id_, step=step)
+            for id_, begin, end in missing
+            for step in range(begin, end + 1)
+        )
+        gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
+        self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
 
     def begins_late(self) -> None:
         """Take what came before the record for missing: it is a slice of a run."""

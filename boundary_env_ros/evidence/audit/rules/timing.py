@@ -149,6 +149,8 @@ def _answered_observation(scene: Scene) -> Found:
     if answer is None or answer.request is None or answer.verdict is Verdict.REJECTED:
         return
     request, asked = answer.request, answer.request.id
+    if now.pacing is Pacing.LOCKSTEP:  # the world waits for it
+        yield from unlike('id.step', answer.id.step, now.id.step, 'as in its decision')
     if asked.episode_id != now.id.episode_id or asked.step > now.id.step:
         yield Mismatch(
             'decisions.request.id',

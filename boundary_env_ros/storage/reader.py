@@ -96,6 +96,11 @@ class Bag(RecordSource):
         return tuple(hole for file in self._files for hole in file.holes)
 
     @property
+    def as_recorded(self) -> bool:
+        """Return whether our recorder wrote all its files."""
+        return all(file.as_recorded for file in self._files)
+
+    @property
     def start(self) -> int | None:
         """Return its least log time, nanoseconds; None if there is no message."""
         starts = (file.contents().start for file in self._files)
@@ -324,7 +329,12 @@ def _with_logs(path: Path, logs: Collection[Path]) -> BagFile:
     for source in (path, *logs):
         with limits.open_file(source) as old, (Path(folder.name) / source.name).open('wb') as new:
             shutil.copyfileobj(old, new)
-    file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    try:
+        file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    except RecordError:
+        file = SqliteFile(path)
+        names = ' and '.join(log.name for log in logs)
+        file.tear = f'{names} cannot be brought into {path.name}, which is read without'
     finalize(file, folder.cleanup)
     return file
 

@@ -203,6 +203,11 @@ class RecordSource(ABC):
         return ()
 
     @property
+    def as_recorded(self) -> bool:
+        """Return whether our recorder wrote them, which says what it loses."""
+        return True
+
+    @property
     def complete(self) -> bool:
         """Return whether the records are whole: closed by their writer, not torn by a crash."""
         return not self.tear

@@ -368,7 +368,6 @@ _JUMPED = frozenset(
         'execution-measured',
         'steps-in-order',
         'values-from-sensors',
-        'values-newest',
     }
 )
 #: A message may have reached gate and environment when the driver dies, and not the recorder: and

@@ -434,10 +434,11 @@ class _Importer:
                 f'stamps and log times are at least {apart / NANOSECONDS:.0f} s apart: do sensors '
                 'and recorder have one clock, and is `clock:` of the contract right?'
             )
-        if self._time.jumps:
-            last, time = (instant / NANOSECONDS for instant in self._time.jumps[0])
+        if jumps := self._time.jumps:
+            last, time = (instant / NANOSECONDS for instant in jumps[0])
+            often = 'once' if len(jumps) == 1 else f'{len(jumps)} times'
             yield (
-                f'the clock jumped {len(self._time.jumps)} times, first from {last:.3f} s to '
+                f'the clock jumped {often}, first from {last:.3f} s to '
                 f'{time:.3f} s; where it went back an episode ends, and all counts from there'
             )
         for (topic, kind), count in self._others.items():
@@ -445,8 +446,11 @@ class _Importer:
                 f'{topic}: {count} messages of {kind} are left out; the contract reads '
                 f'{self._types[topic]} there'
             )
+        uses: dict[tuple[str, int, str], list[str]] = {}
         for (topic, use), (count, why) in self._unreadable.items():
-            where = f'{topic} ({use})' if use else topic
+            uses.setdefault((topic, count, why), []).append(use)
+        for (topic, count, why), names in uses.items():
+            where = f'{topic} ({", ".join(names)})' if all(names) else topic
             yield f'{where}: {count} messages could not be read, the first: {why}'
         for name, frame in self._other_frames.items():
             yield f'field {name}: its header names the frame {frame}, not that of the contract'

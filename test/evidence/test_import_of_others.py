@@ -218,14 +218,17 @@ def test_a_field_of_which_nothing_could_be_read_says_how_many_came_and_why(
     assert '--gap' not in str(error.value)
 
 
-def test_a_message_that_two_fields_could_not_read_is_one(tmp_path: Path) -> None:
+def test_a_message_that_fields_and_feedback_could_not_read_is_one(tmp_path: Path) -> None:
     arm = '{topic: joints, type: sensor_msgs/msg/JointState, joints: [a]'
     more = 'low: -1.0, high: 1.0, max_age: 0.3}'
     contract = ROVER.format(clock='ros').replace(
         'action:',
-        f'  angle: {arm}, unit: rad, {more}\n'
+        f'  base: {arm}, unit: rad, {more}\n'
         f'  speed: {arm}, quantity: [velocity], unit: rad/s, {more}\naction:',
     )
+    odom = 'topic: odom, type: nav_msgs/msg/Odometry, fields: [twist.twist.linear.x]}'
+    assert odom in contract
+    contract = contract.replace(odom, f'{arm[1:]}, quantity: [velocity]}}')
     sent = list(drive(WALL))
     for i in range(80):
         at = WALL + i * 50 * MS + 1
@@ -234,7 +237,8 @@ def test_a_message_that_two_fields_could_not_read_is_one(tmp_path: Path) -> None
         sent.append((at, '/joints', *message(JOINTS, at, **kept)))
     became, _ = imported(write(tmp_path / 'x.mcap', sorted(sent)), contract)
     (note,) = became.notes
-    assert note.startswith('/joints (angle, speed): 1 messages could not be read')
+    assert '1 messages could not be read' in note
+    assert {'base', 'speed', 'feedback of base'} == set(note[9 : note.index(')')].split(', '))
 
 
 def test_text_in_a_type_that_is_not_read_is_named(tmp_path: Path) -> None:

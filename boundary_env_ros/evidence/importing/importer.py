@@ -286,14 +286,15 @@ class _Importer:
     def _hear(self, topic: str, message: Any, logged: int, published: int | None) -> None:
         line = self._time
         for kind, name, read in self._ears.heard[topic]:
-            reading = None if kind == 'command' else self._read(topic, name, read, message)
+            use = f'feedback of {name}' if kind == 'feedback' else name
+            reading = None if kind == 'command' else self._read(topic, use, read, message)
             if reading is None or kind == ENVIRONMENT:
                 continue
             captured = line.captured(reading.stamp)
             if kind == 'feedback':
                 self._agent.feedback(name, reading.values, captured)
                 if reading.problem:
-                    self._stumble(topic, name, reading.problem)
+                    self._stumble(topic, use, reading.problem)
                 continue
             sample = reading.sample(
                 captured,

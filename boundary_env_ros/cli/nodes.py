@@ -35,11 +35,7 @@ from boundary_env_ros.cli.command import (
     is_flag=True,
     help='measure the timeouts of the drivers first, by `driver_timeout_probe`: the robot moves',
 )
-@option(
-    '--one-process',
-    is_flag=True,
-    help='with --simulated, in lockstep: run the nodes in one process, which costs less',
-)
+@option('--one-process', is_flag=True, help='run a simulation in lockstep in one process')
 @ros_options
 def up(**options: Any) -> int:
     """

@@ -442,8 +442,7 @@ class ContractNode(LifecycleNode):
     @_reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop acting."""
-        self._stop_timers()
-        self.deactivate()
+        self.rest()
         return super().on_deactivate(state)
 
     @_reported

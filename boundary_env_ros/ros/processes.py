@@ -124,9 +124,6 @@ def boundary_nodes(
     )
 
 
-# What waits for the other nodes in its callbacks.
-_WAITS = 'policy_server'
-
 #: Where Fast DDS looks for its profile. Version 3 (Kilted, rclpy 9) warns of the name before it.
 PROFILES_FILE = (
     'FASTDDS_DEFAULT_PROFILES_FILE'
@@ -265,8 +262,8 @@ def _text(value: str | float | bool) -> str:
 
 
 def _groups(specs: Sequence[NodeSpec], one_process: bool) -> list[list[NodeSpec]]:
-    """Return which nodes share a process."""
-    alone = [[spec] for spec in specs if not one_process or spec.name == _WAITS]
+    """Return which nodes share a process: none with one whose callbacks wait for the others."""
+    alone = [[spec] for spec in specs if not one_process or spec.name == 'policy_server']
     together = [spec for spec in specs if [spec] not in alone]
     return [together, *alone] if together else alone
 

@@ -42,7 +42,11 @@ class Interrupted:
     def __init__(self, machine: Machine, times: int) -> None:
         self.machine, self.left = machine, times
 
-    def now(self) -> Reading:
+    @property
+    def handle(self) -> Interrupted:
+        return self
+
+    def get_now(self) -> Reading:
         reading = Reading(self.machine.monotonic_ns() + APART)
         if self.left:
             self.left -= 1

@@ -78,6 +78,7 @@ class DecisionChecks:
                 kind='measurements',
                 uses=[use],
                 key=None if captured is None else (True, captured.nanoseconds),
+                sent=None if self._ties.contract.sim_time else decision.decided.ros.nanoseconds,
                 differences=partial(_differences, place, measurement),
                 besides=partial(_topic, place, measurement.topic),
                 none=Mismatch(

@@ -85,6 +85,7 @@ class ObservationChecks:
                 kind='fields',
                 uses=[use],
                 key=None if field.captured is None else (True, field.captured.nanoseconds),
+                sent=self._sent(field),
                 differences=partial(self._differences, place, spec, field),
                 besides=partial(self._besides, place, field),
                 none=Mismatch(
@@ -117,13 +118,18 @@ class ObservationChecks:
         self, place: str, field: ObservationField, use: Use, message: RawMessage
     ) -> Sequence[Mismatch]:
         """Return a mismatch unless a message was sent when a field says."""
-        sent, at = field.published, message.publish_time
+        sent, at = self._sent(field), message.publish_time
         # A bag that has log times only repeats them.
-        if at == message.log_time or sent is None or self._ties.contract.sim_time:
+        if sent in (None, at) or at == message.log_time:
             return ()
-        if sent.clock is not Clock.SYSTEM or sent.nanoseconds == at:
-            return ()
-        return (Mismatch(f'{place}.published', f'{at} as on {use.topic}', str(sent.nanoseconds)),)
+        return (Mismatch(f'{place}.published', f'{at} as on {use.topic}', str(sent)),)
+
+    def _sent(self, field: ObservationField) -> int | None:
+        """Return when the message of a field was sent, ns; None if no clock of the record says."""
+        stamp = field.published
+        if stamp is None or self._ties.contract.sim_time or stamp.clock is not Clock.SYSTEM:
+            return None
+        return stamp.nanoseconds
 
     def _besides(
         self, place: str, field: ObservationField, use: Use, message: RawMessage

@@ -57,6 +57,8 @@ class Tie:
         The topics, one of which has its message.
     key
         What that is found by; None: any message without a stamp may be it.
+    sent
+        When a message without a stamp was sent at the latest, nanoseconds; None if not known.
     differences
         Returns where a message does not say the value.
     besides
@@ -74,6 +76,7 @@ class Tie:
     kind: str
     uses: Sequence[Use]
     key: Key | None
+    sent: int | None = None
     differences: Callable[[Use, RawMessage], Sequence[Mismatch]]
     besides: Callable[[Use, RawMessage], Iterable[tuple[str, Mismatch]]] = lambda use, message: ()
     none: Mismatch
@@ -212,7 +215,7 @@ class Ties:
             self.asked[tie.uses[0].name] += 1
             for mismatch in tie.wrong:
                 self.find(tie.rule, mismatch, tie.of)
-        elif not self.lacks(tie.uses, tie.key):
+        elif not self.lacks(tie.uses, tie.key or (tie.sent and (False, tie.sent)) or None):
             self.asked[tie.uses[0].name] += 1
             self.find(tie.rule, tie.none, tie.of)
 
@@ -262,6 +265,8 @@ class Ties:
         if not why and any(w.first is None or (key and key[1] < w.first[1]) for w in windows):
             why = 'early'
         # Which got lost is known, and counted by the recorder, when the next one comes.
+        if not why and key is None and self.torn:
+            why = 'torn'
         if not why and key is not None and not any(window.comes_after(key) for window in windows):
             why = 'torn'
         if why:

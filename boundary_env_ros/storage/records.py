@@ -13,6 +13,7 @@ from typing import Any, Final, get_args, TYPE_CHECKING, TypeAlias, TypeVar
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
@@ -60,8 +61,8 @@ Record: TypeAlias = (
 
 R = TypeVar('R', bound=Record)
 
-#: Version of messages and records, as ``StepId.msg`` says it.
-FORMAT = 1
+#: Version of messages and records, as ``StepId.msg`` says it: major, minor.
+FORMAT = 1, 0
 
 RECORD_CLASSES: tuple[type[Record], ...] = get_args(Record)
 
@@ -72,7 +73,7 @@ RECORDS: Mapping[str, type[Record]] = {
 
 
 class AnotherFormat(RecordError):
-    """Raised when a record was written by another version, with other messages."""
+    """Raised when a record is of another major format."""
 
 
 @dataclass(slots=True)
@@ -99,8 +100,8 @@ class Entry:
 #: Class of the records that messages are read as; None for objects with their fields.
 As: TypeAlias = type | None
 
-#: Gives what reads the messages of a topic.
-DecoderFor: TypeAlias = Callable[[As], Callable[[bytes], Any]]
+#: What reads the messages of a topic.
+DecoderFor: TypeAlias = Mapping[As, Callable[[bytes], Any]]
 
 
 @dataclass(slots=True)
@@ -143,7 +144,7 @@ class Message:
 
         """
         try:
-            return self._decoder_for(cls)(self.data)
+            return self._decoder_for[cls](self.data)
         except RecordError as error:
             raise RecordError(
                 f'A message cannot be read (expected messages of type {self.type} on '
@@ -201,6 +202,11 @@ class RecordSource(ABC):
     def holes(self) -> tuple[tuple[int, int], ...]:
         """Return the log times between which a recovery found nothing, nanoseconds."""
         return ()
+
+    @property
+    def unlike(self) -> Unlike:
+        """Return in what the records that were read last are unlike what they are here."""
+        return Unlike()
 
     @property
     def complete(self) -> bool:

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 from typing import NoReturn
 
-from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.serialization import from_json, to_json, Unlike
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
@@ -19,9 +19,9 @@ def transition_text(transition: Transition) -> bytes:
     return f'{json.dumps(to_json(transition), allow_nan=False, indent=2)}\n'.encode('ascii')
 
 
-def read_transition(path: Path) -> Transition:
+def read_transition(path: Path, unlike: Unlike | None = None) -> Transition:
     """
-    Return the transition of a file.
+    Return the transition of a file, and count in what it is unlike the ones of this version.
 
     Raises
     ------
@@ -38,7 +38,7 @@ def read_transition(path: Path) -> Transition:
             parse_constant=_not_json,
             parse_float=_finite,
         )
-        return from_json(Transition, data, path.name)
+        return from_json(Transition, data, path.name, unlike)
     except (ValueError, OverflowError, RecursionError) as error:
         several = getattr(error, 'msg', '') == 'Extra data'
         expected = 'one transition (of several audit the run)' if several else 'strict JSON'

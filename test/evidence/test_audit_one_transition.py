@@ -159,14 +159,9 @@ def shift(values: list[float]) -> list[float]:
 #: What was done, the rule that names it, whether it takes the contract to see, and how it is done.
 DAMAGES: dict[str, tuple[str, bool, Change]] = {
     # A field that is required.
-    'no reward': ('record-complete', False, lambda step: step.pop('reward')),
     'no flag': ('record-complete', False, lambda step: step.pop('terminated')),
-    'no latency': ('record-complete', False, lambda step: step.pop('latency')),
-    'no key for wrappers': ('record-complete', False, lambda step: step.pop('wrappers')),
     'no verdict': ('record-complete', False, lambda step: answer(step).pop('verdict')),
     'a key by another name': ('record-complete', False, rename),
-    'a key too many': ('record-complete', False, put(success=True)),
-    'a key too many, inside': ('record-complete', False, put(latency__total=1.0)),
     'a flag as text': ('record-complete', False, put(terminated='false')),
     'a reward of nothing': ('record-complete', False, put(reward=None)),
     # Who made it.

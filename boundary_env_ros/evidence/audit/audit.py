@@ -111,6 +111,7 @@ def audit_path(
         holes=run.source.holes,
         alone=run.is_alone,
         missing=terms.missing,
+        unlike=lambda: run.source.unlike,
     )
     if terms.problem:
         auditor.find('record-complete', Mismatch('contract', 'a valid contract', terms.problem))
@@ -154,4 +155,5 @@ def audit_path(
         key=key,
         head=head,
     )
-    return replace(auditor.report(torn=bool(run.source.tear)), chain=told)
+    report = auditor.report(torn=bool(run.source.tear))
+    return replace(report, chain=told, unlike=run.source.unlike)

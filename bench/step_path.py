@@ -84,7 +84,9 @@ def _action(step: int) -> np.ndarray[Any, Any]:
     return np.array([0.1 * math.sin(step / 20.0), 0.3], dtype=np.float32)
 
 
-def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -> dict[str, Any]:
+def measure(
+    rate: float, *, pacing: str, enough: Callable[[int, float], bool], one_process: bool = False
+) -> dict[str, Any]:
     """
     Drive the cart, with a recorder, and return the figures.
 
@@ -96,6 +98,8 @@ def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -
         ``realtime`` or ``lockstep``.
     enough
         Whether so many steps in so many seconds will do.
+    one_process
+        Whether the nodes share a process.
 
     """
     domain = free_domain()
@@ -104,7 +108,14 @@ def measure(rate: float, *, pacing: str, enough: Callable[[int, float], bool]) -
         folder, run = Path(name), Path(name) / 'run'
         contract = slow_contract(folder, rate)
         found = drive(
-            contract, folder, run=run, rate=rate, pacing=pacing, domain=domain, enough=enough
+            contract,
+            folder,
+            run=run,
+            rate=rate,
+            pacing=pacing,
+            domain=domain,
+            enough=enough,
+            one_process=one_process,
         )
         return {
             **found,
@@ -154,6 +165,7 @@ def drive(
     pacing: str,
     domain: int,
     enough: Callable[[int, float], bool],
+    one_process: bool = False,
 ) -> dict[str, Any]:
     """Drive the cart in a domain, record it in the folder of a run, and return the figures."""
     shared = {'contract': str(contract), 'pacing': pacing}
@@ -163,10 +175,12 @@ def drive(
     }
     specs = [NodeSpec(name=node, parameters={**shared, **own.get(node, {})}) for node in _NODES]
     begun = time.perf_counter()
-    with running(specs, domain_id=domain, logs=folder / 'logs') as processes:
+    with running(
+        specs, domain_id=domain, logs=folder / 'logs', one_process=one_process
+    ) as processes:
         env = BoundaryEnv(contract, world='ros', pacing=pacing, domain_id=domain)
         try:
-            ids = {n: p.process.pid for n, p in processes.items()}
+            ids = {'nodes' if one_process else n: p.process.pid for n, p in processes.items()}
             return _drive(env, {**ids, 'policy': os.getpid()}, rate, enough, begun)
         finally:
             env.close()
@@ -276,7 +290,12 @@ def figures(rates: Sequence[float], seconds: float, steps: int) -> Sequence[Figu
                 budget='<= 1.3' if rate == 100.0 else '',
             ),
         ]
-    run = measure(10.0, pacing='lockstep', enough=lambda calls, _: calls >= steps)
+    run, shared = (
+        measure(
+            10.0, pacing='lockstep', enough=lambda calls, _: calls >= steps, one_process=together
+        )
+        for together in (False, True)
+    )
     domain = free_domain()
     os.environ.update(isolated_environment(domain))
     bare = ring(steps, domain)
@@ -296,6 +315,14 @@ def figures(rates: Sequence[float], seconds: float, steps: int) -> Sequence[Figu
             bare=[steps / sum(bare['seconds'])],
             ratio='bare/ours',
             budget='>= 100 steps/s',
+        ),
+        Figure(
+            name='lockstep over ROS, nodes in one process, beside four',
+            unit='ms CPU',
+            values=[sum(shared['ms_per_step'].values())],
+            bare=[sum(run['ms_per_step'].values())],
+            ratio='bare/ours',
+            budget='>= 2',
         ),
         Figure(
             name='audit of that record',

@@ -35,6 +35,7 @@ from boundary_env_ros.cli.command import (
     is_flag=True,
     help='measure the timeouts of the drivers first, by `driver_timeout_probe`: the robot moves',
 )
+@option('--one-process', is_flag=True, help='run a simulation in lockstep in one process')
 @ros_options
 def up(**options: Any) -> int:
     """
@@ -130,11 +131,11 @@ def demo(**options: Any) -> int:
     """
     Drive a simulated cart through the whole boundary, over ROS 2.
 
-    Starts environment, safety gate, recorder and simulated robot as processes, on a ROS domain
-    that nothing else uses. A scripted policy drives to a goal, to a rack, and to a goal that is
-    too far. Then one policy asks for more than the contract allows, and one does nothing. The
-    command says whether each episode ended as expected, and leaves a folder with bag, contract,
-    episode index, summary and report.
+    Starts environment, safety gate, recorder and simulated robot as processes, in lockstep as one,
+    on a ROS domain that nothing else uses. A scripted policy drives to a goal, to a rack, and to a
+    goal that is too far. Then one policy asks for more than the contract allows, and one does
+    nothing. The command says whether each episode ended as expected, and leaves a folder with bag,
+    contract, episode index, summary and report.
 
       boundary-env demo --episodes 3 --pacing lockstep
 

@@ -54,12 +54,15 @@ class Unlike:
 
     Attributes
     ----------
+    exact
+        Whether they are of the format of this version, which has all of its fields and no others.
     unknown, passed_over
         Fields that they lack, and fields that only they have, as ``Class.field``, each with the
         number of messages that are so; in JSON of the objects.
 
     """
 
+    exact: bool = False
     unknown: dict[str, int] = field(default_factory=dict)
     passed_over: dict[str, int] = field(default_factory=dict)
 
@@ -78,20 +81,27 @@ class Unlike:
         Raises
         ------
         RecordError
-            If one is lacking without which a record means nothing.
+            If one is lacking without which a record means nothing; in what is exact, if any is
+            lacking or too many.
 
         """
         hints = dict(hints_of(cls))
         unknown = {name: _unknown(hint) for name, hint in hints.items() if name not in present}
         for each in fields(cls):
             given = (each.default, each.default_factory) != (MISSING, MISSING)
-            if each.name in unknown and not (given and unknown[each.name] is not MISSING):
+            known = given and unknown.get(each.name) is not MISSING
+            if each.name in unknown and (self.exact or not known):
                 raise RecordError(
                     f'{where} cannot be read (expected the field {each.name!r}, without which it '
-                    'means nothing, got none). Read it with the version of this package that made '
-                    'it.'
+                    'means nothing in this format, got none). Read it with the version of this '
+                    'package that made it.'
                 )
-        only = (name for name in present if name not in hints)
+        only = [name for name in present if name not in hints]
+        if self.exact and only:
+            raise RecordError(
+                f'{where} cannot be read (expected the fields of this format, got {only[0]!r}). '
+                'Look for an edit.'
+            )
         lacking, passed = ([f'{cls.__name__}.{n}' for n in names] for names in (unknown, only))
         self.add(lacking, passed)
         return unknown
@@ -127,7 +137,7 @@ def to_json(value: object) -> Json:
 
 def from_json(cls: type[T], data: Json, where: str = '', unlike: Unlike | None = None) -> T:
     """
-    Return the record that plain data holds, and count in what it is unlike its class.
+    Return the record that plain data holds; where it may be unlike its class, count in what.
 
     Raises
     ------
@@ -137,7 +147,7 @@ def from_json(cls: type[T], data: Json, where: str = '', unlike: Unlike | None =
 
     """
     read = _json_reader(_any(cls))
-    return typing.cast(T, read(data, where or cls.__name__, unlike or Unlike()))
+    return typing.cast(T, read(data, where or cls.__name__, unlike or Unlike(exact=True)))
 
 
 def json_schema(cls: type) -> dict[str, Json]:

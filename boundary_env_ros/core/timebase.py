@@ -14,6 +14,8 @@ from typing import NewType
 
 from boundary_env_ros.frozen import frozen
 
+#: Compare a time with seconds as ``nanoseconds / NANOSECONDS``: like the decimals of a contract,
+#: the quotient of two integers is the nearest float. A product (``1.001 * NANOSECONDS``) is not.
 NANOSECONDS = 1_000_000_000
 
 #: The ends of what seconds of 32 bit, as messages have them, can say, ns.

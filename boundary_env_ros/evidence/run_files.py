@@ -190,7 +190,8 @@ class Run:
                 text, source=where, pacing=self._pacing(), task_from=task_from or ('', '')
             ).contract
         except ContractError as error:
-            return Terms(problem=str(error))
+            problem = ' '.join(str(error).split())
+            return Terms(problem=problem, missing='the contract is not valid')
         if task_from is None and contract.task.name:
             # Nothing says it: it is taken to be the version that is installed.
             installed = installed_tasks().get(contract.task.name)
@@ -389,6 +390,7 @@ def folder_of(path: Path) -> RunFolder | None:
     """Return the run folder that a path is, or lies in; None if there is none around it."""
     for place in (path, path.parent, path.parent.parent):
         run = RunFolder(place)
-        if run.contract.is_file() and (run.bag.is_dir() or path == run.first_transition):
+        alone = path.suffix == '.json' and place == path.parent
+        if run.contract.is_file() and (run.bag.is_dir() or alone):
             return run
     return None

@@ -14,13 +14,16 @@ from collections.abc import Iterator, Sequence
 import inspect
 
 import gymnasium
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorActionWrapper, VectorEnv
 from gymnasium.wrappers import TimeLimit
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.errors import ResetNeeded
+
+#: Packages whose wrappers do what their names say.
+_KNOWN = ('boundary_env_ros', 'gymnasium', 'pettingzoo', 'stable_baselines3')
 
 #: Characters of an argument that are told; a chain is a line to read, not a program.
 _MOST = 80
@@ -121,8 +124,19 @@ def check_same_wrappers(
 
 
 def _told(wrapper: object) -> str:
-    """Return a wrapper as it was made, as far as it says."""
-    return f'{type(wrapper).__name__}({", ".join(_arguments(wrapper))})'
+    """
+    Return a wrapper as it was made, as far as it says.
+
+    Where its own code may change actions or flags, with the known class that it is one of.
+    """
+    classes = type(wrapper).__mro__
+    known = [cls for cls in classes if cls.__module__.partition('.')[0] in _KNOWN]
+    steps = next((cls for cls in classes if 'step' in vars(cls)), object)
+    name = type(wrapper).__name__
+    acts = isinstance(wrapper, (gymnasium.ActionWrapper, VectorActionWrapper))
+    if classes[0] not in known and (acts or steps not in known):
+        name += f':{known[0].__name__ if known else "object"}'
+    return f'{name}({", ".join(_arguments(wrapper))})'
 
 
 def _arguments(wrapper: object) -> Iterator[str]:

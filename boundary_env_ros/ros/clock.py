@@ -37,7 +37,7 @@ class NodeClock:
 
         def simulated() -> int:
             # What is on /clock may be later than any message can say.
-            return min(int(clock.now().nanoseconds), LAST_TIME)
+            return min(int(clock.handle.get_now().nanoseconds), LAST_TIME)
 
         # A reading by way of rclpy takes five times as long.
         self._nanoseconds = simulated if sim_time else time.time_ns

@@ -10,6 +10,7 @@ namespace has latched another digest, and the node may act.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 import faulthandler
 from functools import wraps
 import gc
@@ -110,16 +111,18 @@ class ContractNode(LifecycleNode):
     ----------
     name, role
         Name of the node, and its part in the boundary as ``ContractDescription`` names it.
+    options
+        As :class:`rclpy.node.Node` takes them.
 
     """
 
     #: Whether a timer of its own has failed: such a node must not go on.
     broken = False
 
-    def __init__(self, name: str, role: str) -> None:
+    def __init__(self, name: str, role: str, **options: Any) -> None:
         # rclpy makes the first subscriptions and services itself.
         self._incoming = Incoming(self, self._vital(self.urgent))
-        super().__init__(name)
+        super().__init__(name, **options)
         self._role = role
         self._peers: dict[str, str] = {}
         self._logged_peers = Once(_AGAIN)
@@ -439,8 +442,7 @@ class ContractNode(LifecycleNode):
     @_reported
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop acting."""
-        self._stop_timers()
-        self.deactivate()
+        self.rest()
         return super().on_deactivate(state)
 
     @_reported
@@ -468,11 +470,16 @@ class ContractNode(LifecycleNode):
         self._asked_for.clear()
         self._loaded = None
 
-    def finish(self) -> None:
-        """Let go of everything before the process ends, whatever state the node is in."""
+    def rest(self) -> None:
+        """Stop acting, whatever state the node is in."""
         if self._loaded is not None:
             self._stop_timers()
             self.deactivate()
+
+    def finish(self) -> None:
+        """Let go of everything before the process ends, whatever state the node is in."""
+        self.rest()
+        if self._loaded is not None:
             self._let_go()
 
     def _be_heard(self) -> None:
@@ -626,12 +633,21 @@ def _silent(options: dict[str, Any]) -> dict[str, Any]:
     return {'event_callbacks': PublisherEventCallbacks(use_default_callbacks=False), **options}
 
 
+def _let_in_what_waits(runner: Executor) -> None:
+    """Let messages in that wait by now, for a moment."""
+    round_ = Round()
+    runner.create_task(round_.end)
+    spin_until(runner, round_, 0.1)
+
+
 def run(
-    make: Callable[[], ContractNode], executor: Callable[[], Executor] = SingleThreadedExecutor
+    *makes: Callable[[], ContractNode],
+    executor: Callable[[], Executor] = SingleThreadedExecutor,
 ) -> int:
     """
-    Run a node until it is told to stop, and return the exit code.
+    Run a node until it is told to stop, or several on one executor, and return the exit code.
 
+    The last of several ends first, and the others hear what it says last. If one fails, all end.
     SIGINT and SIGTERM end it in order: its last word is said, what it records is closed, what it
     holds is let go of. So do SIGHUP, that of a terminal which is closed, and the death of the
     parent, if that named itself in the variable ``BOUNDARY_ENV_ROS_PARENT``, as a demo does.
@@ -651,9 +667,10 @@ def run(
             signal.signal(number, end)
     # Not rclpy's handlers: they close the context at once, and no node could be told of the end.
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    node = make()
+    nodes = [make() for make in makes]
     runner = executor()
-    runner.add_node(node)
+    for node in nodes:
+        runner.add_node(node)
     try:
         # Short waits: what ends the node is looked for between two of them.
         while rclpy.ok() and not signals and (parent is None or int(parent) == os.getppid()):
@@ -663,19 +680,26 @@ def run(
             try:
                 spin_until(runner, current, 0.1)
             except Exception as error:  # whatever the bytes of a request lead to
-                if node.broken or not rclpy.ok():
+                if any(node.broken for node in nodes) or not rclpy.ok():
                     raise
-                node.refuse('executor', error)
+                nodes[0].refuse('executor', error)
     finally:
         # The end is under way, and after it the interpreter's: another signal must not tear them.
         for number in _ENDS:
             signal.signal(number, signal.SIG_IGN)
-        node.finish()
+        with ExitStack() as ends:
+            for node in nodes:
+                ends.callback(node.finish)
+            for node in nodes[1:]:
+                # What it says last is for the others, who are still there.
+                ends.callback(_let_in_what_waits, runner)
+                ends.callback(node.rest)
         # Fast DDS can wait for ever for a party that leaves at the same moment. Nothing is lost
         # any more: the robot is stopped, and the record closed.
         faulthandler.dump_traceback_later(LETS_GO, exit=True)
         runner.shutdown()
-        node.destroy_node()
+        for node in nodes:
+            node.destroy_node()
         rclpy.try_shutdown()
         faulthandler.cancel_dump_traceback_later()
     return 0

@@ -82,7 +82,7 @@ def main(
     interrupted = False
     with one_interrupt():
         try:
-            with recorded(nodes, place, domain_id=domain):
+            with recorded(nodes, place, domain_id=domain, one_process=pacing == 'lockstep'):
                 _drive(domain, pacing, episodes, baseline, seed)
         except KeyboardInterrupt:
             interrupted = True

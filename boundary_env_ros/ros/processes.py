@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from importlib.metadata import version
 import os
 from pathlib import Path
@@ -59,6 +60,17 @@ class NodeSpec:
     def place(self) -> str:
         """Name of the node within the namespace of the boundary."""
         return f'{self.agent}/{self.name}' if self.agent else self.name
+
+    def arguments(self, namespace: str) -> list[str]:
+        """Return its arguments of ROS in the namespace of a boundary."""
+        parameters = [
+            part
+            for key, value in self.parameters.items()
+            for part in ('-p', f'{key}:={_text(value)}')
+        ]
+        parts = [part for part in (namespace.strip('/'), self.agent) if part]
+        remaps = ['-r', f'__ns:=/{"/".join(parts)}'] if parts else []
+        return ['--ros-args', *parameters, *remaps]
 
 
 def gates(
@@ -140,7 +152,7 @@ def isolated_environment(domain_id: int) -> dict[str, str]:
 
 class NodeProcess:
     """
-    One node in a process and a process group of its own.
+    One node, or several, in a process and a process group of their own.
 
     It ends when this process dies, however that happens.
 
@@ -148,6 +160,8 @@ class NodeProcess:
     ----------
     spec
         What to start.
+    beside
+        What else is started in the same process; see :meth:`of`.
     environment
         Variables to set on top of those of this process.
     log
@@ -162,7 +176,7 @@ class NodeProcess:
     def __init__(
         self,
         spec: NodeSpec,
-        *,
+        *beside: NodeSpec,
         environment: Mapping[str, str],
         log: Path,
         namespace: str = '',
@@ -170,24 +184,16 @@ class NodeProcess:
     ) -> None:
         self.spec = spec
         self.log = log
-        parameters = [
-            part
-            for key, value in spec.parameters.items()
-            for part in ('-p', f'{key}:={_text(value)}')
-        ]
-        parts = [part for part in (namespace.strip('/'), spec.agent) if part]
-        remaps = ['-r', f'__ns:=/{"/".join(parts)}'] if parts else []
-        command = [
-            sys.executable,
-            '-m',
-            spec.module or f'boundary_env_ros.ros.nodes.{spec.name}',
-            '--ros-args',
-            *parameters,
-            *remaps,
-        ]
+        self._nodes = 1 + len(beside)
+        module = spec.module or f'boundary_env_ros.ros.nodes.{spec.name}'
+        command = [module, *spec.arguments(namespace)]
+        if beside:
+            command = ['boundary_env_ros.ros.one_process']
+            for each in (spec, *beside):
+                command += [each.name, *each.arguments(namespace), '--']
         with log.open('ab') as output:
             self.process = subprocess.Popen(
-                command,
+                [sys.executable, '-m', *command],
                 env={
                     **os.environ,
                     **environment,
@@ -199,6 +205,12 @@ class NodeProcess:
                 # Ctrl-C in the terminal is for the parent, who ends its nodes in order.
                 start_new_session=True,
             )
+
+    def of(self, spec: NodeSpec) -> NodeProcess:
+        """Return the same process as that of another node in it."""
+        other = copy(self)
+        other.spec = spec
+        return other
 
     @property
     def place(self) -> str:
@@ -225,12 +237,12 @@ class NodeProcess:
         End the process and return its exit code.
 
         SIGTERM first, which a node takes as it does SIGINT, and of which Python says nothing while
-        it still imports; SIGKILL after the grace time.
+        it still imports; SIGKILL after the grace time of each node.
         """
         for number in (signal.SIGTERM, signal.SIGKILL):
             self.send(number)
             try:
-                return self.process.wait(grace)
+                return self.process.wait(grace * self._nodes)
             except subprocess.TimeoutExpired:
                 continue
         return self.process.wait()
@@ -249,6 +261,13 @@ def _text(value: str | float | bool) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
+def _groups(specs: Sequence[NodeSpec], one_process: bool) -> list[list[NodeSpec]]:
+    """Return which nodes share a process: none with one whose callbacks wait for the others."""
+    alone = [[spec] for spec in specs if not one_process or spec.name == 'policy_server']
+    together = [spec for spec in specs if [spec] not in alone]
+    return [together, *alone] if together else alone
+
+
 @contextmanager
 def running(
     specs: Sequence[NodeSpec],
@@ -258,6 +277,7 @@ def running(
     namespace: str = '',
     timeout: float = 30.0,
     isolated: bool = True,
+    one_process: bool = False,
 ) -> Iterator[dict[str, NodeProcess]]:
     """
     Run nodes as processes, active, and stop them at the end whatever happens.
@@ -276,6 +296,8 @@ def running(
     isolated
         Whether they find none on other machines, and end when this process dies. Neither is for
         the nodes of a robot.
+    one_process
+        Whether all run in one process but those that wait for the others in their callbacks.
 
     Yields
     ------
@@ -291,15 +313,16 @@ def running(
     previous = {key: os.environ.get(key) for key in environment}
     os.environ.update(environment)
     try:
-        for spec in specs:
-            log = logs / f'{spec.place.replace("/", ".")}.log'
-            processes[spec.place] = NodeProcess(
-                spec,
+        for group in _groups(specs, one_process):
+            name = group[0].place.replace('/', '.') if len(group) == 1 else 'nodes'
+            process = NodeProcess(
+                *group,
                 environment=environment,
-                log=log,
+                log=logs / f'{name}.log',
                 namespace=namespace,
                 outlives=not isolated,
             )
+            processes |= {spec.place: process.of(spec) for spec in group}
         with BringUp(domain_id=domain_id, namespace=namespace) as bring_up:
             bring_up.run(list(processes.values()), timeout)
         yield processes

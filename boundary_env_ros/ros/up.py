@@ -40,6 +40,7 @@ def up(
     run: Path | None,
     services: bool,
     probe: bool,
+    one_process: bool,
     namespace: str,
     domain_id: int | None,
 ) -> int:
@@ -60,6 +61,8 @@ def up(
         Whether the conversation is served to any ROS client.
     probe
         Whether the gate measures the timeouts of the drivers first: the robot moves.
+    one_process
+        Whether recorder, simulated robot, gates and environment share a process.
     namespace, domain_id
         Where the nodes are; None: the domain of ``ROS_DOMAIN_ID``, or 0.
 
@@ -75,6 +78,13 @@ def up(
         raise BoundaryError(
             'No episode would begin (the contract requires a recorder, got --no-record). '
             'Leave --no-record out, or set recorder.required to false.'
+        )
+    if one_process and not (simulated and loaded.contract.pacing is Pacing.LOCKSTEP):
+        got = loaded.contract.pacing.name.lower() if simulated else 'no --simulated'
+        raise BoundaryError(
+            f'The nodes cannot share a process (expected --simulated and lockstep, got {got}): a '
+            'gate that protects in realtime, or a real robot, waits for no other node. Leave '
+            '--one-process out, or add --simulated --pacing lockstep.'
         )
     place = None if no_record else new_run(run, loaded.contract.name)
     domain = int(os.environ.get('ROS_DOMAIN_ID') or 0) if domain_id is None else domain_id
@@ -101,6 +111,7 @@ def up(
                 namespace=namespace,
                 timeout=_PATIENCE,
                 isolated=False,
+                one_process=one_process,
             ) as processes:
                 code = _watch(processes, loaded.contract, contract, namespace, domain)
         except KeyboardInterrupt:
@@ -119,16 +130,17 @@ def _watch(
     domain: int,
 ) -> int:
     """Print what the nodes log until one of them ends; return the exit code."""
-    logs = [_Log(process) for process in processes.values()]
+    logs = [_Log(log) for log in dict.fromkeys(each.log for each in processes.values())]
     for log in logs:
         log.print_new()
-    options = [f'domain_id={domain}', *([f'namespace={namespace}'] if namespace else [])]
-    where = ' '.join(f'--world-option {option}' for option in options)
+    pacing = contract.pacing.name.lower()
+    options = {'domain_id': domain, **({'namespace': namespace} if namespace else {})}
+    where = ' '.join(f'--world-option {key}={value}' for key, value in options.items())
+    same = ', '.join(f'{key}={value!r}' for key, value in {'pacing': pacing, **options}.items())
     print(
         'All nodes are active. Step them from another terminal:\n'
-        f'  boundary-env run --policy no-op --contract {shlex.quote(source)} {where}\n'
-        f"or in Python: BoundaryEnv({source!r}, world='ros', domain_id={domain}"
-        + (f', namespace={namespace!r})' if namespace else ')')
+        f'  boundary-env run --policy no-op --contract {shlex.quote(source)} --pacing {pacing} '
+        f"{where}\nor in Python: BoundaryEnv({source!r}, world='ros', {same})"
     )
     print('Ctrl-C stops the robot and the nodes.', flush=True)
     lost: set[str] = set()
@@ -136,18 +148,17 @@ def _watch(
     try:
         while time.monotonic() < end:
             time.sleep(_LOOK)
+            gone = {n: each for n, each in processes.items() if not (each.alive or n in lost)}
             for log in logs:
                 log.print_new()
-            for name, process in processes.items():
-                if process.alive or name in lost:
-                    continue
-                lost.add(name)
+            lost.update(gone)
+            for name, process in gone.items():
+                print(f'The node {name} ended (exit code {process.exit_code}).', flush=True)
+            if len(lost) == len(processes):
+                break
+            if gone:
                 end = min(end, time.monotonic() + patience)
-                print(
-                    f'The node {name} ended (exit code {process.exit_code}); the others declare '
-                    f'what they lost, and end in {patience:g} s.',
-                    flush=True,
-                )
+                print(f'The others declare what they lost, and end in {patience:g} s.', flush=True)
     except KeyboardInterrupt:
         # Before anything else: it ends an episode that runs, so that the caller of step learns at
         # once, and why.
@@ -162,8 +173,8 @@ def _watch(
 class _Log:
     """What a node logs, a bit at a time."""
 
-    def __init__(self, process: NodeProcess) -> None:
-        self._path = process.log
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._read = 0
 
     def print_new(self) -> None:

@@ -84,10 +84,12 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
 
 
 @lru_cache(maxsize=256)  # To compile one takes as long as 20 steps.
-def matched_decoder(cls: Any, type_name: str, definition: str) -> tuple[Decoder[Any], Unlike]:
+def matched_decoder(
+    cls: Any, type_name: str, definition: str, exact: bool = False
+) -> tuple[Decoder[Any], Unlike]:
     """Return a :func:`record_decoder`, and in what the definition is unlike the class."""
     package, *_, name = type_name.split('/')
-    source = _Source(parse_definition(type_name, definition))
+    source = _Source(parse_definition(type_name, definition), exact=exact)
     read = compiled(source.reader(f'{package}/{name}', cls), source.lines, source.names)
 
     def decode(data: bytes) -> Any:
@@ -140,10 +142,12 @@ class _Source:
     Names in the text are our own; those in a bag only ever select among them.
     """
 
-    def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
+    def __init__(
+        self, definitions: Mapping[str, tuple[Field, ...]], *, exact: bool = False
+    ) -> None:
         self._definitions = definitions
         self.lines: list[str] = []
-        self.unlike = Unlike()
+        self.unlike = Unlike(exact=exact)
         self.names: dict[str, object] = {'too_many': _too_many, 'array': array}
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, *_ in CODES.values():

@@ -223,7 +223,7 @@ class _Body:
         if number is not None:
             size = struct.calcsize(f'<{number}')
             if size > 1:
-                self.lines.append(f'if {items}: b += bytes(-len(b) % {size})')
+                self.lines.append(f'if len({items}): b += bytes(-len(b) % {size})')
             count = f'{{len({items})}}' if field.size is None else field.size
             self.lines.append(f"b += pack(f'<{count}{number}', *{items})")
             return

@@ -93,6 +93,6 @@ class Decoders(dict[As, Decoder[Any]]):
         if channel.encoding != CDR:
             raise not_cdr(channel)
         text = definition_text(channel)
-        self[cls], unlike = matched_decoder(cls or Message, channel.type, text)
+        self[cls], unlike = matched_decoder(cls or Message, channel.type, text, self.unlike.exact)
         self.unlike.add(unlike.unknown, unlike.passed_over)
         return self[cls]

@@ -7,7 +7,8 @@ A tool may write one topic after the other, and a recorder a message a little la
 therefore read in parts, each when its time has come, and what is open at once is bounded. A log
 time that goes back within one topic, by more than a recorder is ever late, is that of a clock that
 was set back, as a simulator's at each reset: another era begins, and nothing of it is sorted among
-what was before.
+what was before. Log times of system time may also stand in another order, as a tool left them:
+that is a clock that was set only if the same times were recorded twice.
 """
 
 from __future__ import annotations
@@ -85,22 +86,44 @@ def spans_of(messages: Iterable[tuple[int, int, int, int]]) -> list[Span]:
 
     """
     spans: list[Span] = []
-    latest: dict[int, int] = {}
+    runs: dict[int, tuple[int, int]] = {}  # of each channel what stands without a gap: from, to
+    ended: list[tuple[int, int, int]] = []
     era = 0
     for block, place, channel, time in messages:
-        if time < latest.get(channel, time) - WINDOW:
-            latest.clear()
+        first, latest = runs.get(channel, (time, time))
+        if time < latest - WINDOW:
+            ended.extend((channel, *run) for channel, run in runs.items())
+            runs.clear()
             era += 1
             if era > limits.ERAS:
                 return []
-        latest[channel] = max(latest.get(channel, time), time)
+            first = latest = time
+        elif time > latest + WINDOW:
+            ended.append((channel, first, latest))
+            first = time
+        runs[channel] = min(first, time), max(latest, time)
         before = spans[-1] if spans else None
         if before is None or (before.block, before.era) != (block, era):
             if before is not None and before.block == block:
                 before.last = place
             spans.append(Span(block, era, time, place))
         spans[-1].start = min(spans[-1].start, time)
+    ended.extend((channel, *run) for channel, run in runs.items())
+    if min((span.start for span in spans), default=0) >= SIMULATED and not _overlap(ended):
+        for span in spans:
+            span.era = 0
     return spans
+
+
+def _overlap(runs: Iterable[tuple[int, int, int]]) -> bool:
+    """Return whether two runs of a channel have more times in common than a late message has."""
+    reached: dict[int, int] = {}
+    for channel, first, last in sorted(runs):
+        before = reached.get(channel, first)
+        if min(before, last) - first > WINDOW:
+            return True
+        reached[channel] = max(before, last)
+    return False
 
 
 def in_log_order(parts: Iterable[Part]) -> Iterator[tuple[Part, Stored]]:

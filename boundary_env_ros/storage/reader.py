@@ -39,6 +39,7 @@ from boundary_env_ros.storage.records import (
     Entry,
     Follow,
     FORMAT,
+    format_in,
     Message,
     Piece,
     Record,
@@ -52,7 +53,7 @@ from boundary_env_ros.storage.transition_json import read_transition
 from boundary_env_ros.storage.unpacking import unpacked
 
 # Of the first one only the major was written.
-_FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*["\']?(\d+)(?:\.(\d+))?')
+_FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*["\']?([\d.]+)')
 _WAY_OUT: Final = (
     'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, or .json of a transition.'
 )
@@ -98,6 +99,11 @@ class Bag(RecordSource):
         return tuple(hole for file in self._files for hole in file.holes)
 
     @property
+    def as_recorded(self) -> bool:
+        """Return whether our recorder wrote all its files."""
+        return all(file.as_recorded for file in self._files)
+
+    @property
     def start(self) -> int | None:
         """Return its least log time, nanoseconds; None if there is no message."""
         starts = (file.contents().start for file in self._files)
@@ -140,9 +146,9 @@ class Bag(RecordSource):
                 follow(channel, log_time, publish_time, data)
             key = (kind, channel.encoding, channel.definition)
             if key not in decoders:
-                decoders[key] = Decoders(channel)
-                if kind in types:  # for the whole bag, so not told of each message
-                    decoders[key].unlike.add((), _later_format(channel, part.file))
+                # Refused for the whole bag, not for each message.
+                make = _of_format if kind in types else lambda channel, _: Decoders(channel)
+                decoders[key] = make(channel, part.file)
             decoder_for = decoders[key]
             decoder_for.messages += 1
             if topics is None or topic in topics:
@@ -193,9 +199,9 @@ class Bag(RecordSource):
         return dict(sorted(counts.items()))
 
 
-def _later_format(channel: Channel, file: Path) -> list[str]:
+def _of_format(channel: Channel, file: Path) -> Decoders:
     """
-    Return the minor format of a record if that is a later one: its definition has that of StepId.
+    Return what reads the records of a channel: its definition has their format in that of StepId.
 
     Raises
     ------
@@ -203,17 +209,17 @@ def _later_format(channel: Channel, file: Path) -> list[str]:
         If it is of another major.
 
     """
+    made = Decoders(channel)
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
-        return []
+        return made
     said = _FORMAT.search(channel.definition)
-    found = (int(said[1]), int(said[2] or 0)) if said else (0, 0)
+    found = (said and format_in(said[1].decode())) or (0, 0)
     if found[0] != FORMAT[0]:
-        raise AnotherFormat(
-            f'{file.name} has records of another format (expected {FORMAT[0]}, got {found[0]}). '
-            f'Read it with {"a later" if found > FORMAT else "the earlier"} version of '
-            'boundary_env_ros.'
-        )
-    return [f'format {found[0]}.{found[1]}'] if found > FORMAT else []
+        raise AnotherFormat(file.name, found)
+    made.unlike.exact = found == FORMAT
+    if found > FORMAT:
+        made.unlike.add((), ['format {}.{}'.format(*found)])
+    return made
 
 
 class _LoneTransition(RecordSource):
@@ -349,7 +355,12 @@ def _with_logs(path: Path, logs: Collection[Path]) -> BagFile:
     for source in (path, *logs):
         with limits.open_file(source) as old, (Path(folder.name) / source.name).open('wb') as new:
             shutil.copyfileobj(old, new)
-    file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    try:
+        file = SqliteFile(Path(folder.name) / path.name, ours=True)
+    except RecordError:
+        file = SqliteFile(path)
+        names = ' and '.join(log.name for log in logs)
+        file.tear = f'{names} cannot be brought into {path.name}, which is read without'
     finalize(file, folder.cleanup)
     return file
 

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+import re
 from typing import Any, Final, get_args, TYPE_CHECKING, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -72,8 +73,21 @@ RECORDS: Mapping[str, type[Record]] = {
 }
 
 
+def format_in(text: str | None) -> tuple[int, int] | None:
+    """Return a format that is written as ``major.minor``, or as the major alone; None if none."""
+    found = re.fullmatch(r'(\d{1,9})(?:\.(\d{1,9}))?', text or '')
+    return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
 class AnotherFormat(RecordError):
     """Raised when a record is of another major format."""
+
+    def __init__(self, place: str, found: tuple[int, int]) -> None:
+        super().__init__(
+            f'{place} has records of another format (expected {FORMAT[0]}, got {found[0]}). '
+            f'Read it with {"a later" if found > FORMAT else "the earlier"} version of '
+            'boundary_env_ros.'
+        )
 
 
 @dataclass(slots=True)
@@ -207,6 +221,11 @@ class RecordSource(ABC):
     def unlike(self) -> Unlike:
         """Return in what the records that were read last are unlike what they are here."""
         return Unlike()
+
+    @property
+    def as_recorded(self) -> bool:
+        """Return whether our recorder wrote them, which says what it loses."""
+        return True
 
     @property
     def complete(self) -> bool:

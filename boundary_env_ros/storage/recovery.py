@@ -97,6 +97,11 @@ def recover(path: Path, progress: Progress = lambda what, done, total: None) -> 
 
 def _recovered(path: Path, progress: Progress) -> Recovery:
     work, run = _Work(progress), RunFolder(path)
+    if path.suffix == '.db3' or any(path.glob('*.db3')):
+        raise RecordError(
+            f'{path} is a bag in SQLite, which is read as it is, with the log of a recorder that '
+            'died beside it. There is nothing to recover; the other commands say what is lost.'
+        )
     if path.is_file():
         work.file(path)
     elif not path.is_dir():

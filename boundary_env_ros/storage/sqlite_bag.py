@@ -28,6 +28,9 @@ _STEPS: Final = 10_000_000
 _STEPS_PER_BYTE: Final = 10
 _EACH: Final = 100_000
 
+# Bytes before a write-ahead log, and before each page in it.
+_LOG_HEAD, _FRAME_HEAD = 32, 24
+
 _COUNTS = """
 SELECT topics.id, count(messages.topic_id), min(messages.timestamp), max(messages.timestamp)
 FROM topics LEFT JOIN messages ON topics.id = messages.topic_id GROUP BY topics.id
@@ -116,7 +119,8 @@ class SqliteFile:
             return []
         with self._opened() as connection:
             spans = spans_of(connection.execute(_TIMES))
-        spans = spans or [Span(0, 0, self._contents.start or 0, -sys.maxsize)]
+        if not spans or not spans[-1].era:  # The database sorts them.
+            spans = [Span(0, 0, self._contents.start or 0, -sys.maxsize)]
         return [
             Part(self.path, span.era, span.start, 0, partial(self._messages, chosen, span))
             for span in spans
@@ -139,12 +143,25 @@ class SqliteFile:
                 yield channel, time, 0, data
 
     def _brought_in(self) -> str:
-        """Bring the write-ahead log into the file; return what is wrong if it has nothing."""
+        """Bring the write-ahead log into the file; return what of it cannot be read."""
         log = Path(f'{self.path}-wal')
-        size = log.stat().st_size if log.exists() else 0
         with self._opened() as connection:
-            _, frames, _ = connection.execute('PRAGMA wal_checkpoint(PASSIVE)').fetchone()
-        return '' if frames > 0 or not size else f'nothing of {log.name} can be read'
+            (page,) = connection.execute('PRAGMA page_size').fetchone()
+            heads = _heads(log, page) if log.exists() else []
+            _, read, _ = connection.execute('PRAGMA wal_checkpoint(PASSIVE)').fetchone()
+            (found,) = connection.execute('PRAGMA quick_check(1)').fetchone()
+            (pages,) = connection.execute('PRAGMA page_count').fetchone()
+        if len(heads) > 1 and read <= 0:
+            return f'nothing of {log.name} can be read ({len(heads) - 1} frames)'
+        # A transaction ends with the size of the database.
+        if found != 'ok' or (read > 0 and pages != int.from_bytes(heads[read][4:8], 'big')):
+            raise _damaged(self.path, f'{log.name} is of another database ({found})')
+        # Frames of an earlier log, which the file has, may follow.
+        of_log = (number for number, head in enumerate(heads) if head[8:] == heads[0][8:])
+        frames = max(of_log, default=0)
+        if frames <= max(read, 0):
+            return ''
+        return f'of {frames} frames of {log.name} only the first {read} can be read'
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
@@ -159,6 +176,16 @@ class SqliteFile:
                 yield connection
         except (sqlite3.Error, OverflowError, KeyError, OSError) as error:
             raise _damaged(self.path, str(error)) from error
+
+
+def _heads(log: Path, page: int) -> list[bytes]:
+    """Return how a write-ahead log and each of its frames begin, up to what marks their time."""
+    with log.open('rb') as file:
+        found = []
+        for place in (8, *range(_LOG_HEAD, log.stat().st_size, _FRAME_HEAD + page)):
+            file.seek(place)
+            found.append(file.read(16))
+    return found
 
 
 def _channels(connection: sqlite3.Connection, path: Path) -> dict[int, Channel]:

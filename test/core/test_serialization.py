@@ -367,11 +367,11 @@ def test_a_key_that_may_be_lacking_is_unknown_and_counted() -> None:
 
 
 def test_what_is_unknown_is_never_zero() -> None:
-    stage = from_json(LatencyStage, {})
+    stage = from_json(LatencyStage, {}, unlike=Unlike())
     assert (stage.duration, stage.clock_offset, stage.uncertainty) == (None, None, None)
     data = to_json(_one(Transition)[0])
     del data['reward']
-    assert math.isnan(from_json(Transition, data).reward)
+    assert math.isnan(from_json(Transition, data, unlike=Unlike()).reward)
 
 
 @pytest.mark.parametrize('key', ['sequence', 'seeded', 'verdict', 'decided', 'id'])
@@ -382,6 +382,16 @@ def test_a_key_without_which_a_record_means_nothing_is_refused_by_its_path(key: 
         RecordError, match=rf"^line 7 cannot be read \(expected the field '{key}', .*, got none\)"
     ):
         from_json(GateDecision, data, 'line 7')
+
+
+def test_in_this_format_no_key_is_lacking_and_none_too_many() -> None:
+    data = written_decision()
+    data['id']['run'] = 7
+    with pytest.raises(RecordError, match=r"^GateDecision\.id cannot be read .* got 'run'\)"):
+        from_json(GateDecision, data)
+    del data['id']['run'], data['rules'][1]['limit']
+    with pytest.raises(RecordError, match=r"^GateDecision\.rules\[1\] cannot .* field 'limit', "):
+        from_json(GateDecision, data)
 
 
 def test_an_unknown_key_is_passed_over_and_counted() -> None:

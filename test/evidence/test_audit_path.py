@@ -289,6 +289,20 @@ def test_contract_that_cannot_be_read_is_named(run: RunFolder) -> None:
     assert not report.ok
 
 
+def test_a_contract_that_is_broken_is_not_called_unknown(run: RunFolder) -> None:
+    run.contract.write_text('contract: [', encoding='utf-8')
+    report = audit_path(run.path)
+    assert 'record-complete' in report.counts
+    assert 'the contract is not valid' in str(report)
+    assert 'the contract is not known' not in str(report)
+    assert '\\n' not in str(report)
+
+
+def test_the_contract_beside_a_transition_of_any_name_is_found(run: RunFolder) -> None:
+    other = run.first_transition.rename(run.path / 'step_1.json')
+    assert audit_path(other).contract == 'warehouse_cart 1.0.0'
+
+
 def test_damaged_bag_is_named_from_the_folder(
     run: RunFolder, record: list[Piece], loaded: LoadedContract
 ) -> None:

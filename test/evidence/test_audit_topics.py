@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,17 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.contract.model import Contract, Pacing
-from boundary_env_ros.core.environment.lockstep import SimStepResponse
 from boundary_env_ros.core.environment.observation import ObservationField
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Measurement, StepId
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Measurement
 from boundary_env_ros.core.gate.events import PublishersSeen
-from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.timebase import RosTime, Stamp, to_nanoseconds
+from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.errors import DigestMismatch
 from boundary_env_ros.evidence.audit import memory
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
 from boundary_env_ros.evidence.audit.findings import Outcome
-from boundary_env_ros.evidence.audit.raw_messages import message_history, published, window
-from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY
-from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionChecks
-from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
-from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
+from boundary_env_ros.evidence.audit.raw_messages import published, window
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic
 from boundary_env_ros.evidence.audit.rules import catalogue
 from boundary_env_ros.evidence.replay import rerun
@@ -55,9 +48,9 @@ def tape(loaded: LoadedContract, task: Task) -> Tape:
 @pytest.mark.parametrize(
     ('topic', 'rules'),
     [
-        ('/scan', {'values-newest', 'values-from-sensors'}),
-        ('/odom', {'values-newest', 'values-from-sensors'}),
-        ('/camera/image_raw', {'values-from-sensors', 'values-newest'}),
+        ('/scan', {'values-from-sensors'}),
+        ('/odom', {'values-from-sensors'}),
+        ('/camera/image_raw', {'values-from-sensors'}),
         ('/ground_truth', {'values-from-sensors'}),
         ('/cmd_vel', {'command-on-topic'}),
         ('/emergency_stop', {'emergency-stop-heard'}),
@@ -65,7 +58,6 @@ def tape(loaded: LoadedContract, task: Task) -> Tape:
         ('/boundary/observation', {'as-published'}),
         ('/boundary/privileged_observation', {'truth-withheld'}),
         ('/boundary/actuation_evidence', {'execution-measured'}),
-        ('/boundary/episode_status', {'inputs-recomputed'}),
     ],
 )
 def test_missing_topic_is_no_finding_but_is_told(
@@ -181,57 +173,13 @@ class LongStarvedBench(StarvedBench):
     SPANS = ((2_000 * MS, 2_600 * MS),)
 
 
-@pytest.mark.parametrize(
-    ('bench', 'outcome'),
-    [
-        (StarvedBench, Outcome.SUPPORTED),
-        (OftenStarvedBench, Outcome.CONSISTENT),
-        (LongStarvedBench, Outcome.CONSISTENT),
-    ],
-)
-def test_nodes_that_were_starved_for_a_while_had_what_came_by_then_late(
-    tmp_path: Path, loaded: LoadedContract, task: Task, bench: type[Bench], outcome: Outcome
+@pytest.mark.parametrize('bench', [StarvedBench, OftenStarvedBench, LongStarvedBench])
+def test_nodes_that_were_starved_have_a_record_as_good_as_any(
+    tmp_path: Path, loaded: LoadedContract, task: Task, bench: type[Bench]
 ) -> None:
-    starved = make_tape(bench, loaded, task, seed=5)
-    write_bag(tmp_path / 'bag', starved)
+    write_bag(tmp_path / 'bag', make_tape(bench, loaded, task, seed=5))
     report = audit_path(tmp_path / 'bag')
-    assert report.counts == {}, f'\n{report}'
-    assert report.outcome is outcome, f'\n{report}'
-    assert report.excused['starved']
-    assert 'Excused, as the listener received nothing from anybody just then' in str(report)
-
-
-class HalfReadBench(Bench):
-    """A bench whose gate decides when it has read the first one of the messages that waited."""
-
-    BEGIN, END = 2_001 * MS, 2_158 * MS
-    free = END
-
-    def _read(self, topic: str, message: object, published: Stamp, arrived: Stamp) -> None:
-        def read(*, gate: bool) -> None:
-            uses = self._uses
-            self._uses = [use for use in uses if (use[0] == 'gate') is gate]
-            super(HalfReadBench, self)._read(topic, message, published, arrived)
-            self._uses = uses
-
-        read(gate=False)
-        if self.BEGIN <= self.now < self.free:
-            self.after((self.free - self.now) / MS, lambda: read(gate=True))
-            self.free = self.END + 3 * MS
-        else:
-            read(gate=True)
-
-
-def test_gate_that_had_read_one_of_the_messages_that_waited_could_not_know_the_others(
-    tmp_path: Path, loaded: LoadedContract, task: Task
-) -> None:
-    bench = HalfReadBench(loaded.contract, loaded.digest, task, 4)
-    bench.stop_at = 15  # its timer decides until the cart stands
-    bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
-    write_bag(tmp_path / 'bag', record_of(bench, loaded))
-    report = audit_path(tmp_path / 'bag')
-    assert report.counts == {}, f'\n{report}'
-    assert sum(report.excused['late'].values()) >= 1
+    assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
 
 
 @pytest.mark.parametrize(
@@ -291,66 +239,6 @@ def test_a_button_that_repeats_itself_is_tied_to_what_the_gate_had_heard_by_then
 
     write_bag(tmp_path / 'forged', each(tape, early))
     assert not audit_path(tmp_path / 'forged').ok
-
-
-def test_who_is_starved_again_and_again_is_not_excused_for_an_emergency_stop(
-    contract: Contract,
-) -> None:
-    taken = message_history.MessageHistory(contract, {}, lambda *_: None)
-    second = 1_000 * MS
-    for moment in (0, 1, 1, 2, 3):
-        assert taken.is_starved('cart gate', moment * second)
-    assert not taken.is_starved('cart gate', 9 * second)
-    assert taken.is_starved('other gate', 9 * second)
-    assert taken.is_starved('cart gate', 10 * second)
-
-
-def test_gate_whose_timer_missed_its_turns_may_have_heard_nothing_since_it_ran_last(
-    tape: Tape, contract: Contract, task: Task
-) -> None:
-    checks = DecisionChecks(None, None, Limits(contract))  # type: ignore[arg-type]
-    decision = Forge(list(tape), contract, task).decisions[30]
-    (at,) = (m.received_steady for m in decision.measurements if m.name == 'obstacle.scan')
-    fresh = replace(decision, decided=replace(decision.decided, steady=at), received=None)
-    period, most = contract.safety.gate_period, contract.safety.sensor_timeout
-    for since, deaf in (
-        (None, 0.0),
-        (math.nan, 0.0),
-        (2.0 * period, 0.0),
-        (0.15, 0.15),
-        (9.0, most),
-        (math.inf, most),
-    ):
-        assert checks._deaf(replace(fresh, since_tick=since)) == to_nanoseconds(deaf)
-
-
-def test_gate_that_tells_nothing_of_what_it_heard_is_not_taken_for_starved(
-    tmp_path: Path, tape: Tape, contract: Contract, task: Task
-) -> None:
-    forge = Forge(list(tape), contract, task)
-    episode = forge.decisions[0].id.episode_id
-    at = [
-        decision.commanded.ros.nanoseconds
-        for decision in forge.decisions
-        if decision.id.episode_id == episode and decision.commanded is not None
-    ]
-    pressed = max(at) - 150 * MS
-
-    def silent(value: Any) -> Any:
-        if (
-            isinstance(value, GateDecision)
-            and value.id.episode_id == episode
-            and value.commanded is not None
-            and value.commanded.ros.nanoseconds > pressed
-        ):
-            return replace(value, measurements=(), received=None)
-        return value
-
-    forge.everywhere(silent)
-    for when, data in (pressed, True), (pressed + 20 * MS, False):
-        forge.tape.append(Sent('/emergency_stop', when, when, {'data': data}, 'std_msgs/msg/Bool'))
-    write_bag(tmp_path / 'bag', forge.tape)
-    assert 'emergency-stop-heard' in audit_path(tmp_path / 'bag').counts
 
 
 def test_topic_in_a_namespace_is_found_by_its_end() -> None:
@@ -503,55 +391,13 @@ def test_contract_of_a_node_is_loaded_under_its_pacing(loaded: LoadedContract) -
 # Memory ------------------------------------------------------------------------------------------
 
 
-def test_what_four_policies_asked_for_at_a_thousand_hertz_is_still_known_when_it_is_looked_at(
-    loaded: LoadedContract, tape: Tape
-) -> None:
-    decision = next(
-        sent.what for sent in tape if isinstance(sent.what, GateDecision) and sent.what.request
-    )
-    checks = PublishedChecks(MessageHistory(loaded.contract, {}, lambda *_: None))
-
-    def asked(agent: int, sequence: int) -> ActionRequest:
-        assert decision.request is not None
-        return replace(decision.request, lease_id=f'lease {agent}', sequence=sequence)
-
-    for sequence in range(1, DELAY // MS + 1):
-        for agent in range(4):
-            checks.request(asked(agent, sequence), sequence * MS)
-    assert checks.asked(replace(decision, request=asked(0, 1))) == MS
-
-
-def test_what_was_announced_in_quick_lockstep_is_still_known_when_it_is_looked_at(
-    loaded: LoadedContract, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(message_history, 'MOST', 2 * DELAY // (20 * MS))
-    history = MessageHistory(loaded.contract, {}, lambda *_: None)
-    of = StepId(digest=loaded.digest, agent='cart', episode_id='one')
-    last = DELAY // (20 * MS)
-    for step in range(1, 3 * last):
-        history.now = step * 20 * MS
-        history.advanced(
-            SimStepResponse(
-                id=replace(of, step=step),
-                success=True,
-                message='',
-                topics=('/scan',),
-                published=(1,),
-                last_stamp=(RosTime(step),),
-                dropped=(0,),
-            )
-        )
-    assert history.announced('/scan', 'one', 2 * last) == 2 * last
-    assert history.announced('/scan', 'one', 1) is None
-
-
 def test_memory_stays_flat_as_the_bag_grows(
     tmp_path: Path, loaded: LoadedContract, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With smaller windows a short bag fills them.
     monkeypatch.setattr(memory, 'WINDOW', 64)
     monkeypatch.setattr(memory, 'RECENT', 8)
-    monkeypatch.setattr(published, '_WAITING', 160)
+    monkeypatch.setattr(published, '_MOST', 160)
     monkeypatch.setattr(window, 'KEEP', 13_000_000_000)
     monkeypatch.setattr(rerun, 'WAITING', 64)
     held = []

@@ -133,6 +133,48 @@ def test_what_was_always_nan_in_a_bag_is_no_field_and_the_draft_says_why(tmp_pat
     assert f'/wheel ({wheel}): slip[1]: {why}' in left_out
 
 
+def test_what_a_message_says_itself_to_be_no_estimate_is_called_that(tmp_path: Path) -> None:
+    imu = 'sensor_msgs/msg/Imu'
+
+    def content() -> Content:
+        for number in range(9):
+            at = START + number * SECOND // 10
+            unknown = np.array([-1.0, *[0.0] * 8])
+            yield '/imu', imu, at, make(imu, header=header(at, ''), orientation_covariance=unknown)
+
+    text = init_from_bag(write_bag(tmp_path / 'imu', content()))
+    left_out = ' '.join(text.partition('# Left out:')[2].replace('#', '').split())
+    assert 'no estimate in every message that was seen' in left_out
+    assert 'NaN' not in left_out
+
+
+def test_a_recording_that_has_every_message_twice_has_the_rate_of_one(tmp_path: Path) -> None:
+    battery = 'sensor_msgs/msg/BatteryState'
+
+    def content() -> Content:
+        for number in range(40):
+            at = START + number * SECOND // 20
+            message = make(battery, header=header(at, ''), voltage=15.1, percentage=0.5)
+            for late in (0, SECOND // 3000):
+                yield '/battery', battery, at + late, message
+
+    text = init_from_bag(write_bag(tmp_path / 'twice', content()))
+    assert 'seen 40 times, 20 Hz' in text
+
+
+def test_messages_of_ros_1_are_named_in_a_draft(tmp_path: Path) -> None:
+    with (tmp_path / 'x.mcap').open('wb') as file:
+        writer = Writer(file)
+        writer.start('ros1', 'a converter')
+        schema = writer.register_schema('std_msgs/Float64', 'ros1msg', b'float64 data')
+        channel = writer.register_channel('/speed', 'ros1', schema)
+        for number in range(9):
+            writer.add_message(channel, START + number, bytes(8), START + number)
+        writer.finish()
+    with pytest.raises(RecordError, match=r'got those of ROS 1.*rosbags-convert'):
+        init_from_bag(tmp_path / 'x.mcap')
+
+
 def test_rates_are_measured(text: str) -> None:
     assert 'seen 40 times, 20 Hz' in text
     assert 'GUESS: s, 5 periods at 20 Hz' in text

@@ -168,11 +168,13 @@ def test_a_clock_that_goes_back_to_zero_at_each_reset_ends_an_episode(
 
 
 def test_a_clock_that_was_set_is_told(tmp_path: Path) -> None:
-    sent = [*drive(WALL), *drive(WALL - 100 * S)]
+    sent = [*drive(WALL), *drive(WALL + 2 * S)]
     became, episodes = imported(write(tmp_path / 'x.mcap', sent))
     assert len(episodes) == 2
     (note,) = became.notes
-    assert note.startswith('the clock jumped 1 times, first from 1760000003.950 s to 1759999900.')
+    assert note.startswith(
+        'the clock jumped once, first from 1760000003.950 s to 1760000002.000 s'
+    )
 
 
 @pytest.mark.parametrize('first', [TWIST, STAMPED])
@@ -214,6 +216,29 @@ def test_a_field_of_which_nothing_could_be_read_says_how_many_came_and_why(
     assert 'with its definition, got IndexError' in str(error.value)
     assert 'another version of this package' not in str(error.value)
     assert '--gap' not in str(error.value)
+
+
+def test_a_message_that_fields_and_feedback_could_not_read_is_one(tmp_path: Path) -> None:
+    arm = '{topic: joints, type: sensor_msgs/msg/JointState, joints: [a]'
+    more = 'low: -1.0, high: 1.0, max_age: 0.3}'
+    contract = ROVER.format(clock='ros').replace(
+        'action:',
+        f'  base: {arm}, unit: rad, {more}\n'
+        f'  speed: {arm}, quantity: [velocity], unit: rad/s, {more}\naction:',
+    )
+    odom = 'topic: odom, type: nav_msgs/msg/Odometry, fields: [twist.twist.linear.x]}'
+    assert odom in contract
+    contract = contract.replace(odom, f'{arm[1:]}, quantity: [velocity]}}')
+    sent = list(drive(WALL))
+    for i in range(80):
+        at = WALL + i * 50 * MS + 1
+        names = ['b'] if i == 40 else ['a']
+        kept = {'name': names, 'position': [0.5], 'velocity': [0.5]}
+        sent.append((at, '/joints', *message(JOINTS, at, **kept)))
+    became, _ = imported(write(tmp_path / 'x.mcap', sorted(sent)), contract)
+    (note,) = became.notes
+    assert '1 messages could not be read' in note
+    assert {'base', 'speed', 'feedback of base'} == set(note[9 : note.index(')')].split(', '))
 
 
 def test_text_in_a_type_that_is_not_read_is_named(tmp_path: Path) -> None:

@@ -24,8 +24,11 @@ from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import ChainLink
 from boundary_env_ros.storage.records import RECORD_CLASSES
+from support import other_versions
 from support.other_versions import (
+    Change,
     changed_definition,
+    LATER,
     NEW,
     of_another_type,
     OWN,
@@ -117,7 +120,9 @@ def change_first(run: Path, gone: set[str]) -> Path:
     """Change the first transition of a run likewise; return its file."""
     file = run / 'first_transition.json'
     data = json.loads(file.read_text(encoding='utf-8'))
-    file.write_text(json.dumps(changed_json(data, Transition, gone)), encoding='utf-8')
+    data.pop('format', None)
+    changed = {'format': LATER, **changed_json(data, Transition, gone)}
+    file.write_text(json.dumps(changed), encoding='utf-8')
     return file
 
 
@@ -164,6 +169,17 @@ def test_a_new_field_in_every_message_is_passed_over_and_counted(
     assert (alone['outcome'], alone['findings']) == ('passed', [])
     assert alone['unlike']['passed_over'][f'Transition.{NEW}'] == 1
     assert f'ActionRequest.{NEW} (' in (tmp_path / 'page.html').read_text(encoding='utf-8')
+
+
+@needs_tasks
+@pytest.mark.parametrize('change', [with_new_field, without({'Transition.reward'})])
+def test_a_record_of_this_format_has_its_fields_and_no_others(
+    change: Change, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = copied(GOLDEN[0], tmp_path)
+    monkeypatch.setattr(other_versions, 'LATER', '1.0')
+    rewrite(run / 'bag/bag_0.mcap', change)
+    assert {found['rule'] for found in audited(run, capsys)['findings']} >= {'record-complete'}
 
 
 @needs_tasks

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from gymnasium.wrappers import (
     NormalizeReward,
     RescaleAction,
     TimeLimit,
+    TransformAction,
     TransformObservation,
     TransformReward,
 )
@@ -27,7 +28,7 @@ pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import BoundaryError
-from boundary_env_ros.evidence.audit.audit import audit_path
+from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.findings import Outcome
 from boundary_env_ros.facade import BoundaryEnv
 from boundary_env_ros.facade.errors import ResetNeeded
@@ -118,7 +119,7 @@ def test_a_wrapper_of_somebodys_own_is_named_even_if_it_says_nothing(base: Bound
         def step(self, action: Any) -> Any:
             return self.env.step(0.5 * action)
 
-    assert chain(Weaker(base)) == ['Weaker()', 'BoundaryEnv()']
+    assert chain(Weaker(base)) == ['Weaker:Wrapper()', 'BoundaryEnv()']
 
 
 def test_make_hides_nothing() -> None:
@@ -148,6 +149,67 @@ def test_a_clip_action_cannot_hide_from_the_audit(tmp_path: Path) -> None:
     assert told[0].endswith(
         "wrappers[0]: expected none: the gate limits actions, and says so, got 'ClipAction'"
     )
+
+
+class Tame(ClipAction):
+    """Clips under another name."""
+
+
+class Scaled(RescaleAction):
+    """Rescales, and says nothing of what else it does."""
+
+
+class Half(gymnasium.ActionWrapper[Any, Any, Any]):
+    def action(self, action: Any) -> Any:
+        return 0.5 * action
+
+
+class Impatient(gymnasium.Wrapper[Any, Any, Any, Any]):
+    def step(self, action: Any) -> Any:
+        *rest, _, info = self.env.step(action)
+        return (*rest, True, info)
+
+
+class Brighter(gymnasium.ObservationWrapper[Any, Any, Any]):
+    def observation(self, observation: Any) -> Any:
+        return observation
+
+
+@pytest.mark.parametrize(
+    ('wrap', 'told', 'rule'),
+    [
+        (Tame, 'Tame:ClipAction()', 'no-hidden-wrapper'),
+        (
+            lambda env: Scaled(env, np.float32(-1.0), np.float32(1.0)),
+            'Scaled:RescaleAction(min_action=-1.0, max_action=1.0)',
+            'versions-present',
+        ),
+        (Half, 'Half:ActionWrapper()', 'versions-present'),
+        (
+            lambda env: TransformAction(env, twice, env.action_space),
+            'TransformAction(func=twice, action_space=Box(2,))',
+            'versions-present',
+        ),
+        (Impatient, 'Impatient:Wrapper()', 'versions-present'),
+        (Brighter, 'Brighter()', ''),
+        (
+            lambda env: RescaleAction(env, np.float32(-1.0), np.float32(1.0)),
+            'RescaleAction(min_action=-1.0, max_action=1.0)',
+            '',
+        ),
+    ],
+    ids=lambda value: value.partition('(')[0] if isinstance(value, str) else '',
+)
+def test_a_wrapper_whose_own_code_may_change_actions_or_flags_is_found_under_any_name(
+    base: BoundaryEnv, records: list[Any], wrap: Callable[[Any], Any], told: str, rule: str
+) -> None:
+    env = wrap(base)
+    assert chain(env)[0] == told
+    env.step(NOTHING)
+    steps = [record for record in records if isinstance(record, Transition)]
+    own = [step for step in steps if step.id.episode_id == steps[-1].id.episode_id]
+    counts = audit(own, contract=base.contract).counts
+    assert counts.keys() - {'record-ended'} == ({rule} if rule else set())
 
 
 def test_the_wrappers_around_a_vector_are_in_the_chain_or_unknown() -> None:

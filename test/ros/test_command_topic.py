@@ -71,24 +71,30 @@ def test_what_can_only_be_made_by_rclpy_is_made_by_it_and_told() -> None:
     assert 'boundary_env_ros/srv/Arm' in slowed
 
 
-@pytest.fixture
-def topic() -> Iterator[CommandTopic]:
+@pytest.fixture(scope='module')
+def gate() -> Iterator[SafetyGate]:
+    """Return one gate for all: a lifecycle node holds its domain until it is collected."""
     with reserved_domain() as domain:
         rclpy.init(domain_id=domain)
         node = SafetyGate()
         try:
-            yield CommandTopic(
-                node,
-                JointTrajectory,
-                'arm',
-                names.COMMAND,
-                moved_to(0.0),
-                'map',
-                foreign=pytest.fail,
-            )
+            yield node
         finally:
             node.destroy_node()
             rclpy.shutdown()
+
+
+@pytest.fixture
+def topic(gate: SafetyGate) -> CommandTopic:
+    return CommandTopic(
+        gate,
+        JointTrajectory,
+        'arm',
+        names.COMMAND,
+        moved_to(0.0),
+        'map',
+        foreign=pytest.fail,
+    )
 
 
 def moved_to(position: float) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def test_demo_leaves_a_record_that_explains_itself(start: Callable[..., Demo]) -
         'episodes.sqlite',
         'summary.json',
         'report.html',
-        'logs/safety_gate.log',
+        'logs/nodes.log',
     ):
         assert (demo.run / name).stat().st_size > 0, name
     transitions = demo.transitions()

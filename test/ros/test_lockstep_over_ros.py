@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.ros
 
 
-@pytest.fixture(scope='module')
-def world(make_world: MakeWorld) -> World:
+@pytest.fixture(scope='module', params=[False, True], ids=['processes', 'one_process'])
+def world(make_world: MakeWorld, request: pytest.FixtureRequest) -> World:
     """Return one world in lockstep for all tests of this module."""
-    made = make_world(pacing='lockstep', changes=PATIENT)
+    made = make_world(pacing='lockstep', changes=PATIENT, one_process=request.param)
     made.probe.subscribe(names.ACTION_REQUEST, msg.ActionRequest, names.RECORD)
     return made
 

@@ -9,7 +9,9 @@ from contextlib import ExitStack
 import os
 from pathlib import Path
 import signal
+import threading
 
+import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
@@ -30,8 +32,10 @@ def run(_run: str) -> str:
     return _run
 
 
-@pytest.fixture
-def env(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BoundaryEnv]:
+@pytest.fixture(params=[False, True], ids=['processes', 'one_process'])
+def env(
+    run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[BoundaryEnv]:
     """Return a facade on nodes that run the pendulum, which is installed for them."""
     installed = tmp_path / 'pendulum-1.0.dist-info'
     installed.mkdir()
@@ -46,12 +50,23 @@ def env(run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[B
         before = os.environ.get('PYTHONPATH', '')
         path = [str(tmp_path), str(EXAMPLES), *filter(None, [before])]
         monkeypatch.setenv('PYTHONPATH', os.pathsep.join(path))
+        contract = tmp_path / CONTRACT.name
+        text, _, rest = CONTRACT.read_text().partition('environment_timeout: 5.0')
+        contract.write_text(f'{text}environment_timeout: 0.5{rest}')
         nodes = [
-            NodeSpec(name=name, parameters={'contract': str(CONTRACT)})
+            NodeSpec(name=name, parameters={'contract': str(contract)})
             for name in ('simulated_robot', 'safety_gate', 'environment')
         ]
-        stack.enter_context(running(nodes, domain_id=domain, logs=tmp_path / 'logs', timeout=60.0))
-        made = BoundaryEnv(CONTRACT, world='ros', domain_id=domain)
+        stack.enter_context(
+            running(
+                nodes,
+                domain_id=domain,
+                logs=tmp_path / 'logs',
+                timeout=60.0,
+                one_process=request.param,
+            )
+        )
+        made = BoundaryEnv(contract, world='ros', domain_id=domain)
         stack.callback(made.close)
         yield made
 
@@ -76,3 +91,22 @@ def test_pendulum_swings_up_over_ros_and_its_death_ends_the_episode(
     env.reset(seed=3)
     *_, truncated, _ = env.step(swing_up(observation))
     assert not truncated
+
+
+def test_a_world_that_takes_long_is_no_silence_of_the_environment(
+    run: str, env: BoundaryEnv
+) -> None:
+    """The gate waits for the same executor as the environment, where they share one."""
+    env.reset(seed=1)
+    (plugin,) = [pid for pid, line in processes_of(run).items() if 'plugin_host' in line]
+    for _ in range(3):
+        os.kill(plugin, signal.SIGSTOP)
+        silence = 2.0 * env.contract.safety.environment_timeout
+        resume = threading.Timer(silence, os.kill, (plugin, signal.SIGCONT))
+        resume.start()
+        *_, truncated, info = env.step(np.ones(1, dtype=np.float32))
+        resume.join()
+        assert not truncated, info
+        assert env.last is not None
+        decisions = env.last.transition.decisions
+        assert [decision.verdict.name for decision in decisions] == ['ADMITTED']

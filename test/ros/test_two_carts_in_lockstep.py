@@ -36,10 +36,13 @@ pytestmark = pytest.mark.ros
 EXAMPLE = Path(__file__).parents[2] / 'examples/two_carts.py'
 
 
-@pytest.fixture(scope='module')
-def carts(_run: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CartsWorld]:
+@pytest.fixture(scope='module', params=[False, True], ids=['processes', 'one_process'])
+def carts(
+    _run: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[CartsWorld]:
     """Return one world for all tests of this module; in the end its record is sound."""
-    with carts_world(tmp_path_factory.mktemp('carts'), 'lockstep') as world:
+    folder = tmp_path_factory.mktemp('carts')
+    with carts_world(folder, 'lockstep', one_process=request.param) as world:
         yield world
     report = audit_path(world.run)
     assert report.ok, str(report)

@@ -17,6 +17,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.ros.contract_node import PARENT
 from boundary_env_ros.ros.processes import isolated_environment
 from boundary_env_ros.ros.watch import draw
@@ -41,10 +42,10 @@ class Up(OwnCommand):
             environment=isolated_environment(domain),
         )
 
-    def step(self) -> subprocess.Popen[str]:
+    def step(self, pacing: str = 'realtime') -> subprocess.Popen[str]:
         """Start a policy that steps until it is told of an ending; return it once it has begun."""
         policy = subprocess.Popen(
-            [sys.executable, '-u', '-c', _POLICY, str(self.contract)],
+            [sys.executable, '-u', '-c', _POLICY, str(self.contract), pacing],
             env=self.environment,
             stdout=subprocess.PIPE,
             text=True,
@@ -59,7 +60,9 @@ import sys
 import numpy as np
 from boundary_env_ros.errors import LinkError
 from boundary_env_ros.facade import BoundaryEnv
-with BoundaryEnv(sys.argv[1], world='ros', startup_timeout=60.0) as env:
+with BoundaryEnv(
+    sys.argv[1], world='ros', pacing=sys.argv[2], startup_timeout=60.0
+) as env:
     env.reset(seed=1, options={'scenario': 'far'})
     ended, steps = False, 0
     while not ended:
@@ -115,6 +118,44 @@ def test_ctrl_c_ends_the_episode_stops_the_robot_and_leaves_a_whole_record(
     assert source.complete
     assert list(source.transitions())[-1].ending == 'operator_stop'
     assert (up.run / 'logs' / 'safety_gate.log').stat().st_size > 0
+
+
+_TOGETHER = ('--simulated', '--one-process', '--pacing', 'lockstep')
+
+
+def test_ctrl_c_ends_one_process_in_the_order_of_its_nodes(start: Callable[..., Up]) -> None:
+    up = start(*_TOGETHER)
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    assert len([line for line in up.processes.values() if 'boundary_env_ros.ros.' in line]) == 1
+    assert '--pacing lockstep' in up.text  # how it is stepped
+    policy = up.step('lockstep')
+    up.process.send_signal(signal.SIGINT)
+    assert up.wait() == 0, up.text
+    assert policy.communicate(timeout=DEADLINE)[0].splitlines()[0] == 'operator_stop'
+    up.assert_gone()
+    assert 'Traceback' not in up.text
+    source = open_records(up.run)
+    assert source.complete
+    assert list(source.transitions())[-1].ending == 'operator_stop'
+    # The gate stopped the robot after that, and the recorder closed its bag last.
+    last = list(source.entries(GateDecision))[-1].record
+    reasons = [rule.reason for rule in last.rules if rule.outcome is Verdict.STOPPED]
+    assert reasons == [Reason.DEACTIVATED]
+    log = (up.run / 'logs' / 'nodes.log').read_text()
+    for node in ('recorder', 'simulated_robot', 'safety_gate', 'environment'):
+        assert f'[{node}]: configured with' in log
+
+
+def test_the_death_of_one_process_is_that_of_all_its_nodes(start: Callable[..., Up]) -> None:
+    up = start(*_TOGETHER)
+    up.wait_until(lambda: 'All nodes are active' in up.text, 'all nodes to be active')
+    (pid,) = (pid for pid, line in up.processes.items() if 'ros.one_process' in line)
+    os.kill(pid, signal.SIGKILL)
+    assert up.wait() == 1, up.text
+    for node in ('recorder', 'simulated_robot', 'safety_gate', 'environment'):
+        assert f'The node {node} ended (exit code -9)' in up.text
+    assert 'The others declare' not in up.text
+    up.assert_gone()
 
 
 def test_a_gate_does_not_depend_on_the_life_of_up(start: Callable[..., Up]) -> None:
@@ -199,10 +240,23 @@ def test_watch_shows_states_rates_stages_and_ages(start: Callable[..., Up]) -> N
     assert up.wait() == 0, up.text
 
 
-def test_what_cannot_run_is_refused_before_anything_starts(start: Callable[..., Up]) -> None:
-    up = start('--no-record')
+@pytest.mark.parametrize(
+    ('arguments', 'problem'),
+    [
+        (['--no-record'], 'the contract requires a recorder, got --no-record'),
+        (['--simulated', '--one-process'], 'expected --simulated and lockstep, got realtime'),
+        (
+            ['--one-process', '--pacing', 'lockstep'],
+            'expected --simulated and lockstep, got no --simulated',
+        ),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(
+    start: Callable[..., Up], arguments: list[str], problem: str
+) -> None:
+    up = start(*arguments)
     assert up.wait() == 2
-    assert 'the contract requires a recorder, got --no-record' in up.text
+    assert problem in up.text
     assert 'Starting' not in up.text
 
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 import sqlite3
@@ -121,6 +121,51 @@ def test_order_is_that_of_other_readers(
         assert read(rows) == known
 
 
+def chunks_of(seconds: Sequence[int], *, late: int) -> list[list[Sent]]:
+    """Return the messages of two topics at 20 Hz, some of them late, cut after so many seconds."""
+    chunks, begin = [], 0
+    for length in seconds:
+        ticks = range(begin * 20, (begin := begin + length) * 20)
+        written = sorted(ticks, key=lambda tick: tick * 50 + (late if tick % 7 == 0 else 0))
+        chunks.append([(t, BEGIN + i * 50 * MS + (t == 'b'), i) for i in written for t in 'ab'])
+    return chunks
+
+
+@given(
+    order=st.builds(
+        chunks_of,
+        st.lists(st.integers(2, 4), min_size=2, max_size=8),
+        late=st.sampled_from([0, 400]),
+    ).flatmap(st.permutations),
+    chunk=st.sampled_from([60, 400, 10**6]),
+    closed=st.booleans(),
+)
+def test_chunks_that_stand_in_any_order_are_no_clock_that_was_set(
+    order: list[list[Sent]], chunk: int, *, closed: bool
+) -> None:
+    with TemporaryDirectory() as folder:
+        written = [message for part in order for message in part]
+        path = write_mcap(Path(folder) / 'x.mcap', written, chunk=chunk)
+        with path.open('rb') as file:
+            found = make_reader(file).iter_messages(log_time_order=True)
+            theirs = [(c.topic, m.log_time, number_of(m.data)) for _, c, m in found]
+        write_mcap(path, written, chunk=chunk, closed=closed)
+        assert read(path) == theirs
+        rows = write_sqlite(Path(folder) / 'rows', written)
+        assert read(rows) == theirs
+
+
+@pytest.mark.parametrize('chunk', [0, 100, 10**6])
+def test_a_clock_that_was_set_while_it_was_recorded_recorded_the_same_times_twice(
+    tmp_path: Path, chunk: int
+) -> None:
+    before, after = (
+        [('a', BEGIN + i * 50 * MS + begin, i) for i in range(80)] for begin in (0, 2 * S + MS)
+    )
+    assert read(write_mcap(tmp_path / 'x.mcap', [*before, *after], chunk=chunk)) == before + after
+    assert read(write_sqlite(tmp_path / 'rows', [*before, *after])) == before + after
+
+
 RESETS: Sequence[Sent] = [
     (topic, run * S + tick * 100 * MS, run * 100 + tick)
     for run in (0, 0, 0)
@@ -199,8 +244,15 @@ def test_what_our_recorder_wrote_comes_in_the_order_in_which_it_had_it(bag: Path
 # What a recorder that was killed leaves ----------------------------------------------------------
 
 
-def killed(folder: Path, *, checkpoint: bool) -> Path:
-    """Return a database whose recorder died, with all or half of it in the log beside it."""
+INSERT = 'INSERT INTO messages(topic_id, timestamp, data) VALUES(?,?,?)'
+
+
+def killed(folder: Path, *, checkpoint: bool, more: int = 0) -> Path:
+    """
+    Return a database whose recorder died, with all or half of it in the log beside it.
+
+    What is checkpointed may be more; each message in the log is a transaction.
+    """
     rows = write_sqlite(folder / 'rows', [('a', BEGIN + i, i) for i in range(10)])
     (written,) = rows.glob('*.db3')
     left = folder / 'left'
@@ -210,12 +262,13 @@ def killed(folder: Path, *, checkpoint: bool) -> Path:
         database.execute('PRAGMA wal_autocheckpoint=0')
         if checkpoint:
             database.execute('DELETE FROM messages WHERE id > 5')
+            database.executemany(INSERT, [(1, BEGIN, wire(0))] * more)
             database.commit()
             database.execute('PRAGMA wal_checkpoint(TRUNCATE)')
         for i in range(10, 20):
             row = (1, BEGIN + i, wire(i))
-            database.execute('INSERT INTO messages(topic_id, timestamp, data) VALUES(?,?,?)', row)
-        database.commit()
+            database.execute(INSERT, row)
+            database.commit()
         for file in (written, written.with_name(f'{written.name}-wal')):
             (left / file.name).write_bytes(file.read_bytes())
     return left
@@ -232,9 +285,48 @@ def test_what_stands_in_the_log_of_a_database_is_read_and_nothing_is_written_bes
     assert {file: file.read_bytes() for file in left.iterdir()} == before
 
 
-def test_a_log_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    left = killed(tmp_path, checkpoint=True)
+def log_of(left: Path) -> Path:
     (log,) = left.glob('*-wal')
-    log.write_bytes(bytes(4096))
-    assert f'nothing of {log.name} can be read' in open_bag(left).tear
-    assert len(read(left)) == 5
+    return log
+
+
+PAGE = 24 + 4096
+
+
+@pytest.mark.parametrize(
+    ('damage', 'said', 'left_of_it'),
+    [
+        (lambda data: bytes(4096), 'nothing of {} can be read', 0),
+        (lambda data: data[:18] + b'salt' + data[22:], 'nothing of {} can be read (20 frames)', 0),
+        (lambda data: data[:-10], 'of 20 frames of {} only the first 18 can be read', 9),
+        (lambda data: data[: 32 + 8 * PAGE], '', 4),
+        (lambda data: b'', '', 0),
+        (
+            lambda data: data[: 32 + 10 * PAGE + 99] + b'?' + data[32 + 10 * PAGE + 100 :],
+            'of 20 frames of {} only the first 10 can be read',
+            5,
+        ),
+        # What stood in a longer log before this one was begun anew.
+        (lambda data: data + (b'\0\0\0\1' + bytes(4) + b'before_!').ljust(PAGE, b'?') * 3, '', 10),
+    ],
+    ids=['zeros', 'salt', 'torn', 'whole transactions', 'empty', 'damaged', 'leftovers'],
+)
+def test_what_cannot_be_read_of_the_log_of_a_database_is_told(
+    tmp_path: Path, damage: Callable[[bytes], bytes], said: str, left_of_it: int
+) -> None:
+    left = killed(tmp_path, checkpoint=True)
+    log = log_of(left)
+    log.write_bytes(damage(log.read_bytes()))
+    tear = open_bag(left).tear
+    assert (said.format(log.name) in tear) if said else not tear
+    assert [number for _, _, number in read(left)] == [*range(5), *range(10, 10 + left_of_it)]
+
+
+def test_a_log_of_another_database_is_left_aside_and_told(tmp_path: Path) -> None:
+    (one := tmp_path / 'one').mkdir()
+    (two := tmp_path / 'two').mkdir()
+    left, other = killed(one, checkpoint=True), killed(two, checkpoint=True, more=2000)
+    log = log_of(left)
+    log.write_bytes(log_of(other).read_bytes())
+    assert f'{log.name} cannot be brought into' in open_bag(left).tear
+    assert [number for _, _, number in read(left)] == [*range(5)]

@@ -249,6 +249,14 @@ def test_closed_file_loses_only_the_chunk_that_was_damaged(
     assert recover(run.path).done == ()
 
 
+@pytest.mark.parametrize('named', [True, False], ids=['file', 'folder'])
+def test_of_a_database_nothing_is_to_be_recovered(tmp_path: Path, named: bool) -> None:
+    file = tmp_path / 'bag_0.db3'
+    file.write_bytes(b'SQLite format 3\0')
+    with pytest.raises(RecordError, match='is a bag in SQLite, which is read as it is'):
+        recover(file if named else tmp_path)
+
+
 def test_run_that_is_being_recorded_is_refused(recording: Recording) -> None:
     recording.steps(0, 5)
     recording.made.flush()

@@ -97,6 +97,8 @@ class CartsWorld:
         Of the contract.
     services
         Whether the services of the conversation are served.
+    one_process
+        Whether the nodes share a process.
 
     """
 
@@ -110,7 +112,9 @@ class CartsWorld:
         changes: Mapping[str, Any] = PATIENT,
         *,
         services: bool = False,
+        one_process: bool = False,
     ) -> None:
+        self._one_process = one_process
         self.domain_id, self.pacing, self.run = domain_id, pacing, folder / 'run'
         self.file = write_contract(folder / 'contract.yaml', changes, base='two_carts')
         self._make = BoundaryAECEnv if 'agent_order' in changes else BoundaryParallelEnv
@@ -133,7 +137,13 @@ class CartsWorld:
         """Run it."""
         with ExitStack() as stack:
             self.processes = stack.enter_context(
-                running(self._specs, domain_id=self.domain_id, logs=self._logs, timeout=_READY)
+                running(
+                    self._specs,
+                    domain_id=self.domain_id,
+                    logs=self._logs,
+                    timeout=_READY,
+                    one_process=self._one_process,
+                )
             )
             self.probe = Probe(self.domain_id)
             stack.callback(self.probe.close)
@@ -229,14 +239,14 @@ class CartsWorld:
 
 @contextmanager
 def carts_world(
-    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT, *, services: bool = False
+    folder: Path, pacing: str, changes: Mapping[str, Any] = PATIENT, **options: bool
 ) -> Iterator[CartsWorld]:
     """Run two carts on a domain that nobody else uses."""
     previous = dict(os.environ)
     with reserved_domain() as domain:
         os.environ.update(isolated_environment(domain))
         try:
-            with CartsWorld(folder, domain, pacing, changes, services=services).up() as world:
+            with CartsWorld(folder, domain, pacing, changes, **options).up() as world:
                 yield world
                 world.drain()  # the record may be audited
         finally:

@@ -98,7 +98,6 @@ CASES: tuple[Case, ...] = (
         'decision-recomputed',
         edit(is_admitted, lambda step: with_answer(step, admitted_action=(0.1,))),
     ),
-    Case('a tick that was in time', 'steps-in-order', at(is_admitted, tick_error=0.05)),
     # The order of the steps.
     Case('a step is missing', 'steps-in-order', forged.drop_step),
     Case('a step is missing, renumbered', 'step-recomputed', forged.drop_step_and_renumber),

@@ -16,7 +16,8 @@ from rosbags.typesys import get_types_from_msg, get_typestore, Stores
 OWN = 'boundary_env_ros/'
 CHAIN = f'{OWN}msg/RecordChain'
 
-#: A field of a later version.
+#: The format of a later version, and a field of it.
+LATER = '1.1'
 NEW = 'note_of_a_later_version'
 
 #: Gets the name of a message of this package and the lines of its definition.
@@ -63,6 +64,7 @@ def changed_definition(text: str, type_name: str, change: Change) -> str:
         name, body = (head[5:], rest) if head.startswith('MSG:') else (type_name, part)
         if name.startswith(OWN):
             body = '\n'.join(change(name.rpartition('/')[2], body.splitlines())) + '\n'
+            body = re.sub(r'\w+ FORMAT=.*', f'string FORMAT="{LATER}"', body)
         found.append(body if name is type_name else f'{head}\n{body}')
     return ('=' * 80 + '\n').join(found)
 

@@ -383,6 +383,8 @@ class World:
         Sections of the shipped contract that are different here.
     contract
         Name of that contract.
+    one_process
+        Whether the nodes share a process.
 
     """
 
@@ -399,7 +401,9 @@ class World:
         gate: Mapping[str, str | float | bool] | None = None,
         changes: Mapping[str, Any] | None = None,
         contract: str = 'warehouse_cart',
+        one_process: bool = False,
     ) -> None:
+        self._one_process = one_process
         self.folder, self.domain_id, self.pacing, self.namespace = (
             folder,
             domain_id,
@@ -438,6 +442,7 @@ class World:
                     logs=self.folder / 'logs',
                     namespace=self.namespace,
                     timeout=_READY,
+                    one_process=self._one_process,
                 )
             )
             self.probe = Probe(self.domain_id, self.namespace)

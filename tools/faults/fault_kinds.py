@@ -348,8 +348,6 @@ _NO_SENSOR = frozenset({_R.OBSERVATION_TIMEOUT})
 _OVER = frozenset({_R.EPISODE_OVER})
 #: One field may be too old a tick before all have been silent for the robot's timeout.
 _NO_ROBOT = frozenset({'robot_lost', 'sensor_lost'})
-#: A gate that was not scheduled decides, when it wakes up, on what it had heard before.
-_STALE = frozenset({'values-newest'})
 #: What a recorder that was not scheduled has lost, it says; what refers to that hangs in the air.
 _GAPS = frozenset(
     {
@@ -368,7 +366,6 @@ _JUMPED = frozenset(
         'execution-measured',
         'steps-in-order',
         'values-from-sensors',
-        'values-newest',
     }
 )
 #: A message may have reached gate and environment when the driver dies, and not the recorder: and
@@ -444,7 +441,6 @@ _ALL = (
         bound=bounds.of_the_driver,
         safe=Safe.REST,
         endings=frozenset({'gate_lost'}),
-        marks=_STALE,
     ),
     Kind(
         name='starve_gate',
@@ -453,7 +449,6 @@ _ALL = (
         bound=bounds.of_the_gate_itself,
         reasons=frozenset({_R.GATE_LATE}),
         endings=frozenset({'gate_lost'}),
-        marks=_STALE,
     ),
     Kind(
         name='kill_recorder',

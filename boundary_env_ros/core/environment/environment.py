@@ -538,7 +538,7 @@ class Environment:
             if self._advanced is None:
                 return ('the world to settle (SimStepResponse)',)
             lacking += self._arrivals.awaited(self._advanced)
-        elif now.steady - reset.finished.steady < procedure.settle * NANOSECONDS:
+        elif (now.steady - reset.finished.steady) / NANOSECONDS < procedure.settle:
             return (f'{procedure.settle:g} s for the world to settle',)
         lacking += self._buffer.lacking(reset.answer.completed)
         if self._contract.action and self._actuation.latest is None:
@@ -674,7 +674,7 @@ class Environment:
                 held_back = f'; waiting for {self._held_back}' if self._held_back else ''
                 return self._reset_failed(overdue + held_back, now)
             deadline = self._contract.episode.reset.deadline
-            if now.steady - reset.asked.steady > deadline * NANOSECONDS:
+            if (now.steady - reset.asked.steady) / NANOSECONDS > deadline:
                 lacking = ', '.join(self._lacking(now)) or 'nothing'
                 return self._reset_failed(
                     f'The reset timed out after {deadline:g} s (still missing: {lacking})', now
@@ -787,7 +787,7 @@ class Environment:
         reset = self._reset
         if told.message or reset is None:
             return told
-        if reset.prompt or now.steady - reset.asked.steady < _QUICK * NANOSECONDS:
+        if reset.prompt or (now.steady - reset.asked.steady) / NANOSECONDS < _QUICK:
             return replace(told, message=reset.prompt)
         lacking = ', '.join(self._lacking(now))
         return replace(told, message=f'The reset waits for {lacking}.' if lacking else '')

@@ -241,7 +241,7 @@ def status_of(
     fresh = spec.max_age is None or is_fresh(age, spec.max_age)
     if spec.skew is not None and newest is not None:
         lag = None if captured is None else newest - captured.nanoseconds
-        fresh = fresh and lag is not None and lag <= spec.skew * NANOSECONDS
+        fresh = fresh and lag is not None and lag / NANOSECONDS <= spec.skew
     return FieldStatus.FRESH if fresh else FieldStatus.STALE
 
 

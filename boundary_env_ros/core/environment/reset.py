@@ -300,7 +300,7 @@ class Resetting:
         step = self.step
         if step is None or isinstance(step, PublishStep):
             return ''
-        if now.steady - self._since <= step.deadline * NANOSECONDS:
+        if (now.steady - self._since) / NANOSECONDS <= step.deadline:
             return ''
         return (
             f'A step of the reset timed out after {step.deadline:g} s '

@@ -131,4 +131,4 @@ def declaring_time(contract: Contract) -> float:
 
 
 def _too_long(since: int | None, limit: float, now: ClockReading) -> bool:
-    return since is None or now.steady - since > limit * NANOSECONDS
+    return since is None or (now.steady - since) / NANOSECONDS > limit

@@ -273,7 +273,7 @@ class CommandHistory:
         decision must not cost a whole tick.
         """
         sooner_by = sooner(self.contract.safety)
-        return self.out is None or now.steady - self.out > (period - sooner_by) * NANOSECONDS
+        return self.out is None or (now.steady - self.out) / NANOSECONDS > period - sooner_by
 
     def under_way(self, now: ClockReading) -> tuple[SentCommand, ...]:
         """Return what may still be under way, as far as a rule asks for it."""

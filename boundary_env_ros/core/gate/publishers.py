@@ -56,7 +56,7 @@ def after_silence(
         Seconds without a message after which it is silent.
 
     """
-    if heard is None or heard <= silence.since or now - heard <= patience * NANOSECONDS:
+    if heard is None or heard <= silence.since or (now - heard) / NANOSECONDS <= patience:
         return silence
     there = frozenset(found)
     gone = silence.publishers if there - silence.publishers else frozenset()
@@ -64,7 +64,7 @@ def after_silence(
 
 
 def _lingers(since: int, now: int) -> bool:
-    return now - since < _LINGERS * NANOSECONDS
+    return (now - since) / NANOSECONDS < _LINGERS
 
 
 def speakers(found: Found, silence: Silence, now: int) -> tuple[str, ...]:
@@ -274,4 +274,4 @@ class Publishers:
         return speakers(found, silence, now)
 
     def _lately(self, heard: int | None, now: int) -> bool:
-        return heard is not None and now - heard < self._patience * NANOSECONDS
+        return heard is not None and (now - heard) / NANOSECONDS < self._patience

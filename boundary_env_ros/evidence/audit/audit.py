@@ -104,19 +104,21 @@ def audit_path(
     run = Run(path, progress)
     run.first_recorded()
     terms = run.terms() if contract is None else with_task(run.recorded(contract))
+    folder = RunFolder(path)
+    index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
+    ours = index is not None or run.source.as_recorded or CHAIN_TYPE in run.topics.values()
     auditor = Auditor(
         terms.contract,
         terms.task,
         run.topics,
         holes=run.source.holes,
         alone=run.is_alone,
+        of_another=not ours,
         missing=terms.missing,
         unlike=lambda: run.source.unlike,
     )
     if terms.problem:
         auditor.find('record-complete', Mismatch('contract', 'a valid contract', terms.problem))
-    folder = RunFolder(path)
-    index = IndexCheck(folder.episodes) if folder.episodes.is_file() else None
     chain, damaged = ChainCheck(), False
     episodes: set[tuple[str, str]] = set()
     for piece in run.pieces(auditor.topics, chain.add):

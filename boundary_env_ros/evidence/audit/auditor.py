@@ -44,8 +44,8 @@ from boundary_env_ros.evidence.audit.memory import (
     key_of,
     link,
 )
-from boundary_env_ros.evidence.audit.raw_messages.auditor import DELAY, RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.message_history import LATE
+from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
+from boundary_env_ros.evidence.audit.raw_messages.ties import LATE
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
@@ -78,6 +78,9 @@ NO_CHAIN = (
     'was recorded'
 )
 
+#: Nanoseconds before the end of a torn record in which a record may lack its other half.
+TORN = 12 * NANOSECONDS
+
 #: Nanoseconds behind a hole in which a record may speak of what was in it.
 REACH = 2 * NANOSECONDS
 
@@ -106,6 +109,8 @@ class Auditor:
         The log times between which messages were damaged, nanoseconds.
     alone
         Whether the record is one transition, without its neighbours.
+    of_another
+        Whether another recorder wrote it, which may drop messages without saying so.
     missing
         Why there is no contract or task; empty if none was given.
     unlike
@@ -126,6 +131,7 @@ class Auditor:
         *,
         holes: Sequence[tuple[int, int]] = (),
         alone: bool = False,
+        of_another: bool = False,
         missing: str = '',
         unlike: Callable[[], Unlike] = Unlike,
     ) -> None:
@@ -141,6 +147,8 @@ class Auditor:
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             self._raw = RawAuditor(contract, topics, self.find, self._holes)
+        self._of_another = of_another
+        self._had: dict[tuple[str, type], int] = {}  # log time of the last of each kind
         self._terms: Terms | None = None
         self._again: Rerun | None = None
         if contract is not None:
@@ -221,6 +229,8 @@ class Auditor:
         self._came(log_time)
         if isinstance(record, (Transition, EpisodeStatus)):
             self._look_for_the_beginning(record, log_time)
+        if self._of_another and isinstance(record, (Transition, GateDecision)):
+            self._look_for_a_gap(record, log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
@@ -276,6 +286,36 @@ class Auditor:
             self._cuts[record.id.agent, record.id.episode_id] = record.id.step
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
+
+    def _look_for_a_gap(self, record: Transition | GateDecision, log_time: int) -> None:
+        """Take what another recorder dropped for missing, if the numbers have a gap there."""
+        agent, of, key = self._agents[record.id.agent], record.id, (record.id.agent, type(record))
+        since, self._had[key] = self._had.get(key, 0), log_time
+        before: Transition | GateDecision | None = agent.last
+        if isinstance(record, GateDecision):
+            before = None if agent.sent is None else agent.sent.decision
+            dropped = before is not None and record.sequence > before.sequence + 1
+        elif before is not None and before.id.episode_id == of.episode_id:
+            dropped = of.step > before.id.step + 1
+        else:
+            dropped = of.step > 0 or not self._ended(agent)
+        if before is None or not dropped:
+            return
+        self._holes.append((since, log_time))
+        first = before.id.step
+        missing = [(of, first, min(of.step, first + memory.WINDOW))]
+        if before.id.episode_id != of.episode_id:
+            missing = [
+                (before.id, first, first + memory.RECENT),
+                (of, 0, min(of.step, memory.WINDOW)),
+            ]
+        self._behind.update(
+            replace(id_, step=step)
+            for id_, begin, end in missing
+            for step in range(begin, end + 1)
+        )
+        gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
+        self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
 
     def begins_late(self) -> None:
         """Take what came before the record for missing: it is a slice of a run."""
@@ -378,7 +418,7 @@ class Auditor:
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
-            agent.look_at_named(math.inf if self._raw is None else self._raw.history.newest - LATE)
+            agent.look_at_named(math.inf if self._raw is None else self._raw.ties.newest - LATE)
             for named in () if torn else agent.decided.values():
                 last = agent.steps.get(named.episode_id, 0)
                 if named.step > last + 1:
@@ -405,11 +445,11 @@ class Auditor:
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
-        for observation, log_time in () if self._raw is None else self._raw.published.stepless:
-            self._half(observation, log_time, torn=torn)
+        for observation in () if self._raw is None else self._raw.published.stepless:
+            self._half(observation, self._now, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
-        terms, heard = self._terms, None if self._raw is None else self._raw.history
+        terms, ties = self._terms, None if self._raw is None else self._raw.ties
         return AuditReport(
             findings=tuple(self._found),
             counts=dict(self._counts),
@@ -419,9 +459,9 @@ class Auditor:
             contract=f'{terms.contract.name} {terms.contract.version}' if terms else '',
             digest=terms.digest if terms else '',
             not_checked=self._not_checked(),
-            from_topics={} if heard is None else dict(heard.checked),
-            excused={} if heard is None else {why: dict(n) for why, n in heard.excused.items()},
-            asked={} if heard is None else dict(heard.asked),
+            from_topics={} if ties is None else dict(ties.checked),
+            excused={} if ties is None else {why: dict(n) for why, n in ties.excused.items()},
+            asked={} if ties is None else dict(ties.asked),
             lacking=dict(self._lacking_of),
         )
 
@@ -646,16 +686,16 @@ class Auditor:
         the records, since log times are whatever who wrote them says.
         """
         if torn:
-            return log_time >= self._now - DELAY
+            return log_time >= self._now - TORN
         if self._raw is None or made is None:
             return False
-        return self._raw.history.ends_at(made)
+        return self._raw.ties.ends_at(made)
 
     def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""
         if self._terms is None:
             return
-        history = None if self._raw is None else self._raw.history
+        ties = None if self._raw is None else self._raw.ties
         rule, place = 'truth-withheld', 'privileged'
         made: int | None = None
         if isinstance(half, Transition):
@@ -674,11 +714,16 @@ class Auditor:
                 made = half.observed.ros.nanoseconds
             if began is None or self._agents[half.id.agent].may_lack(half.id):
                 return
-            if history is None and (self._holes or log_time - began < LATE):
+            if ties is None and self._holes:
                 return
-        if self._may_follow(made, log_time, torn=torn):
+        if log_time - began < LATE and not isinstance(half, Observation):
+            return  # The recorder heard of the other topic only later.
+        why = '' if ties is None else ties.lack()
+        if why and ties is not None:
+            ties.excuse(why, 'observations')
+        elif self._may_follow(made, log_time, torn=torn):
             self._lacking_of[rule] += 1
-        elif history is None or not history.may_lack('observations', log_time, began):
+        else:
             self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:

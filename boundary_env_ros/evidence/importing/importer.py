@@ -286,14 +286,15 @@ class _Importer:
     def _hear(self, topic: str, message: Any, logged: int, published: int | None) -> None:
         line = self._time
         for kind, name, read in self._ears.heard[topic]:
-            reading = None if kind == 'command' else self._read(topic, name, read, message)
+            use = f'feedback of {name}' if kind == 'feedback' else name
+            reading = None if kind == 'command' else self._read(topic, use, read, message)
             if reading is None or kind == ENVIRONMENT:
                 continue
             captured = line.captured(reading.stamp)
             if kind == 'feedback':
                 self._agent.feedback(name, reading.values, captured)
                 if reading.problem:
-                    self._stumble(topic, name, reading.problem)
+                    self._stumble(topic, use, reading.problem)
                 continue
             sample = reading.sample(
                 captured,
@@ -434,10 +435,11 @@ class _Importer:
                 f'stamps and log times are at least {apart / NANOSECONDS:.0f} s apart: do sensors '
                 'and recorder have one clock, and is `clock:` of the contract right?'
             )
-        if self._time.jumps:
-            last, time = (instant / NANOSECONDS for instant in self._time.jumps[0])
+        if jumps := self._time.jumps:
+            last, time = (instant / NANOSECONDS for instant in jumps[0])
+            often = 'once' if len(jumps) == 1 else f'{len(jumps)} times'
             yield (
-                f'the clock jumped {len(self._time.jumps)} times, first from {last:.3f} s to '
+                f'the clock jumped {often}, first from {last:.3f} s to '
                 f'{time:.3f} s; where it went back an episode ends, and all counts from there'
             )
         for (topic, kind), count in self._others.items():
@@ -445,8 +447,11 @@ class _Importer:
                 f'{topic}: {count} messages of {kind} are left out; the contract reads '
                 f'{self._types[topic]} there'
             )
+        uses: dict[tuple[str, int, str], list[str]] = {}
         for (topic, use), (count, why) in self._unreadable.items():
-            where = f'{topic} ({use})' if use else topic
+            uses.setdefault((topic, count, why), []).append(use)
+        for (topic, count, why), names in uses.items():
+            where = f'{topic} ({", ".join(names)})' if all(names) else topic
             yield f'{where}: {count} messages could not be read, the first: {why}'
         for name, frame in self._other_frames.items():
             yield f'field {name}: its header names the frame {frame}, not that of the contract'

@@ -12,7 +12,7 @@ from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.infer_contract.draft import draft, is_own
 from boundary_env_ros.evidence.infer_contract.pace import Pace
 from boundary_env_ros.evidence.infer_contract.survey import TopicSurvey
-from boundary_env_ros.storage.decoding import definition_text
+from boundary_env_ros.storage.decoding import CDR, definition_text, not_cdr
 from boundary_env_ros.storage.definitions import full_name, parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.message_types import MessageTypes
@@ -48,10 +48,14 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
         if not is_own(channel.topic, channel.type):
             topics.setdefault((channel.topic, channel.type), _survey(channel, flags))
     first, last, whole = 0, 0, Pace()
+    before: dict[str, bytes] = {}
     for recorded in bag.messages({name for name, _ in topics}):
         topic, logged = topics.get((recorded.topic, recorded.type)), recorded.log_time
         if topic is None:
             continue
+        if topic.stamped and recorded.data == before.get(recorded.topic):
+            continue  # The same measurement, recorded twice.
+        before[recorded.topic] = recorded.data
         whole.count(logged)
         first, last = (min(first, logged) if whole.messages > 1 else logged), max(last, logged)
         topic.take(recorded.decode, logged)
@@ -79,10 +83,12 @@ def init_from_bag(path: Path, *, progress: Progress = lambda done, total: None) 
 def _survey(channel: Channel, flags: list[TopicSurvey]) -> TopicSurvey:
     """Return a survey of a topic that knows the definitions in the bag."""
     try:
+        if channel.encoding != CDR:
+            raise not_cdr(channel)
         parsed = parse_definition(channel.type, definition_text(channel))
     except RecordError as error:
         topic = TopicSurvey(channel.topic, channel.type, MessageTypes([]), flags)
-        topic.trouble = f'its definition cannot be read: {str(error).rstrip(".")}'
+        topic.trouble = f'its messages cannot be read: {str(error).rstrip(".")}'
         return topic
     fields = {full_name(name): found for name, found in parsed.items()}
     return TopicSurvey(channel.topic, channel.type, MessageTypes([], fields), flags)

@@ -231,10 +231,10 @@ def _fields(topic: TopicSurvey) -> tuple[dict[str, Lines], list[str]]:
         named = topic.type == TF_TYPE and base != '/tf'
         key = f', with `robot: {{tf: {_relative(base)}}}`' if named else ''
         raise Unfit(f'{_OTHERS[topic.type]}{key}')
-    if not _can_be_named(topic):
-        raise Unfit('a contract cannot name it')
     if topic.trouble:
         raise Unfit(topic.trouble)
+    if not _can_be_named(topic):
+        raise Unfit('a contract cannot name it')
     if not topic.messages:
         raise Unfit('nothing came on it while looking')
     found = dict(_parts(topic))
@@ -261,7 +261,8 @@ def _without(topic: TopicSurvey) -> Iterator[tuple[str, str]]:
         names = topic.joints or range(topic.lengths.get(path, (0, 1))[1])
         some = [str(names[place]) for place in sorted(places or ())]
         which = f' ({", ".join(some)})' if len(some) < len(names) else ''
-        yield path + which * bool(some), f'{"NaN" if some else "missing"} {_NEVER}'
+        why = 'missing' if not some else 'no estimate' if path in topic.marked else 'NaN'
+        yield path + which * bool(some), f'{why} {_NEVER}'
     for path, length in topic.lengths.items():
         if path not in topic.unmeasured and topic.type != SCAN and not _is_array(length):
             yield path, f'its length is not constant, or not from 1 to {MOST_VALUES}'

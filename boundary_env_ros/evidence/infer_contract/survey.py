@@ -83,6 +83,8 @@ class TopicSurvey(Pace):
     unmeasured
         By field path, what never had a value: the places in the sequence or among the joints that
         were NaN in every message, or None where there was no number in any.
+    marked
+        The paths among them whose message itself says that it has no estimate.
     image
         Height, width and encoding of the first image.
     moving
@@ -141,6 +143,7 @@ class TopicSurvey(Pace):
         self._sequences = sequences
         self._getters = {path: estimate(type_name, path) for path in (*looked_at, *sequences)}
         self.unmeasured: dict[str, frozenset[int] | None] = {}
+        self.marked: set[str] = set()
 
     def take(self, decode: Callable[[], Any], arrived: int) -> None:
         """Look at a message, as long as those of the topic can be decoded, and count it."""
@@ -219,6 +222,8 @@ class TopicSurvey(Pace):
             # A scan may have beams that see nothing, ever.
             if never and (self.type != SCAN or len(never) == numbers.size):
                 self.unmeasured[path] = never
+                if not np.isnan(np.atleast_1d(getter(path)(message))).any():
+                    self.marked.add(path)
             else:
                 del self.unmeasured[path]
 

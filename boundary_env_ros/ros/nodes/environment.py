@@ -339,8 +339,8 @@ class EnvironmentNode(ContractNode):
     _ticks: Any = None
     _due = 0
 
-    def __init__(self) -> None:
-        super().__init__('environment', 'environment')
+    def __init__(self, **options: Any) -> None:
+        super().__init__('environment', 'environment', **options)
 
     def configure(self) -> None:
         """Make the environments, and all that they listen to and publish."""
@@ -493,7 +493,7 @@ def _stamp_of(effect: Effect, now: ClockReading) -> ClockReading:
 
 def main() -> int:
     """Run the node ``environment``."""
-    return run(EnvironmentNode, fastest_executor)
+    return run(EnvironmentNode, executor=fastest_executor)
 
 
 if __name__ == '__main__':

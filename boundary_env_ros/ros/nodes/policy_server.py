@@ -62,7 +62,7 @@ def _executor() -> MultiThreadedExecutor:
 
 def main() -> int:
     """Run the node ``policy_server``."""
-    return run(PolicyServer, _executor)
+    return run(PolicyServer, executor=_executor)
 
 
 if __name__ == '__main__':

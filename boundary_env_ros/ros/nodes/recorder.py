@@ -69,8 +69,8 @@ class Recorder(ContractNode):
     recording: RunRecording
     writer: RecordingThread
 
-    def __init__(self) -> None:
-        super().__init__('recorder', 'recorder')
+    def __init__(self, **options: Any) -> None:
+        super().__init__('recorder', 'recorder', **options)
         self.declare('run', '', 'Folder of the run, made by the node; nothing may be there yet.')
         self._declare_files()
         self._heard: RawSubscriptions | None = None
@@ -404,7 +404,7 @@ class Recorder(ContractNode):
 
 def main() -> int:
     """Run the node ``recorder``."""
-    return run(Recorder, fastest_executor)
+    return run(Recorder, executor=fastest_executor)
 
 
 if __name__ == '__main__':

@@ -115,8 +115,8 @@ class SafetyGate(ContractNode):
     of its own, in the namespace of its name.
     """
 
-    def __init__(self) -> None:
-        super().__init__('safety_gate', 'safety_gate')
+    def __init__(self, **options: Any) -> None:
+        super().__init__('safety_gate', 'safety_gate', **options)
         self._gate: Gate | None = None
         self.declare(
             'agent',
@@ -454,6 +454,13 @@ class SafetyGate(ContractNode):
             if since < after:
                 return
             self._latest = max(self._latest, since)
+            patience = self.contract.safety.environment_timeout
+            usual = self.contract.safety.gate_period + patience / 2.0
+            if self.contract.pacing is Pacing.LOCKSTEP and since > usual:
+                # It stood still, as beside a slow world on its executor, and has heard nobody:
+                # what waits is let in before a silence is judged.
+                self._ticked = time.monotonic_ns() + round(patience * NANOSECONDS)
+                return
         now = self.clock.now()
         self._ticked = now.steady
         for subscription in self._stops:
@@ -774,7 +781,7 @@ class SafetyGate(ContractNode):
 
 def main() -> int:
     """Run the node ``safety_gate``."""
-    return run(SafetyGate, fastest_executor)
+    return run(SafetyGate, executor=fastest_executor)
 
 
 if __name__ == '__main__':

@@ -35,10 +35,10 @@ from boundary_env_ros.errors import (
 from boundary_env_ros.ros import names
 from boundary_env_ros.ros.contract_node import ContractNode, run
 from boundary_env_ros.ros.conversions import (
-    fill,
     from_bytes,
     from_msg,
     message_class,
+    message_writer,
     set_time,
     to_bytes,
     to_msg,
@@ -74,14 +74,15 @@ class SimulatedRobotNode(ContractNode):
     asked to.
     """
 
-    def __init__(self) -> None:
-        super().__init__('simulated_robot', 'robot')
+    def __init__(self, **options: Any) -> None:
+        super().__init__('simulated_robot', 'robot', **options)
         self.declare(
             'robot', '', 'Installed robot to simulate (empty: the one named like the contract).'
         )
         self._robot: SimulatedRobot | None = None
         self._plugin: PluginRobot | None = None  # the same robot, if it is one around a plugin
         self._outgoing: dict[str, Any] = {}
+        self._writers: dict[str, Callable[[Any], bytes]] = {}
         self._pushed: dict[str, Any] = {}
         self._pending: list[SimStepRequest] = []
         self._commanded: dict[str, float] = {}
@@ -185,6 +186,7 @@ class SimulatedRobotNode(ContractNode):
     def cleanup(self) -> None:
         """Let go of the world."""
         self._outgoing = {}
+        self._writers = {}
         self._pushed = {}
         self._robot = self._plugin = None
         self._pending = []
@@ -255,7 +257,10 @@ class SimulatedRobotNode(ContractNode):
         for emission in emissions:
             if emission.fields is not None:
                 publisher = self._outgoing[emission.topic]
-                publisher.publish(fill(publisher.msg_type(), emission.fields))
+                if emission.topic not in self._writers:
+                    made = message_writer(publisher.msg_type, emission.fields)
+                    self._writers[emission.topic], _ = made
+                publisher.publish(self._writers[emission.topic](emission.fields))
         return emissions
 
     # Commands ------------------------------------------------------------------------------------
@@ -425,7 +430,7 @@ class SimulatedRobotNode(ContractNode):
 
 def main() -> int:
     """Run the node ``simulated_robot``."""
-    return run(SimulatedRobotNode, fastest_executor)
+    return run(SimulatedRobotNode, executor=fastest_executor)
 
 
 if __name__ == '__main__':

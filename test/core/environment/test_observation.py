@@ -19,6 +19,7 @@ from boundary_env_ros.core.environment.observation import (
     lost,
     Observation,
     Sample,
+    status_of,
 )
 from boundary_env_ros.core.timebase import Clock, Stamp
 from support.core_world import shipped, step_id, Timepiece
@@ -216,6 +217,14 @@ def test_the_camera_that_lags_behind_the_newest_is_stale(
     found = statuses(Timepiece(), left=left, right=right, alone=0.9)
     assert (found['left'], found['right']) == expected
     assert found['alone'] is FRESH, 'it belongs to no other'
+
+
+def test_a_camera_is_as_far_behind_as_its_contract_says_to_the_nanosecond() -> None:
+    time = Timepiece()
+    spec, newest = replace(LEFT, skew=1.001), time.stamp().nanoseconds
+    for lag, status in ((1_001_000_000, FRESH), (1_001_000_001, STALE)):
+        captured = replace(time.stamp(), nanoseconds=newest - lag)
+        assert status_of(spec, captured, 0.0, newest) is status
 
 
 def test_a_field_that_belongs_to_no_other_makes_none_stale() -> None:

@@ -7,8 +7,13 @@ from __future__ import annotations
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.silence import declaring_time, PATIENCE
-from support.core_world import shipped
+from boundary_env_ros.core.environment.silence import (
+    declaring_time,
+    Heard,
+    PATIENCE,
+    recorder_silent,
+)
+from support.core_world import shipped, Timepiece
 
 
 @pytest.mark.parametrize(
@@ -29,3 +34,9 @@ def test_in_lockstep_it_is_waited_for_longer_than_the_world() -> None:
     contract = shipped({('lockstep', 'deadline'): 20.0})
     assert declaring_time(contract) < 20.0
     assert declaring_time(contract.paced(Pacing.LOCKSTEP)) > 20.0
+
+
+def test_a_party_may_be_silent_for_its_timeout_to_the_nanosecond() -> None:
+    contract, now = shipped({('safety', 'recorder_timeout'): 1.001}), Timepiece().now
+    for silence, lost in ((1_001_000_000, False), (1_001_000_001, True)):
+        assert recorder_silent(contract, Heard(recorder=now.steady - silence), now) is lost

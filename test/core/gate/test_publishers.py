@@ -68,6 +68,12 @@ def test_what_was_replaced_does_not_count_when_its_replacement_hangs_and_wakes_u
     assert speakers(BOTH, hangs, at(25)) == tuple(NEW.values())
 
 
+def test_a_topic_may_be_silent_for_as_long_as_its_patience_to_the_nanosecond() -> None:
+    for silence, begins in ((1_001_000_000, False), (1_001_000_001, True)):
+        after = after_silence(Silence(), OLD, heard=at(10), now=at(10) + silence, patience=1.001)
+        assert (after != Silence()) is begins
+
+
 def test_every_own_command_is_known_once_though_some_get_lost() -> None:
     echoes = Echoes()
     for command in ('a', 'b', 'c', 'a'):

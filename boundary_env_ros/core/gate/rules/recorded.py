@@ -79,8 +79,3 @@ def was_over(decision: GateDecision) -> bool:
 def was_deactivated(decision: GateDecision) -> bool:
     """Return whether the gate was being deactivated."""
     return any(result.reason is Reason.DEACTIVATED for result in decision.rules)
-
-
-def was_silent(decision: GateDecision) -> bool:
-    """Return whether the gate was deactivated between two leases: then it publishes nothing."""
-    return was_deactivated(decision) and not decision.id.episode_id and not decision.command

@@ -15,8 +15,8 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.rules.documents import published
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
-from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
-from boundary_env_ros.evidence.audit.raw_messages.window import Heard
+from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
+from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
 
@@ -26,8 +26,8 @@ END = NANOSECONDS // 5
 #: How many commands may be there whose decisions are on their way then.
 _ON_THEIR_WAY = 3
 
-#: Nanoseconds that a message without a stamp may be apart from its decision.
-_APART = NANOSECONDS // 2
+#: Halves that wait for their other ones; the first ones are given up for more.
+_MOST_WAITING = 4096
 
 _LONGEST = 60
 
@@ -45,10 +45,20 @@ class _Half:
     decision: GateDecision | None = None
     besides: str = ''
 
+    def is_of(self, other: _Half) -> bool:
+        """Return whether another may be the other half: their stamps are one, if both have one."""
+        return self.stamp is None or other.stamp is None or self.stamp == other.stamp
+
 
 @dataclass(slots=True)
 class _Pairs:
-    """What waits for its other half on the topic of one group; ``bounds`` are those of numbers."""
+    """
+    What waits for its other half on the topic of one group; ``bounds`` are those of numbers.
+
+    ``begun`` is when the recorder had the first decision, ``last`` the number of the last one, and
+    ``missing`` how many of their numbers are not in the record; ``commanded`` is the instant of
+    the last command.
+    """
 
     agent: str
     use: Use
@@ -56,9 +66,10 @@ class _Pairs:
     bounds: tuple[Vector, Vector] | None = None
     decided: deque[_Half] = field(default_factory=deque)
     sent: deque[_Half] = field(default_factory=deque)
-    stamped: bool = False  # whether a message of the topic ever had a stamp
     begun: int | None = None
-    commanded: int = 0  # instant of the last decision
+    last: int = 0
+    missing: int = 0
+    commanded: int = 0
 
     def content_of(self, decision: GateDecision, documents: Mapping[str, str]) -> Content | None:
         """Return what a decision sends here; None: nothing."""
@@ -82,23 +93,27 @@ class CommandChecks:
     """
     Pairs the messages with the decisions.
 
+    Where messages have stamps, a pair has one stamp; where they have none, one content. Each topic
+    has one publisher and keeps its order, so that no time is needed to tell what belongs together.
+
     Parameters
     ----------
-    history
-        What the topics said.
+    ties
+        What each agent reads of the record, and what may be missing from it.
 
     """
 
-    def __init__(self, history: MessageHistory) -> None:
-        self._history = history
+    def __init__(self, ties: Ties) -> None:
+        self._ties = ties
+        self._end = 0  # the last log time
         #: By agent and use.
         self.pairs: dict[tuple[str, str], _Pairs] = {}
-        for agent, uses in history.uses.items():
-            for group, own in history.groups:
+        for agent, uses in ties.uses.items():
+            for group, own in ties.groups:
                 use = uses[f'command {group.name}']
                 bounds = group.low, group.high
                 self.pairs[agent, use.name] = _Pairs(agent, use, own.start, bounds)
-            for each in history.contract.documents:
+            for each in ties.contract.documents:
                 use = uses[f'document {each.name}']
                 self.pairs[agent, use.name] = _Pairs(agent, use)
 
@@ -107,15 +122,27 @@ class CommandChecks:
         documents = self._documents(decision)
         instant = decision.commanded
         stamp = None if instant is None else instant.ros.nanoseconds
+        self._end = max(self._end, log_time)
         for pairs in self.pairs.values():
             if pairs.agent != decision.id.agent or not pairs.use.topic:
                 continue
             if pairs.begun is None:
                 pairs.begun = log_time
+            else:
+                pairs.missing += max(decision.sequence - pairs.last - 1, 0)
+            pairs.last = decision.sequence
             content = pairs.content_of(decision, documents)
             if content is not None:
                 pairs.commanded = stamp or pairs.commanded
-                pairs.decided.append(_Half(content, stamp, log_time, decision))
+                half = _Half(content, stamp, log_time, decision)
+                partner = _partner(half, pairs.sent)
+                if partner is not None:
+                    pairs.sent.remove(partner)
+                    self._pair(half, partner, pairs)
+                    continue
+                pairs.decided.append(half)
+                if len(pairs.decided) > _MOST_WAITING:
+                    self._not_sent(pairs.decided[0], pairs)
 
     def _documents(self, decision: GateDecision) -> Mapping[str, str]:
         """Return the documents of a decision; a payload that holds none is a finding."""
@@ -124,98 +151,97 @@ class CommandChecks:
         except (BoundaryError, *WRONG_INPUT) as error:
             place = f'decision {decision.sequence}.request.payload'
             found = Mismatch(place, 'an object with documents', f'{error}')
-            self._history.find('record-complete', found, decision.id)
+            self._ties.find('record-complete', found, decision.id)
             return {}
 
-    def sent(self, pairs: _Pairs, heard: Heard) -> None:
+    def sent(self, pairs: _Pairs, message: RawMessage) -> None:
         """Take a message of a topic."""
-        reading = heard.readings.get(pairs.use.name)
-        half = _Half((), heard.stamp, heard.log_time)
+        reading = message.readings.get(pairs.use.name)
+        half = _Half((), message.stamp, message.log_time)
+        self._end = max(self._end, message.log_time)
         if reading is not None:
             half.besides = reading.problem
             half.content = reading.document if pairs.bounds is None else reading.values
-        pairs.stamped = pairs.stamped or half.stamp is not None
-        pairs.sent.append(half)
-
-    def check(self, until: int) -> None:
-        """Pair what the recorder had before a time, nanoseconds; both halves must be there."""
-        for pairs in self.pairs.values():
-            while pairs.decided and pairs.decided[0].log_time < until:
-                self._on_topic(pairs.decided.popleft(), pairs)
-            while pairs.sent and pairs.sent[0].log_time < until:
-                # Its decision, had it been there before, would have taken it away.
-                self._decided_by(pairs.sent.popleft(), pairs)
-
-    def finish(self, end: int) -> None:
-        """Pair all that is left; at the end of a record one half may be missing, if allowed."""
-        self.check(end + 1 if self._history.torn else end - END)
-        for pairs in self.pairs.values():
-            for half in tuple(pairs.decided):
-                if _partner(half, pairs.sent, stamped=pairs.stamped) is not None:
-                    self._on_topic(half, pairs)
-            for place, half in enumerate(tuple(pairs.sent), start=-len(pairs.sent)):
-                # The log times of many may be forged to be as late as that.
-                if place < -_ON_THEIR_WAY or not pairs.is_in_bounds(half.content):
-                    self._decided_by(half, pairs)
-
-    def _on_topic(self, half: _Half, pairs: _Pairs) -> None:
-        decision, use = half.decision, pairs.use
-        assert decision is not None  # what was decided was by a decision
-        partner = _partner(half, pairs.sent, stamped=pairs.stamped)
-        place, found = f'decision {decision.sequence}.command', None
-        if partner is None:
-            if not self._history.missing(use, half.stamp, half.log_time):
-                expected = f'a message on {use.topic} with the stamp of `commanded`'
-                found = Mismatch(place, expected, f'none of {_told(half.content)}')
-        else:
-            pairs.sent.remove(partner)
-            self._history.took('commands', use.name)
-            if not _equal(half.content, partner.content):
-                expected = f'{_told(partner.content)} as on {use.topic}'
-                found = Mismatch(place, expected, _told(half.content))
-            elif partner.besides:
-                expected = 'a message that says the command and nothing else'
-                found = Mismatch(place, expected, f'{partner.besides} on {use.topic}')
-        if found is not None:
-            self._history.find('command-on-topic', found, decision.id)
-
-    def _decided_by(self, half: _Half, pairs: _Pairs) -> None:
-        history, use = self._history, pairs.use
-        partner = _partner(half, pairs.decided, stamped=pairs.stamped)
+        partner = _partner(half, pairs.decided)
         if partner is not None:
             pairs.decided.remove(partner)
-            pairs.sent.appendleft(half)
-            self._on_topic(partner, pairs)
+            self._pair(partner, half, pairs)
             return
-        possible = pairs.is_in_bounds(half.content)
-        early = pairs.begun is None or half.log_time < pairs.begun - _APART
-        if early and possible:
-            history.spare('early', use.name)
-            return  # The recorder heard of this gate only later.
-        at = half.log_time if half.stamp is None else half.stamp
-        torn = history.torn and at >= pairs.commanded
-        if possible and (torn or history.damaged(half.log_time)):
-            history.spare('torn' if torn else 'damaged', use.name)
+        pairs.sent.append(half)
+        if len(pairs.sent) > _MOST_WAITING:
+            self._not_decided(pairs.sent[0], pairs)
+
+    def finish(self) -> None:
+        """Judge all that is left; at the end of a record one half may be missing, if allowed."""
+        for pairs in self.pairs.values():
+            while pairs.decided:
+                self._not_sent(pairs.decided[0], pairs)
+            for place, half in enumerate(tuple(pairs.sent), start=-len(pairs.sent)):
+                last = half.log_time >= self._end - END and place >= -_ON_THEIR_WAY
+                # The log times of many may be forged to be as late as that.
+                if not last or not pairs.is_in_bounds(half.content):
+                    self._not_decided(half, pairs)
+
+    def _pair(self, decided: _Half, sent: _Half, pairs: _Pairs) -> None:
+        """Hold the halves of a pair against each other."""
+        decision, use = decided.decision, pairs.use
+        assert decision is not None  # what was decided was by a decision
+        place = f'decision {decision.sequence}.command'
+        self._ties.took('commands', use.name)
+        if not _equal(decided.content, sent.content):
+            expected = f'{_told(sent.content)} as on {use.topic}'
+            found = Mismatch(place, expected, _told(decided.content))
+        elif sent.besides:
+            expected = 'a message that says the command and nothing else'
+            found = Mismatch(place, expected, f'{sent.besides} on {use.topic}')
+        else:
+            return
+        self._ties.find('command-on-topic', found, decision.id)
+
+    def _not_sent(self, half: _Half, pairs: _Pairs) -> None:
+        """Judge a decision for whose command there is no such message."""
+        decision, use, ties = half.decision, pairs.use, self._ties
+        assert decision is not None  # what was decided was by a decision
+        pairs.decided.remove(half)
+        # A changed command has the stamp, or where there are none the place, of what was sent.
+        changed = next((other for other in pairs.sent if half.is_of(other)), None)
+        if changed is not None:
+            pairs.sent.remove(changed)
+            self._pair(half, changed, pairs)
+        elif not ties.lacks([use], None if half.stamp is None else (True, half.stamp)):
+            place = f'decision {decision.sequence}.command'
+            expected = f'a message on {use.topic} with the stamp of `commanded`'
+            found = Mismatch(place, expected, f'none of {_told(half.content)}')
+            ties.find('command-on-topic', found, decision.id)
+
+    def _not_decided(self, half: _Half, pairs: _Pairs) -> None:
+        """Judge a message that is no decision's command."""
+        pairs.sent.remove(half)
+        why = ''
+        if pairs.is_in_bounds(half.content):
+            at = half.log_time if half.stamp is None else half.stamp
+            if pairs.begun is None or half.log_time < pairs.begun:
+                why = 'early'  # The recorder heard of this gate only later.
+            elif self._ties.torn and at >= pairs.commanded:
+                why = 'torn'
+            elif pairs.missing:
+                pairs.missing -= 1
+                why = self._ties.lack()
+        if why:
+            self._ties.excuse(why, pairs.use.name)
             return
         actual = f'none for {_told(half.content)} at {half.log_time} ns'
         expected = 'a decision of the gate for each message'
-        found = Mismatch(f'{use.topic} of {pairs.agent}', expected, actual)
-        history.find('command-on-topic', found, None)
+        found = Mismatch(f'{pairs.use.topic} of {pairs.agent}', expected, actual)
+        self._ties.find('command-on-topic', found, None)
 
 
-def _partner(half: _Half, others: deque[_Half], *, stamped: bool) -> _Half | None:
-    """Return the other half: by stamp, or where messages have none, by content and time."""
-    first = None
+def _partner(half: _Half, others: deque[_Half]) -> _Half | None:
+    """Return the first of the other halves that says the same."""
     for other in others:
-        if stamped and half.stamp is not None:
-            near = other.stamp == half.stamp
-        else:
-            near = abs(other.log_time - half.log_time) < _APART
-        if near and _equal(other.content, half.content):
+        if half.is_of(other) and _equal(other.content, half.content):
             return other
-        # Without stamps the order alone tells a changed command from a lost one.
-        first = other if near and first is None else first
-    return first
+    return None
 
 
 def _equal(one: Content, other: Content) -> bool:

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import same_on_wire
@@ -12,8 +13,8 @@ from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.inputs import ACKNOWLEDGEMENT
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, Transition
-from boundary_env_ros.evidence.audit.raw_messages.message_history import MessageHistory
-from boundary_env_ros.evidence.audit.raw_messages.window import Heard
+from boundary_env_ros.evidence.audit.raw_messages.ties import Tie, Ties
+from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
 from boundary_env_ros.evidence.audit.raw_messages.wiring import same_topic, Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 
@@ -24,64 +25,65 @@ class FeedbackChecks:
 
     Parameters
     ----------
-    history
-        What the topics said.
+    ties
+        Ties values to messages.
 
     """
 
-    def __init__(self, history: MessageHistory) -> None:
-        self._history = history
+    def __init__(self, ties: Ties) -> None:
+        self._ties = ties
 
     def check(self, now: Transition) -> None:
         """Hold the measured action of a step, and the evidence in it, against the feedback."""
         if now.measured_at is not None and now.measured_action:
-            self._held(now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action)
+            self._measured(
+                now.id, 'measured_action', now.measured_at.nanoseconds, now.measured_action
+            )
         if now.actuated is not None and now.commanded is not None:
             at, source = now.actuated.nanoseconds, now.actuated_source
-            sampled = self._before(at, now.actuated_quantum), now.commanded.ros.nanoseconds
+            sampled = _before(at, now.actuated_quantum), now.commanded.ros.nanoseconds
             if not self._acknowledged(now.id, at, source, now.commanded_action, sampled):
-                self._held(now.id, 'actuated', at, None)
+                self._measured(now.id, 'actuated', at, None)
                 self._sampled(now.id, 'actuated', at, source, sampled[0])
 
     def evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence of execution that came late."""
         place = f'evidence for decision {evidence.decision_sequence}'
         at, source = evidence.actuated.nanoseconds, evidence.source
-        sampled = self._before(at, evidence.quantum), evidence.commanded.ros.nanoseconds
+        sampled = _before(at, evidence.quantum), evidence.commanded.ros.nanoseconds
         if not self._acknowledged(evidence.id, at, source, evidence.measured, sampled):
-            self._held(evidence.id, place, at, evidence.measured)
+            self._measured(evidence.id, place, at, evidence.measured)
             self._sampled(evidence.id, place, at, source, sampled[0])
 
-    @staticmethod
-    def _before(at: int, quantum: float | None) -> int:
-        """Return the stamp that a quantum says the message before had; one behind if nothing."""
-        if quantum is None or not 0.0 <= quantum <= at / NANOSECONDS:
-            return at + 1
-        return at - round(quantum * NANOSECONDS)
+    def _feedback(self, of: StepId) -> Sequence[Use]:
+        """Return the topics of the feedback; empty if the record lacks one, which is told."""
+        uses = [self._ties.use(of.agent, f'feedback {g.name}') for g, _ in self._ties.groups]
+        known = [use for use in uses if use is not None]
+        return known if len(known) == len(uses) else ()
 
     def _sampled(self, of: StepId, place: str, at: int, source: str, before: int) -> None:
         """Hold source and quantum of what was seen in the feedback against its topics."""
-        history = self._history
-        uses = [history.use(of.agent, f'feedback {g.name}') for g, _ in history.groups]
-        known = [use for use in uses if use is not None]
-        if not known or len(known) < len(uses):
-            return  # told as topics that are missing
-        topics = list(dict.fromkeys(use.topic for use in known))
+        uses = self._feedback(of)
+        if not uses:
+            return
+        topics = list(dict.fromkeys(use.topic for use in uses))
         said = source.split()
         if len(said) != len(topics) or not all(map(same_topic, topics, said)):
             found = Mismatch(f'{place}.source', repr(' '.join(topics)), repr(source))
-            history.find('execution-measured', found, of)
-        self._quantum(of, place, before if before < at else at + 1, known)
+            self._ties.find('execution-measured', found, of)
+        self._quantum(of, place, before if before < at else at + 1, uses)
 
     def _quantum(self, of: StepId, place: str, before: int, uses: Sequence[Use]) -> None:
         """Ask for the message before the one that shows a command, which is a quantum ago."""
-        history = self._history
-        if any(history.window(use).stamped(before) for use in uses):
-            return
-        if not history.missing(uses[0], before, history.now):
-            expected = 'the time since a message before'
-            none = Mismatch(f'{place}.quantum', expected, f'none is stamped {before} ns')
-            history.find('execution-measured', none, of)
+        expected, actual = 'the time since a message before', f'none is stamped {before} ns'
+        self._any(
+            of,
+            'feedback',
+            uses,
+            before,
+            Mismatch(f'{place}.quantum', expected, actual),
+            rule='execution-measured',
+        )
 
     def _acknowledged(
         self, of: StepId, stamp: int, source: str, values: Vector, sampled: tuple[int, int]
@@ -90,83 +92,83 @@ class FeedbackChecks:
         Look for a driver's message with a stamp and the values of a command, or of its group.
 
         The quantum begins at the message before, or at the command: those are ``sampled``.
-        Return whether nothing more is to be asked: the evidence is no measurement.
+        Return whether the evidence is no measurement.
         """
-        history = self._history
-        asked: list[Use] = []
-        for group, own in history.groups:
-            use = history.uses.get(of.agent, {}).get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
+        ties = self._ties
+        parts: dict[str, Vector] = {}
+        uses: list[Use] = []
+        for group, own in ties.groups:
+            use = ties.uses.get(of.agent, {}).get(f'environment {ACKNOWLEDGEMENT}.{group.name}')
             if use is None or not same_topic(source, use.wanted):
                 continue
             if not use.topic:
                 return True  # told as a topic that is missing
-            part = values if len(values) == group.size else values[own]
-            for heard in history.window(use).stamped(stamp):
-                reading = heard.readings.get(use.name)
-                if reading is not None and all(map(same_on_wire, reading.values, part)):
-                    history.took('environment', use.name)
-                    before, commanded = sampled
-                    if before != commanded:
-                        self._quantum(of, 'actuated', before, [use])
-                    return True
-            asked.append(use)
-        measured = any(same_topic(source, group.feedback.topic) for group, _ in history.groups)
-        if measured or not asked:
+            uses.append(use)
+            parts[use.name] = values if len(values) == group.size else values[own]
+        if not uses or any(same_topic(source, g.feedback.topic) for g, _ in ties.groups):
             return False
-        if not history.missing(asked[0], stamp, history.now):
-            expected = f'a message on {source} at {stamp} ns with {vector(values)}'
-            found = Mismatch('actuated', expected, 'none')
-            history.find('values-from-sensors', found, of)
+        expected = f'a message on {source} at {stamp} ns with {vector(values)}'
+        none = Mismatch('actuated', expected, 'none')
+
+        def differences(use: Use, message: RawMessage) -> tuple[Mismatch, ...]:
+            again, part = message.readings[use.name].values, parts[use.name]
+            is_same = len(again) == len(part) and all(map(same_on_wire, again, part))
+            return () if is_same else (none,)
+
+        self._any(of, 'environment', uses, stamp, none, differences)
+        before, commanded = sampled
+        if before != commanded:
+            self._quantum(of, 'actuated', before, uses)
         return True
 
-    def _held(self, of: StepId, place: str, stamp: int, values: Vector | None) -> None:
+    def _measured(self, of: StepId, place: str, stamp: int, values: Vector | None) -> None:
         """Ask for a message of some feedback with a stamp, and with its part of the values."""
-        history = self._history
-        told: list[str] = []
-        uses: list[Use] = []
-        found = False
-        cut_off: Use | None = None
-        for group, own in history.groups:
-            use = history.use(of.agent, f'feedback {group.name}')
-            if use is None:
-                return
-            uses.append(use)
-            part = None if values is None else values[own]
-            now = history.window(use).stamped(stamp)
-            if any(_is_of(heard, use, part) for heard in now):
-                found = True
-            elif not now and history.is_cut_off(use, stamp):
-                cut_off = use
-            elif part is not None and not _earlier(history, use, part, stamp):
-                # Of several groups only one need have come just then.
-                told += [
-                    f'{vector(heard.readings[use.name].values)} on {use.topic}'
-                    for heard in now
-                    if use.name in heard.readings
-                ] or [f'a message on {use.topic}']
-        if found and not told:
-            history.took('feedback', uses[0].name)
+        uses = self._feedback(of)
+        if not uses:
             return
-        if cut_off is not None and not told:
-            history.spare('torn', cut_off.name)
-            return
-        if not uses or (not found and history.missing(uses[0], stamp, history.now)):
-            return
+        parts = {
+            use.name: None if values is None else values[own]
+            for use, (_, own) in zip(uses, self._ties.groups, strict=True)
+        }
         topics = ' or '.join(use.topic for use in uses)
-        expected = ', '.join(told) or f'a message of that stamp on {topics}'
-        actual = vector(values or ()) if told else f'none of {stamp} ns'
-        history.find('values-from-sensors', Mismatch(place, expected, actual), of)
+        none = Mismatch(place, f'a message of that stamp on {topics}', f'none of {stamp} ns')
+        self._any(of, 'feedback', uses, stamp, none, partial(_differences, place, parts))
+
+    def _any(
+        self,
+        of: StepId,
+        kind: str,
+        uses: Sequence[Use],
+        stamp: int,
+        none: Mismatch,
+        differences: Callable[[Use, RawMessage], Sequence[Mismatch]] = lambda use, message: (),
+        rule: str = 'values-from-sensors',
+    ) -> None:
+        """Tie something to a message with a stamp; of several groups only one need have come."""
+        self._ties.tie(
+            Tie(
+                of=of,
+                kind=kind,
+                uses=uses,
+                key=(True, stamp),
+                differences=differences,
+                none=none,
+                rule=rule,
+            )
+        )
 
 
-def _is_of(heard: Heard, use: Use, values: Vector | None) -> bool:
-    reading = heard.readings.get(use.name)
-    return reading is not None and (values is None or same(reading.values, values))
+def _before(at: int, quantum: float | None) -> int:
+    """Return the stamp that a quantum says the message before had; one behind if nothing."""
+    if quantum is None or not 0.0 <= quantum <= at / NANOSECONDS:
+        return at + 1
+    return at - round(quantum * NANOSECONDS)
 
 
-def _earlier(history: MessageHistory, use: Use, values: Vector, stamp: int) -> bool:
-    """Return whether a message from before has the values."""
-    return any(
-        _is_of(heard, use, values)
-        for heard in history.window(use).newest_first()
-        if heard.stamp is None or heard.stamp < stamp
-    )
+def _differences(
+    place: str, parts: dict[str, Vector | None], use: Use, message: RawMessage
+) -> tuple[Mismatch, ...]:
+    again, part = message.readings[use.name].values, parts[use.name]
+    if part is None or same(again, part):
+        return ()
+    return (Mismatch(place, f'{vector(again)} on {use.topic}', vector(part)),)

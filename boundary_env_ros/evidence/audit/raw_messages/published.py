@@ -4,53 +4,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from itertools import chain
+from typing import TypeAlias
 
 from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
-from boundary_env_ros.core.timebase import NANOSECONDS
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Verdict
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.evidence.audit.raw_messages.message_history import (
-    BEGINNING,
-    LATE,
-    MessageHistory,
-)
+from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.bounded import Bounded
 
-#: Requests, observations and records that wait to be spoken of, as many as four agents at 1,000 Hz
-#: make until then; and nanoseconds for which more requests than some do: a decision executes a
-#: chunk for as long as that has actions.
-_WAITING, _SOME, _LONG = 65_536, 1024, 60 * NANOSECONDS
+#: Requests, decisions and observations that are remembered, or wait for their other half.
+_MOST = 4096
 
+#: Different requests, or decisions, of one number that are remembered.
+_ALIKE = 256
 
-_Place = tuple[str, str, int]
-
-
-@dataclass(slots=True)
-class _Asked:
-    """What is known of one number under a lease: its requests, and those that were answered."""
-
-    log_time: int
-    requests: list[ActionRequest] = field(default_factory=list)
-    answered: list[ActionRequest] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class _Lease:
-    """
-    What is known of the requests under a lease.
-
-    ``first`` and ``last`` are numbers of requests, with ``heard``, when the last one came;
-    ``granted`` is when the gate first spoke of one, and ``answered`` the number of the last one.
-    """
-
-    first: int | None = None
-    last: int = 0
-    heard: int = 0
-    granted: int | None = None
-    answered: int = 0
+_Number: TypeAlias = tuple[str, int]
+_Step: TypeAlias = tuple[str, str, int]
 
 
 class PublishedChecks:
@@ -59,173 +30,155 @@ class PublishedChecks:
 
     Parameters
     ----------
-    history
-        What is known of the record.
+    ties
+        What may be missing from the record.
 
     """
 
-    def __init__(self, history: MessageHistory) -> None:
-        self._history = history
-        self._asked: Bounded[tuple[str, int], _Asked] = Bounded()
-        self._leases: Bounded[str, _Lease] = Bounded()
-        self._observations: Bounded[_Place, tuple[Observation, int]] = Bounded()
-        self._shown: dict[str, int] = {}  # when the last one of each agent was made
-        self._first: dict[str, int] = {}
+    def __init__(self, ties: Ties) -> None:
+        self._ties = ties
+        # By lease and number.
+        self._requests: Bounded[_Number, list[ActionRequest]] = Bounded()
+        self._unasked: Bounded[_Number, list[GateDecision]] = Bounded()
+        # Requests under the number of another one, and the leases under which one was admitted.
+        self._others: Bounded[_Number, ActionRequest] = Bounded()
+        self._granted: Bounded[str, None] = Bounded()
+        # Numbers of the first and the last request of each lease.
+        self._numbers: Bounded[str, tuple[int, int]] = Bounded()
+        self._observations: Bounded[_Step, Observation] = Bounded()
+        self._unshown: Bounded[_Step, Transition] = Bounded()
+        self._steps: Bounded[_Step, None] = Bounded()  # that had their observation
+        # Instants of the first and the last observation of each agent, nanoseconds.
+        self._shown: dict[str, tuple[int, int]] = {}
 
-    # Taking --------------------------------------------------------------------------------------
-
-    def request(self, request: ActionRequest, log_time: int) -> None:
+    def request(self, request: ActionRequest) -> None:
         """Take a request as the policy published it."""
-        self._first.setdefault('request', log_time)
-        lease = self._lease(request)
-        lease.first = request.sequence if lease.first is None else lease.first
-        lease.last, lease.heard = request.sequence, log_time
-        found = self._of(request, log_time)
-        if not found.requests:
-            found.log_time = log_time
-        if len(found.requests) < _WAITING:
-            found.requests.append(request)
-        while len(self._asked) > _SOME:
-            oldest = next(iter(self._asked))
-            if self._asked[oldest].log_time > log_time - _LONG:
-                break
-            del self._asked[oldest]
+        key = request.lease_id, request.sequence
+        known = self._requests.known(key, list, _MOST)
+        if any(same(one, request) for one in known):
+            return  # sent again
+        if known:
+            self._others.put(key, request, _MOST)
+        if len(known) < _ALIKE:
+            known.append(request)
+        number = request.sequence
+        first, last = self._numbers.get(request.lease_id, (number, number))
+        self._numbers.put(request.lease_id, (min(first, number), max(last, number)), _MOST)
+        waiting = self._unasked.pop(key, [])
+        for decision in waiting:
+            self.decision(decision)
 
-    def _lease(self, request: ActionRequest) -> _Lease:
-        return self._leases.known(request.lease_id, _Lease, _WAITING)
-
-    def _of(self, request: ActionRequest, log_time: int) -> _Asked:
-        key = (request.lease_id, request.sequence)
-        return self._asked.known(key, partial(_Asked, log_time), _WAITING)
-
-    def observation(self, observation: Observation, log_time: int) -> None:
-        """Take an observation as the environment published it."""
-        self._first.setdefault('observation', log_time)
-        place = _step(observation)
-        known, _ = self._observations.get(place, (observation, 0))
-        if not same(known, observation):
-            another = Mismatch('observation', 'one observation of a step', 'another of it')
-            self._history.find('as-published', another, observation.id)
-        self._observations.put(place, (observation, log_time), _WAITING)
-        self._shown[observation.id.agent] = observation.observed.ros.nanoseconds
-
-    @property
-    def stepless(self) -> tuple[tuple[Observation, int], ...]:
-        """Return the observations that no step came for, each with its log time."""
-        return tuple(self._observations.values())
-
-    def answered(self, decision: GateDecision, log_time: int) -> None:
-        """Take note of a decision, whose request is answered with it."""
-        self._first.setdefault('decision', log_time)
-        request = decision.request
-        if request is not None:
-            lease = self._lease(request)
-            lease.answered = max(request.sequence, lease.answered)
-            answered = self._of(request, log_time).answered
-            # Of a chunk each action is answered.
-            if not (answered and same(answered[-1], request)) and len(answered) < _WAITING:
-                answered.append(request)
-
-    # Checking ------------------------------------------------------------------------------------
-
-    def asked(self, decision: GateDecision) -> int | None:
-        """Return when the recorder had the request of a decision; None if it did not."""
-        request = decision.request
-        found = None if request is None else self._asked.get((request.lease_id, request.sequence))
-        return found.log_time if found is not None and found.requests else None
-
-    def check_request(self, decision: GateDecision, log_time: int) -> None:
+    def decision(self, decision: GateDecision) -> None:
         """Hold the request that a decision carries against the one that was published."""
         request = decision.request
-        first = self._first.get('request')
-        if request is None or first is None:
+        if request is None:
             return
-        asked = self._asked.get((request.lease_id, request.sequence))
-        found = [] if asked is None else asked.requests
-        if any(same(published, request) for published in found):
-            self._history.took('requests', 'requests')
+        if decision.verdict is not Verdict.REJECTED:
+            self._granted.put(request.lease_id, None, _MOST)
+        key = request.lease_id, request.sequence
+        if any(same(one, request) for one in self._requests.get(key, ())):
+            self._ties.took('requests', 'requests')
             return
-        if not found and self._is_excused(request, log_time, first):
+        waiting = self._unasked.get(key, [])
+        if len(waiting) < _ALIKE:
+            for forgotten in self._unasked.put(key, [*waiting, decision], _MOST) or ():
+                self._not_asked(forgotten)
+
+    def _not_asked(self, decision: GateDecision) -> None:
+        """Judge a decision whose request was not published."""
+        request, ties = decision.request, self._ties
+        assert request is not None  # it waited for it
+        published = self._requests.get((request.lease_id, request.sequence), [])
+        # A client with a new lease may be a new process, which the gate knows before the recorder.
+        ends = self._numbers.get(request.lease_id)
+        why = '' if published else _missing(ties, request.sequence, ends)
+        if why:
+            ties.excuse(why, 'requests')
             return
         expected, actual = 'a request that was published', vector(request.action)
-        if found:
-            published = found[0].action
-            expected = f'{vector(published)} as published'
-            actual += ' with other instants or names' if published == request.action else ''
+        if published:
+            expected = f'{vector(published[0].action)} as published'
+            equal = published[0].action == request.action
+            actual += ' with other instants or names' if equal else ''
         place = f'decision {decision.sequence}.request'
-        self._history.find('as-published', Mismatch(place, expected, actual), decision.id)
+        ties.find('as-published', Mismatch(place, expected, actual), decision.id)
 
-    def _is_excused(self, request: ActionRequest, log_time: int, first: int) -> bool:
-        """Return whether the recorder may honestly not have had a request."""
-        history, lease = self._history, self._lease(request)
-        if lease.granted is None:
-            lease.granted = log_time
-        # A client with a new lease may be a new process, which the gate can know before the
-        # recorder does: until that has heard the first request under the lease.
-        unknown = log_time - lease.granted < BEGINNING
-        if lease.first is not None:
-            unknown = request.sequence < lease.first
-        if log_time - first < LATE or unknown:
-            history.spare('early', 'requests')
-            return True
-        # A client that ends takes with it what a recorder that stood still has not received.
-        recent = history.torn or (lease.first is not None and log_time - lease.heard < BEGINNING)
-        if recent and request.sequence > lease.last:
-            history.spare('torn' if history.torn else 'cut off', 'requests')
-            return True
-        return history.lost_one('requests', log_time)
+    def observation(self, observation: Observation) -> None:
+        """Take an observation as the environment published it."""
+        place, at = _step(observation), observation.observed.ros.nanoseconds
+        first, last = self._shown.get(observation.id.agent, (at, at))
+        self._shown[observation.id.agent] = min(first, at), max(last, at)
+        known = self._observations.get(place, observation)
+        if not same(known, observation):
+            another = Mismatch('observation', 'one observation of a step', 'another of it')
+            self._ties.find('as-published', another, observation.id)
+        self._observations.put(place, observation, _MOST)
+        step = self._unshown.pop(place, None)
+        if step is not None:
+            self._compare(observation, step)
 
-    def check_answered(self, request: ActionRequest, log_time: int) -> None:
-        """Ask for a decision on a request; a late recorder has not heard all of them."""
-        first = self._first.get('decision')
-        if first is None or log_time < first - LATE:
-            return
-        asked = self._asked.get((request.lease_id, request.sequence))
-        if asked is not None and asked.answered:
-            # What alone has a number is compared with its answer. The gate answers others of that
-            # number, too: it refuses them.
-            alone = len(asked.requests) == 1
-            if alone or any(same(request, answered) for answered in asked.answered):
-                return
-        made = request.requested
-        ends = made is not None and self._history.ends_at(made.ros.nanoseconds)
-        if ends and request.sequence > self._lease(request).answered:
-            self._history.spare('torn', 'requests')
-            return
-        place = f'request {request.sequence} of lease {request.lease_id}'
-        none = Mismatch(place, 'a decision of the gate', 'none')
-        self._history.find('request-answered', none, request.id)
-
-    def check_observation(self, transition: Transition, log_time: int) -> None:
+    def step(self, transition: Transition) -> None:
         """Hold the observation in a step against the one that was published."""
-        first = self._first.get('observation')
-        if first is None or (transition.reset is not None and transition.truncated):
+        if transition.reset is not None and transition.truncated:
             return  # A reset that failed shows nothing to the policy.
-        observation, _ = self._observations.pop(_step(transition), (None, 0))
-        if observation is None:
-            if log_time - first < LATE:
-                self._history.spare('early', 'observations')
-                return
-            shown = self._shown.get(transition.id.agent, 0)
-            closed = transition.closed.ros.nanoseconds
-            if self._history.ends_at(closed) and closed >= shown:
-                self._history.spare('torn', 'observations')
-                return
-            if self._history.lost_one('observations', log_time):
-                return
-            actual, expected = 'none of that step', 'an observation that was published'
+        place = _step(transition)
+        observation = self._observations.get(place)
+        if observation is not None:
+            self._compare(observation, transition)
         else:
-            is_now = observation.observed == transition.closed
-            if is_now and same(observation.fields, transition.after):
-                self._history.took('observations', 'observations')
-                return
-            expected = 'as published'
-            pairs = zip(observation.fields, transition.after, strict=False)
-            others = ', '.join(theirs.name for ours, theirs in pairs if not same(ours, theirs))
-            actual = f'another {others or "instant or number of fields"}'
-        found = Mismatch('after', expected, actual)
-        self._history.find('as-published', found, transition.id)
+            forgotten = self._unshown.put(place, transition, _MOST)
+            if forgotten is not None:
+                self._not_shown(forgotten)
+
+    def _compare(self, observation: Observation, transition: Transition) -> None:
+        self._steps.put(_step(transition), None, _MOST)
+        if observation.observed == transition.closed and same(
+            observation.fields, transition.after
+        ):
+            self._ties.took('observations', 'observations')
+            return
+        pairs = zip(observation.fields, transition.after, strict=False)
+        others = ', '.join(theirs.name for ours, theirs in pairs if not same(ours, theirs))
+        actual = f'another {others or "instant or number of fields"}'
+        self._ties.find('as-published', Mismatch('after', 'as published', actual), transition.id)
+
+    def _not_shown(self, transition: Transition) -> None:
+        """Judge a step whose observation was not published."""
+        ties, closed = self._ties, transition.closed.ros.nanoseconds
+        if not self._shown:
+            return  # told as a topic that is missing
+        why = _missing(ties, closed, self._shown.get(transition.id.agent))
+        if why:
+            ties.excuse(why, 'observations')
+            return
+        expected = 'an observation that was published'
+        found = Mismatch('after', expected, 'none of that step')
+        ties.find('as-published', found, transition.id)
+
+    @property
+    def stepless(self) -> tuple[Observation, ...]:
+        """Return the observations that no step came for."""
+        return tuple(o for place, o in self._observations.items() if place not in self._steps)
+
+    def finish(self) -> None:
+        """Judge what still waits, once the record is at its end."""
+        for (lease, number), request in self._others.items():
+            if lease in self._granted:
+                place = f'request {number} of lease {lease}'
+                another = Mismatch(place, 'one request of each number', 'another one of it')
+                self._ties.find('request-answered', another, request.id)
+        for decision in chain.from_iterable(self._unasked.values()) if self._numbers else ():
+            self._not_asked(decision)
+        for transition in self._unshown.values():
+            self._not_shown(transition)
 
 
-def _step(record: Observation | Transition) -> _Place:
+def _missing(ties: Ties, place: int, ends: tuple[int, int] | None) -> str:
+    """Return why the record may lack what has a place before, between or behind two others."""
+    if ties.lack() or (ends is not None and ends[0] <= place <= ends[1]):
+        return ties.lack()
+    return 'torn' if ends is not None and place > ends[1] else 'early'
+
+
+def _step(record: Observation | Transition) -> _Step:
     return record.id.agent, record.id.episode_id, record.id.step

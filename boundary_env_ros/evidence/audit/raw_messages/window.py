@@ -1,18 +1,15 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""The last messages of one topic, as far as a record may still speak of them."""
+"""The last messages of one topic, found by their stamps."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice, pairwise
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 import struct
+from typing import TypeAlias
 
 from boundary_env_ros.core.sources.readers import Reading, stamp_of
-from boundary_env_ros.core.sources.usable import is_measured
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
@@ -24,23 +21,19 @@ KEEP, KEPT = 20 * NANOSECONDS, 64
 #: Messages of one topic that are remembered, however fast they come, and bytes of them.
 MOST, MOST_BYTES = 20_000, 8 * 1024 * 1024
 
-#: Periods of a topic from one message to the next that are a gap.
-GAP = 1.5
-
-_LOG_TIME = attrgetter('log_time')
-
 #: Seconds and nanoseconds of the header that a message begins with.
 _STAMP = struct.Struct('<iI')
 
+#: What a message is found by: its stamp, or without one when it was sent.
+Key: TypeAlias = tuple[bool, int]
 
-class Heard:
+
+class RawMessage:
     """
-    One message of a topic; it is decoded when it is asked for.
+    One message of a topic; it is decoded when its readings are asked for.
 
     Parameters
     ----------
-    number
-        Its place among all messages of the record.
     recorded
         The message.
     stamp
@@ -50,8 +43,6 @@ class Heard:
 
     Attributes
     ----------
-    number, stamp
-        As given.
     key
         What it is found by: its stamp, or without one when it was sent.
     log_time, publish_time
@@ -61,30 +52,21 @@ class Heard:
 
     """
 
-    __slots__ = (
-        '_readings',
-        '_recorded',
-        '_uses',
-        'key',
-        'length',
-        'log_time',
-        'number',
-        'publish_time',
-        'stamp',
-    )
+    __slots__ = ('_readings', '_recorded', '_uses', 'key', 'length', 'log_time', 'publish_time')
 
-    def __init__(
-        self, number: int, recorded: Recorded, stamp: int | None, uses: Sequence[Use]
-    ) -> None:
-        self.number = number
+    def __init__(self, recorded: Recorded, stamp: int | None, uses: Sequence[Use]) -> None:
         self.log_time = recorded.log_time
         self.publish_time = recorded.publish_time or recorded.log_time
-        self.stamp = stamp
-        self.key = (False, self.publish_time) if stamp is None else (True, stamp)
+        self.key: Key = (False, self.publish_time) if stamp is None else (True, stamp)
         self.length = len(recorded.data)
         self._recorded: Recorded | None = recorded
         self._uses = uses
         self._readings: dict[str, Reading] = {}
+
+    @property
+    def stamp(self) -> int | None:
+        """Return its stamp in nanoseconds; None if it has none."""
+        return self.key[1] if self.key[0] else None
 
     @property
     def size(self) -> int:
@@ -117,36 +99,35 @@ class Window:
     Attributes
     ----------
     first
-        The first message of all; None if there was none.
+        What the first message of all is found by; None if there was none.
 
     """
 
     def __init__(self) -> None:
-        self.first: Heard | None = None
-        self._heard: deque[Heard] = deque()
-        # By their stamps; those without one by when they were sent.
-        self._found: dict[tuple[bool, int], list[Heard]] = {}
+        self.first: Key | None = None
+        self._messages: deque[RawMessage] = deque()
+        self._by_key: dict[Key, list[RawMessage]] = {}
         self._bytes = 0
         # Whether its messages begin with a header; None if that is not known, or it is elsewhere.
         self._has_header: bool | None = None
 
-    def take(self, number: int, recorded: Recorded, uses: Sequence[Use]) -> Heard:
+    def add(self, recorded: Recorded, uses: Sequence[Use]) -> RawMessage:
         """Remember the next message of the topic, and forget those that are too old."""
-        heard = Heard(number, recorded, self._stamp(recorded), uses)
-        all_heard = self._heard
-        self.first = self.first or heard
-        all_heard.append(heard)
-        self._found.setdefault(heard.key, []).append(heard)
-        self._bytes += heard.length
+        message = RawMessage(recorded, self._stamp(recorded), uses)
+        messages = self._messages
+        self.first = self.first or message.key
+        messages.append(message)
+        self._by_key.setdefault(message.key, []).append(message)
+        self._bytes += message.length
         if self._bytes > MOST_BYTES:
             # What is large is read at once and let go of.
-            for older in all_heard:
+            for older in messages:
                 _ = older.readings
             self._bytes = 0
-        horizon = heard.log_time - KEEP
-        while len(all_heard) > MOST or (all_heard[0].log_time < horizon and len(all_heard) > KEPT):
-            self._forget(all_heard.popleft())
-        return heard
+        horizon = message.log_time - KEEP
+        while len(messages) > MOST or (messages[0].log_time < horizon and len(messages) > KEPT):
+            self._forget(messages.popleft())
+        return message
 
     def _stamp(self, recorded: Recorded) -> int | None:
         """Return the stamp of a message, from the bytes where these begin with a header."""
@@ -166,68 +147,19 @@ class Window:
             self._has_header = True
         return stamp_of(message)
 
-    def _forget(self, heard: Heard) -> None:
-        self._bytes = max(0, self._bytes - heard.size)
-        same = self._found[heard.key]
-        same.remove(heard)
+    def _forget(self, message: RawMessage) -> None:
+        self._bytes = max(0, self._bytes - message.size)
+        same = self._by_key[message.key]
+        same.remove(message)
         if not same:
-            del self._found[heard.key]
+            del self._by_key[message.key]
 
-    def newest_first(self, until: int | None = None) -> Iterator[Heard]:
-        """Yield the messages from the last one back, or from the last one at a log time."""
-        found = reversed(self._heard)
-        if until is not None:
-            last = bisect_right(self._heard, until, key=_LOG_TIME)
-            return islice(found, len(self._heard) - last, None)
-        return found
+    def at(self, key: Key | None) -> Iterable[RawMessage]:
+        """Return the messages with a key; without one those that have no stamp, newest first."""
+        if key is None:
+            return (message for message in reversed(self._messages) if not message.key[0])
+        return self._by_key.get(key, ())
 
-    def stamped(self, stamp: int) -> tuple[Heard, ...]:
-        """Return the messages with a stamp, in the order in which they came."""
-        return tuple(self._found.get((True, stamp), ()))
-
-    def unstamped(self, publish_time: int) -> tuple[Heard, ...]:
-        """Return the messages without a stamp that were sent at a time."""
-        return tuple(self._found.get((False, publish_time), ()))
-
-    def has_gap(self, at: int) -> bool:
-        """Return whether a message may be missing at a time: the others are closer together."""
-        times = sorted(heard.key[1] for heard in self._heard)
-        place = bisect_left(times, at)
-        if place in (0, len(times)):
-            # One of the same time as the first may have come before the record.
-            return self.first is not None and self.first.key[1] == at
-        steps = sorted(later - earlier for earlier, later in pairwise(times))
-        return times[place] - times[place - 1] > GAP * steps[len(steps) // 2]
-
-    def behind(self, heard: Heard) -> Heard | None:
-        """Return the message that came next; None if there was none."""
-        next_one = None
-        for other in self.newest_first():
-            if other.number <= heard.number:
-                break
-            next_one = other
-        return next_one
-
-    def newer(self, heard: Heard, log_time: int, use: Use) -> Heard | None:
-        """Return the last message behind another, and before a time, that measured something."""
-        last = self.last_before(log_time, use)
-        return last if last is not None and last.number > heard.number else None
-
-    def last_before(self, log_time: int, use: Use) -> Heard | None:
-        """Return the last message that was there before a time and measured something."""
-        for i in range(bisect_left(self._heard, log_time, key=_LOG_TIME) - 1, -1, -1):
-            if measured(self._heard[i], use):
-                return self._heard[i]
-        return None
-
-
-def measured(heard: Heard, use: Use) -> bool:
-    """
-    Return whether a message tells a use anything.
-
-    The environment passes over what measured nothing; the gate goes by the newest message.
-    """
-    reading = heard.readings.get(use.name)
-    return reading is not None and (
-        use.name.startswith('gate ') or is_measured(reading.values, infinite=use.infinite)
-    )
+    def comes_after(self, key: Key) -> bool:
+        """Return whether a message came that is later than one with a key."""
+        return bool(self._messages) and self._messages[-1].key[1] > key[1]

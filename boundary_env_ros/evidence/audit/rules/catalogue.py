@@ -79,7 +79,6 @@ _RAW = frozenset(
         'request-answered',
         'as-published',
         'values-from-sensors',
-        'values-newest',
         'frame-as-contract',
         'command-on-topic',
         'emergency-stop-heard',

@@ -85,6 +85,11 @@ def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
             yield name, getattr(base, name), getattr(now, name)
     if now.reset is not None:
         yield 'reset.seed', now.seed, now.reset.seed
+    answer = now.answer
+    if answer is not None and answer.verdict is not Verdict.REJECTED and answer.request:
+        versions = now.client_version, answer.request.client_version
+        if all(versions):  # that there are any is looked at elsewhere
+            yield 'request.client_version', *versions
     for link in scene.links:
         if link.before is not None:
             version = link.decision.software_version
@@ -124,8 +129,22 @@ _HIDING = {
 
 @of_step('no-hidden-wrapper')
 def _no_hidden_wrapper(scene: Scene) -> Found:
+    for i, name, base in _wrappers(scene):
+        if base in _HIDING:
+            yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[base]}', repr(name))
+
+
+@of_step('versions-present')
+def _wrappers_known(scene: Scene) -> Found:
+    for i, name, base in _wrappers(scene):
+        if base not in _HIDING and (':' in name or base == 'TransformAction'):
+            expected = 'one that is known to change no actions and flags'
+            yield Mismatch(f'wrappers[{i}]', expected, repr(name))
+
+
+def _wrappers(scene: Scene) -> Iterator[tuple[int, str, str]]:
+    """Yield place, name and, of one of somebody's own, the known class that each wrapper is."""
     # That they stay through an episode is looked at elsewhere.
     for i, wrapper in enumerate(scene.now.wrappers if scene.now is scene.start else ()):
-        name = re.split(r'[<(]', wrapper)[0].rpartition('.')[2]
-        if name in _HIDING:
-            yield Mismatch(f'wrappers[{i}]', f'none: {_HIDING[name]}', repr(name))
+        name = re.split(r'[<(]', wrapper)[0]
+        yield i, name, name.rpartition(':')[2].rpartition('.')[2]

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 import math
 from math import isfinite
 from operator import le
@@ -11,7 +12,7 @@ from operator import le
 import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec, OutOfBounds
-from boundary_env_ros.core.contract.sources import Picture, Vector
+from boundary_env_ros.core.contract.sources import Joints, Paths, Picture, Vector
 from boundary_env_ros.core.documents import checker, read
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
@@ -52,6 +53,30 @@ def _fields_as_contract(scene: Scene) -> Found:
             if field.name in by_name:
                 spec = by_name[field.name]
                 yield from wrong_field(f'{view}.{field.name}', spec, field, goes_on=goes_on)
+
+
+@of_step('fields-as-contract', contract=True)
+def _of_one_message(scene: Scene) -> Found:
+    contract, now = known(scene.terms).contract, scene.now
+    sources = {spec.name: spec.source for spec in (*contract.observation, *contract.state)}
+    for view, fields in (('before', now.before), ('after', (*now.after, *now.state))):
+        there: dict[tuple[object, ...], tuple[str, float]] = {}
+        for field in fields:
+            match sources.get(field.name):
+                case Paths(paths=places):
+                    pass
+                case Joints(names=names, quantities=quantities):
+                    places = tuple(map(' '.join, product(quantities, names)))
+                case _:
+                    continue
+            if field.clipped or field.captured is None:
+                continue
+            for place, value in zip(places, field.values, strict=False):
+                # Two messages may have one stamp.
+                key = (field.source, field.captured, field.published, field.arrived, place)
+                name, other = there.setdefault(key, (field.name, value))
+                where = f'{view}.{field.name}.values'
+                yield from unlike(where, other, value, f'as {name} has it of the same message')
 
 
 @of_step('fields-as-contract')

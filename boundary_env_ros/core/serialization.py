@@ -91,10 +91,10 @@ class Unlike:
             given = (each.default, each.default_factory) != (MISSING, MISSING)
             known = given and unknown.get(each.name) is not MISSING
             if each.name in unknown and (self.exact or not known):
+                why = 'which its format has' if known else 'without which it means nothing'
                 raise RecordError(
-                    f'{where} cannot be read (expected the field {each.name!r}, without which it '
-                    'means nothing in this format, got none). Read it with the version of this '
-                    'package that made it.'
+                    f'{where} cannot be read (expected the field {each.name!r}, {why}, got none). '
+                    'Read it with the version of this package that made it.'
                 )
         only = [name for name in present if name not in hints]
         if self.exact and only:

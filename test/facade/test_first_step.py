@@ -20,6 +20,7 @@ from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import ALONE, Outcome
 from boundary_env_ros.facade import BoundaryEnv, first_step
 from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.transition_json import transition_schema
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
 EXAMPLES = Path(__file__).parents[2] / 'examples'

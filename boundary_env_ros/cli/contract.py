@@ -288,12 +288,11 @@ def schema(transition: bool) -> int:
       0  done
       2  wrong arguments, or the file is not installed
     """
-    from boundary_env_ros.core.serialization import json_schema
-    from boundary_env_ros.core.transition import Transition
     from boundary_env_ros.resources import share_file
+    from boundary_env_ros.storage.transition_json import transition_schema
 
     if transition:
-        print_json(json_schema(Transition))
+        print_json(transition_schema())
     else:
         print(share_file('config/contract.schema.json').read_text(encoding='utf-8').rstrip('\n'))
     return DONE

@@ -19,14 +19,16 @@ enum                 its name                                   its number, 0 fo
 ``tuple[X, ...]``    list                                       array
 ===================  =========================================  ===============================
 
+A record of another version may lack a field, or have one more: see :class:`Unlike`.
+
 JSON is read and written here; messages, from and to their bytes, by ``storage.cdr`` and
 ``storage.cdr_writer``, which compile the same table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass, MISSING
 from enum import IntEnum
 from functools import cache
 import math
@@ -36,9 +38,93 @@ from typing import Any, TypeVar, Union
 
 from boundary_env_ros.core.timebase import RosTime
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.terminal import one_line
 
 T = TypeVar('T')
 Json = Any  # what json.loads gives: recursive, which the type checker does not follow
+
+
+# Records of other versions ----------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Unlike:
+    """
+    What records of another version have otherwise than their classes here.
+
+    Attributes
+    ----------
+    exact
+        Whether they are of the format of this version, which has all of its fields and no others.
+    unknown, passed_over
+        Fields that they lack, and fields that only they have, as ``Class.field``, each with the
+        number of messages that are so; in JSON of the objects.
+
+    """
+
+    exact: bool = False
+    unknown: dict[str, int] = field(default_factory=dict)
+    passed_over: dict[str, int] = field(default_factory=dict)
+
+    def add(self, unknown: Iterable[str], passed_over: Iterable[str], times: int = 1) -> None:
+        """Count fields."""
+        for counts, names in ((self.unknown, unknown), (self.passed_over, passed_over)):
+            counts.update({name: counts.get(name, 0) + times for name in names})
+
+    def match(self, cls: Any, present: Collection[str], where: str) -> dict[str, Any]:
+        """
+        Count in what the fields of a record are unlike, and return those that it lacks: unknown.
+
+        A field may be lacking if it is declared with a default, and its type can say that it is
+        unknown: None, NaN, an empty text or array; never a number, true or false, or a constant.
+
+        Raises
+        ------
+        RecordError
+            If one is lacking without which a record means nothing; in what is exact, if any is
+            lacking or too many.
+
+        """
+        hints = dict(hints_of(cls))
+        unknown = {name: _unknown(hint) for name, hint in hints.items() if name not in present}
+        for each in fields(cls):
+            given = (each.default, each.default_factory) != (MISSING, MISSING)
+            known = given and unknown.get(each.name) is not MISSING
+            if each.name in unknown and (self.exact or not known):
+                why = 'which its format has' if known else 'without which it means nothing'
+                raise RecordError(
+                    f'{where} cannot be read (expected the field {each.name!r}, {why}, got none). '
+                    'Read it with the version of this package that made it.'
+                )
+        only = [name for name in present if name not in hints]
+        if self.exact and only:
+            raise RecordError(
+                f'{where} cannot be read (expected the fields of this format, got {only[0]!r}). '
+                'Look for an edit.'
+            )
+        lacking, passed = ([f'{cls.__name__}.{n}' for n in names] for names in (unknown, only))
+        self.add(lacking, passed)
+        return unknown
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a person is to know of it."""
+        for what, counts in (('lack', self.unknown), ('have, unknown here', self.passed_over)):
+            if counts:
+                named = [f'{name} ({count} times)' for name, count in sorted(counts.items())]
+                yield one_line(f'The records {what}: {", ".join(named)}.')
+
+
+@cache
+def _unknown(hint: Any) -> Any:
+    """Return what a value of a type is that is not known; MISSING if the type has none."""
+    if optional_of(hint) is not None:
+        return None
+    if element_of(hint) is not None:
+        return ()
+    if is_dataclass(hint):
+        parts = {name: _unknown(each) for name, each in hints_of(_any(hint))}
+        return MISSING if MISSING in parts.values() else _any(hint)(**parts)
+    return {float: math.nan, str: '', bytes: b''}.get(hint, MISSING)
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -49,17 +135,19 @@ def to_json(value: object) -> Json:
     return plain_writer(_any(type(value)), as_json=True)(value)
 
 
-def from_json(cls: type[T], data: Json, where: str = '') -> T:
+def from_json(cls: type[T], data: Json, where: str = '', unlike: Unlike | None = None) -> T:
     """
-    Return the record that plain data holds.
+    Return the record that plain data holds; where it may be unlike its class, count in what.
 
     Raises
     ------
     RecordError
-        Naming the place, if a key is missing or unknown, or a value has the wrong type.
+        Naming the place, if a key is missing without which a record means nothing, or a value
+        has the wrong type.
 
     """
-    return typing.cast(T, _json_reader(_any(cls))(data, where or cls.__name__))
+    read = _json_reader(_any(cls))
+    return typing.cast(T, read(data, where or cls.__name__, unlike or Unlike(exact=True)))
 
 
 def json_schema(cls: type) -> dict[str, Json]:
@@ -113,7 +201,7 @@ def _float_to_json(value: float) -> Json:
     return 'nan' if math.isnan(value) else ('inf' if value > 0 else '-inf')
 
 
-def _float_from_json(data: Json, where: str) -> float:
+def _float_from_json(data: Json, where: str, _: object = None) -> float:
     if type(data) is float:
         return data
     if isinstance(data, (int, float)) and not isinstance(data, bool):
@@ -154,20 +242,23 @@ def plain_writer(hint: Any, *, as_json: bool) -> Callable[[Any], Any]:
     return lambda value: value
 
 
+_Read = Callable[[Json, str, Unlike], Any]
+
+
 @cache
-def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
+def _json_reader(hint: Any) -> _Read:
     inner = optional_of(hint)
     if inner is not None:
         read = _json_reader(inner)
-        return lambda data, where: None if data is None else read(data, where)
+        return lambda data, where, unlike: None if data is None else read(data, where, unlike)
     element = element_of(hint)
     if element is not None:
         read = _json_reader(element)
 
-        def read_list(data: Json, where: str) -> Any:
+        def read_list(data: Json, where: str, unlike: Unlike) -> Any:
             if not isinstance(data, list):
                 raise _wrong(where, 'a list', data)
-            return tuple(read(item, f'{where}[{i}]') for i, item in enumerate(data))
+            return tuple(read(item, f'{where}[{i}]', unlike) for i, item in enumerate(data))
 
         return read_list
     if is_dataclass(hint):
@@ -179,7 +270,7 @@ def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
     if isinstance(hint, type) and issubclass(hint, IntEnum):
         names = {member.name: member for member in hint}
 
-        def read_enum(data: Json, where: str) -> Any:
+        def read_enum(data: Json, where: str, unlike: Unlike) -> Any:
             if not isinstance(data, str) or data not in names:
                 raise _wrong(where, f'one of {", ".join(names)}', data)
             return names[data]
@@ -188,7 +279,7 @@ def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
 
     plain = int if hint is RosTime else hint
 
-    def read_plain(data: Json, where: str) -> Any:
+    def read_plain(data: Json, where: str, unlike: Unlike) -> Any:
         if type(data) is not plain:
             raise _wrong(where, f'a value of type {plain.__name__}', data)
         return data
@@ -196,24 +287,22 @@ def _json_reader(hint: Any) -> Callable[[Json, str], Any]:
     return read_plain
 
 
-def _json_record_reader(cls: Any) -> Callable[[Json, str], Any]:
+def _json_record_reader(cls: Any) -> _Read:
     readers = {name: _json_reader(hint) for name, hint in hints_of(cls)}
 
-    def read(data: Json, where: str) -> Any:
+    def read(data: Json, where: str, unlike: Unlike) -> Any:
         if not isinstance(data, dict):
             raise _wrong(where, f'an object ({cls.__name__})', data)
-        if data.keys() != readers.keys():
-            for name in readers:
-                if name not in data:
-                    raise RecordError(f'{where}: the key {name!r} is missing.')
-            unknown = next(key for key in data if key not in readers)
-            raise RecordError(f'{where}: unknown key {unknown!r}.')
-        return cls(**{name: read(data[name], f'{where}.{name}') for name, read in readers.items()})
+        values = {} if data.keys() == readers.keys() else unlike.match(cls, data, where)
+        for name, read in readers.items():
+            if name in data:
+                values[name] = read(data[name], f'{where}.{name}', unlike)
+        return cls(**values)
 
     return read
 
 
-def _bytes_from_json(data: Json, where: str) -> bytes:
+def _bytes_from_json(data: Json, where: str, unlike: Unlike) -> bytes:
     try:
         return bytes.fromhex(data)
     except (TypeError, ValueError):

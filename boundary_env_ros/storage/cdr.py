@@ -21,7 +21,7 @@ from types import SimpleNamespace
 import typing
 from typing import Any, TypeVar
 
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
+from boundary_env_ros.core.serialization import element_of, hints_of, optional_of, Unlike
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, Stamp
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import open_class
@@ -49,6 +49,9 @@ CODES: Mapping[str, tuple[str, int, type]] = {
     'float64': ('d', 8, float),
 }
 
+#: Stamps messages for the tools of ROS; no record has it.
+HEADER = 'std_msgs/Header'
+
 #: How a message begins that is plain CDR in the byte order of every processor that ROS 2 runs on.
 _PLAIN = b'\x00\x01'
 _HEADER = 4
@@ -72,17 +75,21 @@ def record_decoder(cls: type[T], type_name: str, definition: str) -> Decoder[T]:
     Raises
     ------
     RecordError
-        If the message has not the fields of the record. The function itself raises it for bytes
-        that are no such message, or more than the limits allow.
+        If the message lacks a field without which the record means nothing, or has one of another
+        type. The function itself raises it for bytes that are no such message, or more than the
+        limits allow.
 
     """
-    return _made_decoder(typing.cast(type, cls), type_name, definition)
+    return matched_decoder(typing.cast(type, cls), type_name, definition)[0]
 
 
 @lru_cache(maxsize=256)  # To compile one takes as long as 20 steps.
-def _made_decoder(cls: Any, type_name: str, definition: str) -> Decoder[Any]:
+def matched_decoder(
+    cls: Any, type_name: str, definition: str, exact: bool = False
+) -> tuple[Decoder[Any], Unlike]:
+    """Return a :func:`record_decoder`, and in what the definition is unlike the class."""
     package, *_, name = type_name.split('/')
-    source = _Source(parse_definition(type_name, definition))
+    source = _Source(parse_definition(type_name, definition), exact=exact)
     read = compiled(source.reader(f'{package}/{name}', cls), source.lines, source.names)
 
     def decode(data: bytes) -> Any:
@@ -99,7 +106,7 @@ def _made_decoder(cls: Any, type_name: str, definition: str) -> Decoder[Any]:
             raise _no_such(cls, f'it ends {end - len(data)} bytes too early')
         return record
 
-    return decode
+    return decode, source.unlike
 
 
 class Message(SimpleNamespace):
@@ -135,9 +142,12 @@ class _Source:
     Names in the text are our own; those in a bag only ever select among them.
     """
 
-    def __init__(self, definitions: Mapping[str, tuple[Field, ...]]) -> None:
+    def __init__(
+        self, definitions: Mapping[str, tuple[Field, ...]], *, exact: bool = False
+    ) -> None:
         self._definitions = definitions
         self.lines: list[str] = []
+        self.unlike = Unlike(exact=exact)
         self.names: dict[str, object] = {'too_many': _too_many, 'array': array}
         self._readers: dict[tuple[str, object, bool], str] = {}
         for code, *_ in CODES.values():
@@ -171,27 +181,30 @@ class _Source:
             hints = {field.name: _any_hint(field) for field in definition}
         elif cls is not RosTime:
             hints = dict(hints_of(cls))
+        unknown: dict[str, Any] = {}
+        if is_dataclass(cls):
+            # A header is for the tools of ROS: no record has one.
+            present = [field.name for field in definition if field.type != HEADER]
+            unknown = self.unlike.match(cls, present, type_name)
         wanted = tuple(hints)
-        present = {field.name for field in definition}
-        for missing in (field for field in wanted if field not in present):
-            raise _no_such(cls, f'{type_name} has no field {missing!r}')
 
         # Without its clock all of it is unknown.
-        unknown = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
+        key_field = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
         lines = [f'def {name}(b, o):']
         variables = {field: f'v{i}' for i, field in enumerate(wanted)}
+        variables |= {field: self._constant(value) for field, value in unknown.items()}
         for field in definition:
             target = variables.get(field.name)
             if target is None:
                 lines.extend(self._field(field, _any_hint(field), '_'))
                 continue
             hint = hints[field.name]
-            hint = hint | None if field.name == unknown else hint
+            hint = hint | None if field.name == key_field else hint
             lines.extend(self._field(field, hint, target))
         if not definition:
             lines.extend(('    b[o]', '    o += 1'))  # An empty message has one byte on the wire.
-        if unknown:
-            lines.extend((f'    if {variables[unknown]} is None:', '        return None, o'))
+        if key_field:
+            lines.extend((f'    if {variables[key_field]} is None:', '        return None, o'))
         if cls is RosTime:
             lines.append(f'    return v0 * {NANOSECONDS} + v1, o')
         elif cls is Message:
@@ -231,18 +244,18 @@ class _Source:
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']
         if hint is array:
             return self._numbers(field, target, _count(field))
-        if not nested and field.array and element is not None:
+        wanted = element or inner or hint
+        if not nested and field.array and element is not None and _holds(wanted, field.type):
             return self._values(field, element, target)
-        plain = element is None and not is_dataclass(inner) and not is_dataclass(hint)
-        if plain and not nested and not field.array:
+        if not nested and not field.array and element is None and _holds(wanted, field.type):
             return [
                 *_scalar(field.type, target),
                 *self._converted(field.type, hint, inner, target),
             ]
+        expected = f'{field.name!r} as {getattr(hint, "__name__", hint)}'
         raise RecordError(
-            f'Unknown type of a field (expected a field {field.name!r} of a type that a record '
-            f'can hold, got {field.type}{"[]" if field.array else ""}). Was it written by another '
-            'version of this package?'
+            f'Wrong type of a field (expected {expected}, got {field}). Read it with the version '
+            'of this package that made it.'
         )
 
     def _values(self, field: Field, element: Any, target: str) -> list[str]:
@@ -345,6 +358,15 @@ def _code(primitive: str) -> tuple[str, int, type]:
             'not read here). Publish a string in its place.'
         )
     return CODES[primitive]
+
+
+def _holds(wanted: Any, primitive: str) -> bool:
+    """Return whether a type in a record can hold what a primitive says, if wider."""
+    natural = natural_type(primitive)
+    if str in (wanted, natural):
+        return wanted is natural
+    whole = isinstance(wanted, type) and issubclass(wanted, int)
+    return wanted is float or (whole and natural is not float)
 
 
 def _class_of(type_name: str, fields: Sequence[str]) -> type[Message]:

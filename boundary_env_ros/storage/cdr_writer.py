@@ -25,11 +25,10 @@ from boundary_env_ros.core.timebase import (
     Stamp,
 )
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import CODES, compiled
+from boundary_env_ros.storage.cdr import CODES, compiled, HEADER
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
 _HEADER: Final = b'\x00\x01\x00\x00'
-_STAMPED: Final = 'std_msgs/Header'
 _PACKED: Final[Mapping[str, str]] = {name: code for name, (code, *_) in CODES.items()}
 # No alignment is greater.
 _MOST: Final = 8
@@ -156,9 +155,9 @@ class _Body:
             if cls is Mapping:
                 given = f'{value}.get({field.name!r}, {_absent(field)})'
                 self._field(field, _any_hint(field), given)
-            elif field.type == _STAMPED and hint is None and not field.array:
+            elif field.type == HEADER and hint is None and not field.array:
                 self._time(stamp)
-                for other, _ in self._source.fields(_STAMPED, None)[1:]:
+                for other, _ in self._source.fields(HEADER, None)[1:]:
                     self._field(other, None, None)
             else:
                 known = value is not None and hint is not None

@@ -9,15 +9,15 @@ one lacks a type inside it, or is a mere name.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import Decoder, Message, record_decoder
+from boundary_env_ros.storage.cdr import Decoder, matched_decoder, Message
 from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
-from boundary_env_ros.storage.records import DecoderFor
+from boundary_env_ros.storage.records import As
 
 #: How messages and definitions are written that are read here, and a language of other ones.
 CDR, MSG, IDL = 'cdr', 'ros2msg', 'ros2idl'
@@ -69,18 +69,30 @@ def not_cdr(channel: Channel) -> RecordError:
     )
 
 
-def decoders_of(channel: Channel) -> DecoderFor:
+class Decoders(dict[As, Decoder[Any]]):
     """
-    Return a function that makes decoders of the messages of a channel, each of them once.
+    What makes records and other objects of the messages of a channel, by class; each made once.
 
     Both raise :class:`~boundary_env_ros.errors.RecordError`: for messages that are not in CDR or a
     definition that cannot be read, and for what is no such message.
+
+    Attributes
+    ----------
+    unlike
+        In what the definition is unlike the classes.
+    messages
+        How many messages there were.
+
     """
 
-    @cache
-    def decoder(cls: type | None) -> Decoder[Any]:
+    def __init__(self, channel: Channel) -> None:
+        self._channel, self.unlike, self.messages = channel, Unlike(), 0
+
+    def __missing__(self, cls: As) -> Decoder[Any]:
+        channel = self._channel
         if channel.encoding != CDR:
             raise not_cdr(channel)
-        return record_decoder(cls or Message, channel.type, definition_text(channel))
-
-    return decoder
+        text = definition_text(channel)
+        self[cls], unlike = matched_decoder(cls or Message, channel.type, text, self.unlike.exact)
+        self.unlike.add(unlike.unknown, unlike.passed_over)
+        return self[cls]

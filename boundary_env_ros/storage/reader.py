@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 from weakref import finalize
 
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import replace
@@ -28,17 +29,17 @@ from boundary_env_ros.storage.bag_metadata import (
     in_order,
     named_files,
 )
-from boundary_env_ros.storage.decoding import CDR, decoders_of, MSG
+from boundary_env_ros.storage.decoding import CDR, Decoders, MSG
 from boundary_env_ros.storage.log_order import in_log_order, Part, SIMULATED, WINDOW
 from boundary_env_ros.storage.mcap_parts import parts_of
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
 from boundary_env_ros.storage.records import (
     AnotherFormat,
     ContractDescription,
-    DecoderFor,
     Entry,
     Follow,
     FORMAT,
+    format_in,
     Message,
     Piece,
     Record,
@@ -51,7 +52,8 @@ from boundary_env_ros.storage.sqlite_bag import SQLITE, SqliteFile
 from boundary_env_ros.storage.transition_json import read_transition
 from boundary_env_ros.storage.unpacking import unpacked
 
-_FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*(\d+)')
+# Of the first one only the major was written.
+_FORMAT: Final = re.compile(rb'\bFORMAT\s*=\s*["\']?([\d.]+)')
 _WAY_OUT: Final = (
     'Name a run folder, a rosbag2 folder, or a file: .mcap, .db3, or .json of a transition.'
 )
@@ -77,6 +79,7 @@ class Bag(RecordSource):
 
     def __init__(self, path: Path, files: Collection[BagFile]) -> None:
         self.path, self._files = path, tuple(files)
+        self._decoders: dict[tuple[str, str, bytes], Decoders] = {}
 
     @property
     def count(self) -> int | None:
@@ -123,7 +126,9 @@ class Bag(RecordSource):
     ) -> Iterator[Piece]:
         """Yield records and messages in the order of the bag."""
         types = {name for name, cls in RECORDS.items() if cls in classes}
-        decoders: dict[tuple[str, str, bytes], DecoderFor] = {}
+        decoders: dict[tuple[str, str, bytes], Decoders] = {}
+        if classes:
+            self._decoders = decoders
         numbers: Counter[tuple[Path, str]] = Counter()
 
         def wanted(channel: Channel) -> bool:
@@ -141,10 +146,11 @@ class Bag(RecordSource):
                 follow(channel, log_time, publish_time, data)
             key = (kind, channel.encoding, channel.definition)
             if key not in decoders:
-                if kind in types:  # for the whole bag, so not told of each message
-                    _refuse_another_format(channel, part.file)
-                decoders[key] = decoders_of(channel)
+                # Refused for the whole bag, not for each message.
+                make = _of_format if kind in types else lambda channel, _: Decoders(channel)
+                decoders[key] = make(channel, part.file)
             decoder_for = decoders[key]
+            decoder_for.messages += 1
             if topics is None or topic in topics:
                 # rosbag2 writes 0 where nothing told it.
                 yield Message(topic, kind, log_time, publish_time or None, data, decoder_for)
@@ -152,12 +158,20 @@ class Bag(RecordSource):
                 continue
             numbers[part.file, topic] += 1
             try:
-                record = decoder_for(RECORDS[kind])(data)
+                record = decoder_for[RECORDS[kind]](data)
             except RecordError as error:
                 number = numbers[part.file, topic]
                 yield Unreadable(place=f'{part.file.name}:{topic}#{number}', why=str(error))
             else:
                 yield Entry(record, topic, log_time)
+
+    @property
+    def unlike(self) -> Unlike:
+        """Return in what the records that were read last are unlike what they are here."""
+        found = Unlike()
+        for each in self._decoders.values():
+            found.add(each.unlike.unknown, each.unlike.passed_over, each.messages)
+        return found
 
     def _parts(self, wanted: Callable[[Channel], bool]) -> Iterator[Part]:
         """Yield the parts of the files, with their eras counted over the bag."""
@@ -185,23 +199,34 @@ class Bag(RecordSource):
         return dict(sorted(counts.items()))
 
 
-def _refuse_another_format(channel: Channel, file: Path) -> None:
-    """Raise if a record was written with other messages: its definition has that of StepId."""
+def _of_format(channel: Channel, file: Path) -> Decoders:
+    """
+    Return what reads the records of a channel: its definition has their format in that of StepId.
+
+    Raises
+    ------
+    AnotherFormat
+        If it is of another major.
+
+    """
+    made = Decoders(channel)
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
-        return
+        return made
     said = _FORMAT.search(channel.definition)
-    found = int(said[1]) if said else 0
-    if found != FORMAT:
-        raise AnotherFormat(
-            f'{file.name} has records of another format (expected {FORMAT}, got {found}). Read it '
-            f'with {"a later" if found > FORMAT else "the earlier"} version of boundary_env_ros.'
-        )
+    found = (said and format_in(said[1].decode())) or (0, 0)
+    if found[0] != FORMAT[0]:
+        raise AnotherFormat(file.name, found)
+    made.unlike.exact = found == FORMAT
+    if found > FORMAT:
+        made.unlike.add((), ['format {}.{}'.format(*found)])
+    return made
 
 
 class _LoneTransition(RecordSource):
     """A file of one transition."""
 
     tear = ''
+    unlike = Unlike()
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -218,7 +243,8 @@ class _LoneTransition(RecordSource):
         if Transition not in classes:
             return
         try:
-            found = read_transition(self.path)
+            self.unlike = Unlike()
+            found = read_transition(self.path, self.unlike)
         except RecordError as error:
             why = str(error).removeprefix(f'{self.path.name}: ')
             yield Unreadable(place=self.path.name, why=why)

@@ -22,9 +22,8 @@ from typing import Final
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen, replace
-from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
-from boundary_env_ros.storage.decoding import definition_text
+from boundary_env_ros.storage.decoding import Decoders, definition_text
 from boundary_env_ros.storage.definitions import parse_definition
 from boundary_env_ros.storage.known_definitions import known_definition
 from boundary_env_ros.storage.mcap_scan import Channel
@@ -47,12 +46,12 @@ _TOLD: Final = 20
 class ChainLink:
     """One link; see ``RecordChain.msg``."""
 
-    topics: tuple[str, ...] = ()
-    counts: tuple[int, ...] = ()
-    digests: bytes = b''
+    topics: tuple[str, ...]
+    counts: tuple[int, ...]
+    digests: bytes
     closed: bool = False
     episodes: int = 0
-    head: bytes = bytes(_SIZE)
+    head: bytes
     signature: bytes = b''
     public_key: bytes = b''
 
@@ -142,6 +141,7 @@ class RecordChain:
             digests=b''.join(self._digests.values()),
             closed=closed,
             episodes=self.episodes,
+            head=b'',
         )
         self.head = link.head_after(self.head)
         signature, public_key = self._sign(self.head) if self._sign and closed else (b'', b'')
@@ -218,7 +218,6 @@ class ChainCheck:
 
     def __init__(self) -> None:
         self._topics: dict[str, _Topic] = {}
-        self._decode = record_decoder(ChainLink, CHAIN_TYPE, known_definition(CHAIN_TYPE)[0])
         self.messages = self.confirmed = 0
         self.last: ChainLink | None = None
         self.breaks: list[Break] = []
@@ -228,7 +227,7 @@ class ChainCheck:
     def add(self, channel: Channel, log_time: int, publish_time: int, data: bytes) -> None:
         """Follow the next message."""
         if channel.type == CHAIN_TYPE:
-            self._follow(data)
+            self._follow(channel, data)
             return
         topic = self._topics.get(channel.topic)
         if topic is None or (topic.channel is not channel and topic.channel != channel):
@@ -265,9 +264,9 @@ class ChainCheck:
                 more = f'{topic.count + len(topic.pending)}'
                 self._break(Break(name, f'{topic.count} messages', more))
 
-    def _follow(self, data: bytes) -> None:
+    def _follow(self, channel: Channel, data: bytes) -> None:
         try:
-            link = self._decode(data)
+            link = Decoders(channel)[ChainLink](data)
         except RecordError as error:
             self._break(Break('', 'a link of the chain', str(error)))
             return

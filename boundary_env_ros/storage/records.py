@@ -8,11 +8,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+import re
 from typing import Any, Final, get_args, TYPE_CHECKING, TypeAlias, TypeVar
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel
 from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
@@ -60,8 +62,8 @@ Record: TypeAlias = (
 
 R = TypeVar('R', bound=Record)
 
-#: Version of messages and records, as ``StepId.msg`` says it.
-FORMAT = 1
+#: Version of messages and records, as ``StepId.msg`` says it: major, minor.
+FORMAT = 1, 0
 
 RECORD_CLASSES: tuple[type[Record], ...] = get_args(Record)
 
@@ -71,8 +73,21 @@ RECORDS: Mapping[str, type[Record]] = {
 }
 
 
+def format_in(text: str | None) -> tuple[int, int] | None:
+    """Return a format that is written as ``major.minor``, or as the major alone; None if none."""
+    found = re.fullmatch(r'(\d{1,9})(?:\.(\d{1,9}))?', text or '')
+    return None if found is None else (int(found[1]), int(found[2] or 0))
+
+
 class AnotherFormat(RecordError):
-    """Raised when a record was written by another version, with other messages."""
+    """Raised when a record is of another major format."""
+
+    def __init__(self, place: str, found: tuple[int, int]) -> None:
+        super().__init__(
+            f'{place} has records of another format (expected {FORMAT[0]}, got {found[0]}). '
+            f'Read it with {"a later" if found > FORMAT else "the earlier"} version of '
+            'boundary_env_ros.'
+        )
 
 
 @dataclass(slots=True)
@@ -99,8 +114,8 @@ class Entry:
 #: Class of the records that messages are read as; None for objects with their fields.
 As: TypeAlias = type | None
 
-#: Gives what reads the messages of a topic.
-DecoderFor: TypeAlias = Callable[[As], Callable[[bytes], Any]]
+#: What reads the messages of a topic.
+DecoderFor: TypeAlias = Mapping[As, Callable[[bytes], Any]]
 
 
 @dataclass(slots=True)
@@ -143,7 +158,7 @@ class Message:
 
         """
         try:
-            return self._decoder_for(cls)(self.data)
+            return self._decoder_for[cls](self.data)
         except RecordError as error:
             raise RecordError(
                 f'A message cannot be read (expected messages of type {self.type} on '
@@ -201,6 +216,11 @@ class RecordSource(ABC):
     def holes(self) -> tuple[tuple[int, int], ...]:
         """Return the log times between which a recovery found nothing, nanoseconds."""
         return ()
+
+    @property
+    def unlike(self) -> Unlike:
+        """Return in what the records that were read last are unlike what they are here."""
+        return Unlike()
 
     @property
     def as_recorded(self) -> bool:

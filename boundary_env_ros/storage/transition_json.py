@@ -6,22 +6,31 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.serialization import from_json, json_schema, to_json, Unlike
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.records import AnotherFormat, FORMAT, format_in
 
 
 def transition_text(transition: Transition) -> bytes:
-    """Return a transition as strict JSON."""
-    return f'{json.dumps(to_json(transition), allow_nan=False, indent=2)}\n'.encode('ascii')
+    """Return a transition as strict JSON, with the format that it is of."""
+    data = {'format': '{}.{}'.format(*FORMAT), **to_json(transition)}
+    return f'{json.dumps(data, allow_nan=False, indent=2)}\n'.encode('ascii')
 
 
-def read_transition(path: Path) -> Transition:
+def transition_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a transition, which in a file of its own has its format, too."""
+    schema = json_schema(Transition)
+    schema['$defs']['Transition']['properties']['format'] = {'type': 'string'}
+    return schema
+
+
+def read_transition(path: Path, unlike: Unlike | None = None) -> Transition:
     """
-    Return the transition of a file.
+    Return the transition of a file, and count in what it is unlike the ones of this version.
 
     Raises
     ------
@@ -38,11 +47,27 @@ def read_transition(path: Path) -> Transition:
             parse_constant=_not_json,
             parse_float=_finite,
         )
-        return from_json(Transition, data, path.name)
+        return from_json(Transition, data, path.name, _unlike(data, path.name, unlike))
     except (ValueError, OverflowError, RecursionError) as error:
         several = getattr(error, 'msg', '') == 'Extra data'
         expected = 'one transition (of several audit the run)' if several else 'strict JSON'
         raise RecordError(f'{path.name}: expected {expected}, got {error}.') from error
+
+
+def _unlike(data: object, where: str, unlike: Unlike | None) -> Unlike:
+    """Take the format out of a file, and return what counts in what it is unlike this one."""
+    unlike = Unlike() if unlike is None else unlike
+    said = data.pop('format', None) if isinstance(data, dict) else None
+    # The first ones have none.
+    found = FORMAT if said is None else format_in(said if isinstance(said, str) else '')
+    if found is None:
+        raise RecordError(f"{where}: expected a format such as '1.0', got {said!r}.")
+    if found[0] != FORMAT[0]:
+        raise AnotherFormat(where, found)
+    unlike.exact = found == FORMAT
+    if found > FORMAT:
+        unlike.add((), ['format {}.{}'.format(*found)])
+    return unlike
 
 
 def each_key_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -156,7 +156,7 @@ def test_what_is_published_is_what_was_asked_for_and_admitted(
     verdict: Verdict, trigger: Trigger
 ) -> None:
     decision = GateDecision(
-        id=StepId(digest='d', agent='clerk'),
+        id=StepId(digest='d', agent='clerk', episode_id=''),
         sequence=1,
         verdict=verdict,
         trigger=trigger,

@@ -48,7 +48,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
-from boundary_env_ros.core.serialization import from_json, to_json
+from boundary_env_ros.core.serialization import from_json, to_json, Unlike
 from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -260,7 +260,8 @@ def test_unknown_is_null_in_json_and_nan_in_a_message_but_never_zero() -> None:
 
 def test_an_unknown_instant_is_the_unknown_clock_in_a_message() -> None:
     request = ActionRequest(
-        id=StepId(digest='d', agent='cart'), lease_id='l', sequence=1, action=(0.5,),
+        id=StepId(digest='d', agent='cart', episode_id=''),
+        lease_id='l', sequence=1, action=(0.5,),
         observed=None, delivered=None, requested=None,
     )  # fmt: skip
     message = to_message(request, factory)
@@ -286,7 +287,7 @@ def test_a_verdict_that_never_came_is_zero_in_a_message_and_null_in_json() -> No
 
 def test_a_time_of_a_message_is_split_without_loss() -> None:
     advance = SimStepRequest(
-        id=StepId(digest='d', agent='cart'),
+        id=StepId(digest='d', agent='cart', episode_id=''),
         duration=1,
         command_stamp=RosTime(1_700_000_000_123_456_789),
     )
@@ -307,7 +308,7 @@ def written_decision() -> dict[str, Any]:
     """Return the JSON form of a decision with something in every list."""
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=1, host='robot')
     decision = GateDecision(
-        id=StepId(digest='d', agent='cart'),
+        id=StepId(digest='d', agent='cart', episode_id=''),
         sequence=1,
         verdict=Verdict.LIMITED,
         trigger=Trigger.REQUEST,
@@ -352,26 +353,54 @@ def test_a_wrong_value_is_refused_by_its_path(
         from_json(GateDecision, data)
 
 
-def test_a_missing_key_is_refused_by_its_path() -> None:
+def test_a_key_that_may_be_lacking_is_unknown_and_counted() -> None:
+    data, unlike = written_decision(), Unlike()
+    for rule in data['rules']:
+        del rule['limit'], rule['unit']
+    del data['command'], data['runtime_limits']
+    read = from_json(GateDecision, data, unlike=unlike)
+    assert [(rule.limit, rule.unit) for rule in read.rules] == [(None, '')] * 2
+    assert (read.command, read.runtime_limits) == ((), RuntimeLimits())
+    expected = {'RuleResult.limit': 2, 'RuleResult.unit': 2}
+    expected |= {'GateDecision.command': 1, 'GateDecision.runtime_limits': 1}
+    assert (unlike.unknown, unlike.passed_over) == (expected, {})
+
+
+def test_what_is_unknown_is_never_zero() -> None:
+    stage = from_json(LatencyStage, {}, unlike=Unlike())
+    assert (stage.duration, stage.clock_offset, stage.uncertainty) == (None, None, None)
+    data = to_json(_one(Transition)[0])
+    del data['reward']
+    assert math.isnan(from_json(Transition, data, unlike=Unlike()).reward)
+
+
+@pytest.mark.parametrize('key', ['sequence', 'seeded', 'verdict', 'decided', 'id'])
+def test_a_key_without_which_a_record_means_nothing_is_refused_by_its_path(key: str) -> None:
     data = written_decision()
-    del data['rules'][1]['limit']
+    del data[key]
     with pytest.raises(
-        RecordError,
-        match=r"GateDecision\.rules\[1\]: the key 'limit' is missing",
+        RecordError, match=rf"^line 7 cannot be read \(expected the field '{key}', .*, got none\)"
     ):
-        from_json(GateDecision, data)
+        from_json(GateDecision, data, 'line 7')
 
 
-def test_an_unknown_key_is_refused_by_its_path() -> None:
+def test_in_this_format_no_key_is_lacking_and_none_too_many() -> None:
     data = written_decision()
     data['id']['run'] = 7
-    with pytest.raises(RecordError, match=r"GateDecision\.id: unknown key 'run'"):
+    with pytest.raises(RecordError, match=r"^GateDecision\.id cannot be read .* got 'run'\)"):
+        from_json(GateDecision, data)
+    del data['id']['run'], data['rules'][1]['limit']
+    with pytest.raises(RecordError, match=r"^GateDecision\.rules\[1\] cannot .* field 'limit', "):
         from_json(GateDecision, data)
 
 
-def test_the_reader_may_name_the_place_itself() -> None:
-    with pytest.raises(RecordError, match=r"^line 7: the key 'name' is missing"):
-        from_json(RewardTerm, {}, 'line 7')
+def test_an_unknown_key_is_passed_over_and_counted() -> None:
+    data, unlike = written_decision(), Unlike()
+    data['id']['run'] = 7
+    assert from_json(GateDecision, data, unlike=unlike).id == StepId(
+        digest='d', agent='cart', episode_id=''
+    )
+    assert (unlike.unknown, unlike.passed_over) == ({}, {'StepId.run': 1})
 
 
 def test_a_long_wrong_value_is_cut_in_the_message() -> None:

@@ -53,7 +53,7 @@ def found(said: dict[int, Vector], at: int, values: Vector, recorded: bool = Tru
     )
     stamp = Stamp(clock=Clock.SYSTEM, nanoseconds=at, host='robot')
     evidence = ActuationEvidence(
-        id=StepId(agent=agent, digest=''), decision_sequence=1,
+        id=StepId(agent=agent, episode_id='', digest=''), decision_sequence=1,
         commanded=ClockReading(ros=stamp, steady=0),
         actuated=stamp, quantum=0.0, source='/robot/applied' if not recorded else TOPIC,
         measured=values,

@@ -174,7 +174,7 @@ def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(
 @pytest.mark.parametrize(
     ('text', 'why'),
     [
-        (b'{"contract": 1}\n', 'missing'),
+        (b'{"contract": 1}\n', 'contract_version'),
         (b'not json\n', 'strict JSON'),
         (b'\n', 'strict JSON'),
         (b'[]\n', 'object'),

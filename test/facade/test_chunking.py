@@ -36,7 +36,9 @@ class _Delivery:
     transition: _Transition = field(init=False)
 
     def __post_init__(self) -> None:
-        self.transition = _Transition(StepId(digest='d', agent='cart', step=self.step))
+        self.transition = _Transition(
+            StepId(digest='d', agent='cart', episode_id='', step=self.step)
+        )
 
 
 def prediction(step: int, rows: list[tuple[float, ...]]) -> Prediction:

@@ -16,12 +16,11 @@ import pytest
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
-from boundary_env_ros.core.serialization import json_schema
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import ALONE, Outcome
 from boundary_env_ros.facade import BoundaryEnv, first_step
 from boundary_env_ros.storage.contract_file import load
+from boundary_env_ros.storage.transition_json import transition_schema
 
 CART = 'boundary_env_ros/WarehouseCart-v0'
 EXAMPLES = Path(__file__).parents[2] / 'examples'
@@ -107,7 +106,7 @@ def test_a_kept_step_fits_the_schema_of_a_transition(tmp_path: Path) -> None:
     env.step(NOTHING)
     env.close()
     kept = json.loads((tmp_path / 'run' / 'first_transition.json').read_text())
-    schema = json_schema(Transition)
+    schema = transition_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(kept, schema)
     for key in ('terminated', 'requested_action', 'latency', 'wrappers'):

@@ -78,7 +78,7 @@ def test_a_bound_that_a_parameter_makes_stricter_is_not_exceeded_either(
             monkeypatch.setattr(output, 'publish', lambda fields, _: sent.append(fields['data']))
             now = node.clock.now()
             decision = GateDecision(
-                id=StepId(digest=node.loaded.digest, agent=node.agent),
+                id=StepId(digest=node.loaded.digest, agent=node.agent, episode_id=''),
                 sequence=1,
                 verdict=Verdict.LIMITED,
                 trigger=Trigger.REQUEST,

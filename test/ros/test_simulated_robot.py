@@ -155,7 +155,7 @@ def test_in_lockstep_the_world_waits_for_the_command_on_every_topic(tmp_path: Pa
 
         def wish(step: int, command_stamp: int, duration: int) -> SimStepRequest:
             return SimStepRequest(
-                id=StepId(digest='', agent='arm', step=step),
+                id=StepId(digest='', agent='arm', episode_id='', step=step),
                 duration=duration,
                 command_stamp=RosTime(command_stamp),
             )

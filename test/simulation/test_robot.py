@@ -196,7 +196,7 @@ def test_a_report_counts_what_was_sent_and_dropped_on_each_topic() -> None:
     robot = make_robot(ONE, START)
     emissions = robot.advance(START + 2_000 * MS)
     report = report_of(
-        StepId(digest='', agent='cart'),
+        StepId(digest='', agent='cart', episode_id=''),
         emissions,
         '',
         {topic: f'/{topic}' for topic in robot.topics},

@@ -120,9 +120,10 @@ def test_field_that_only_the_message_has_is_read_over() -> None:
     assert read(message) == StepId(digest='d', agent='a', episode_id='', step=5)
 
 
-def test_field_that_only_the_record_has_is_named() -> None:
+def test_field_without_which_a_record_means_nothing_is_named() -> None:
     with pytest.raises(
-        RecordError, match=r"boundary_env_ros/StepId has no field 'agent'\)\. Was it"
+        RecordError,
+        match=r"^boundary_env_ros/StepId cannot be read \(expected the field 'agent', ",
     ):
         record_decoder(StepId, STEP_ID, 'string digest\n')
 
@@ -130,8 +131,11 @@ def test_field_that_only_the_record_has_is_named() -> None:
 @pytest.mark.parametrize(
     ('line', 'said'),
     [
-        ('string[] digest', r'a type that a record can hold, got string\[\]'),
-        ('other/Thing digest', 'a type that a record can hold, got other/Thing'),
+        ('string[] digest', r"expected 'digest' as str, got string\[\]"),
+        ('other/Thing digest', "expected 'digest' as str, got other/msg/Thing"),
+        ('float64 digest', "expected 'digest' as str, got float64"),
+        ('string digest\nfloat64 step', "expected 'step' as int, got float64"),
+        ('string digest\nstring step', "expected 'step' as int, got string"),
         ('wstring digest', 'expected numbers and strings'),
         ('string digest\nother/Missing extra', 'no definition of other/Missing'),
     ],

@@ -27,7 +27,7 @@ from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
 from boundary_env_ros.storage.cdr import record_decoder
-from boundary_env_ros.storage.decoding import decoders_of
+from boundary_env_ros.storage.decoding import Decoders
 from boundary_env_ros.storage.definitions import SEPARATOR
 from boundary_env_ros.storage.episode_search import episodes_in
 from boundary_env_ros.storage.episode_store import APPLICATION_ID, SCHEMA_VERSION
@@ -244,7 +244,7 @@ def decode(text: str, data: bytes) -> object:
         definition_encoding='ros2msg',
         definition=text.encode(),
     )
-    return Message('/x', 'mine/msg/X', 0, 0, data, decoders_of(channel)).decode()
+    return Message('/x', 'mine/msg/X', 0, 0, data, Decoders(channel)).decode()
 
 
 def chain(levels: int) -> str:

@@ -291,17 +291,11 @@ def test_bag_without_our_topics_says_what_it_has(tmp_path: Path) -> None:
         list(source.transitions())
 
 
-@pytest.mark.parametrize(
-    ('said', 'found', 'version'),
-    [(b'', 0, 'the earlier'), (b'uint32 FORMAT=2', 2, 'a later')],
-)
-def test_bag_of_another_format_is_refused_and_not_called_damaged(
-    tmp_path: Path, said: bytes, found: int, version: str
-) -> None:
+def of_format(said: bytes, path: Path) -> Path:
+    """Write transitions whose definition says another format."""
     written = definition(TRANSITION)[0].encode()
-    ours = f'uint32 FORMAT={FORMAT}'.encode()
+    ours = b'string FORMAT=%d.%d' % FORMAT
     assert written.count(ours) == 1
-    path = tmp_path / 'file.mcap'
     with path.open('wb') as file:
         writer = Writer(file)
         writer.start()
@@ -310,10 +304,41 @@ def test_bag_of_another_format_is_refused_and_not_called_damaged(
         for step in range(3):
             writer.add_message(channel, step, cdr(transition(step)), step)
         writer.finish()
-    told = f'file.mcap has records of another format (expected {FORMAT}, got {found}). '
+    return path
+
+
+@pytest.mark.parametrize(
+    ('said', 'found', 'version'),
+    [
+        (b'', 0, 'the earlier'),
+        (b'string FORMAT="2.0"', 2, 'a later'),
+        (b'uint32 FORMAT=3', 3, 'a'),
+    ],
+)
+def test_bag_of_another_major_is_refused_and_not_called_damaged(
+    tmp_path: Path, said: bytes, found: int, version: str
+) -> None:
+    path = of_format(said, tmp_path / 'file.mcap')
+    told = f'file.mcap has records of another format (expected {FORMAT[0]}, got {found}). '
     for read in (open_records(path).records, open_records(path).pieces):
-        with pytest.raises(RecordError, match=re.escape(told) + f'Read it with {version} version'):
+        with pytest.raises(RecordError, match=re.escape(told) + f'Read it with {version}'):
             list(read())
+
+
+@pytest.mark.parametrize(
+    ('said', 'told'),
+    [
+        (b'uint32 FORMAT=1', {}),  # as the first bags have it
+        (b'string FORMAT="1.0"', {}),
+        (b'string FORMAT=1.12', {'format 1.12': 3}),
+    ],
+)
+def test_bag_of_any_minor_is_read_and_a_later_one_is_named(
+    tmp_path: Path, said: bytes, told: dict[str, int]
+) -> None:
+    source = open_records(of_format(said, tmp_path / 'file.mcap'))
+    assert len(list(source.transitions())) == 3
+    assert source.unlike.passed_over == told
 
 
 def test_definition_in_another_language_matters_when_it_is_needed(tmp_path: Path) -> None:

@@ -4,15 +4,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
-from boundary_env_ros.core.serialization import from_json
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.run_folder import RunFolder
+from boundary_env_ros.storage.transition_json import read_transition
 from support.storage_wire import transition
 
 
@@ -67,8 +65,7 @@ def test_first_step_is_kept_whole_and_stays_the_first(tmp_path: Path) -> None:
     assert not run.write_first_transition(transition(0))  # a reset
     assert run.write_first_transition(transition(1))
     assert not run.write_first_transition(transition(2))
-    data = json.loads(run.first_transition.read_text())
-    assert from_json(Transition, data) == transition(1)
+    assert read_transition(run.first_transition) == transition(1)
     assert list(run.path.iterdir()) == [run.first_transition]
 
 

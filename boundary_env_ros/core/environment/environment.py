@@ -149,7 +149,9 @@ class Environment:
         self._name = name
         self._actuation = Actuation.of(contract, topics)
         self._episode = EpisodeStatus(
-            id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
+            id=StepId(digest=digest, agent=agent, episode_id=''),
+            state=EpisodeState.IDLE,
+            pacing=contract.pacing,
         )
         self._reset: Resetting | None = None
         self._begin = Begin(digest=digest, client='')

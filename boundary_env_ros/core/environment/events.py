@@ -143,7 +143,7 @@ class Events:
         self._prompts = {step.prompt for step in steps if isinstance(step, ConfirmStep)}
         self._active = False
         self._past: list[str] = []
-        self._begin(StepId(digest=digest, agent=''))
+        self._begin(StepId(digest=digest, agent='', episode_id=''))
 
     def _begin(self, id_: StepId) -> None:
         self._sequence = 0

@@ -22,7 +22,7 @@ class StepId:
 
     digest: str
     agent: str
-    episode_id: str = ''
+    episode_id: str
     step: int = 0
 
 

@@ -161,7 +161,7 @@ class LeaseState:
     @property
     def no_step(self) -> StepId:
         """As whose a decision counts outside of every episode."""
-        return StepId(digest=self.digest, agent=self.agent)
+        return StepId(digest=self.digest, agent=self.agent, episode_id='')
 
     # Requests ------------------------------------------------------------------------------------
 

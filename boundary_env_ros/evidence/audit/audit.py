@@ -115,6 +115,7 @@ def audit_path(
         alone=run.is_alone,
         of_another=not ours,
         missing=terms.missing,
+        unlike=lambda: run.source.unlike,
     )
     if terms.problem:
         auditor.find('record-complete', Mismatch('contract', 'a valid contract', terms.problem))
@@ -156,4 +157,5 @@ def audit_path(
         key=key,
         head=head,
     )
-    return replace(auditor.report(torn=bool(run.source.tear)), chain=told)
+    report = auditor.report(torn=bool(run.source.tear))
+    return replace(report, chain=told, unlike=run.source.unlike)

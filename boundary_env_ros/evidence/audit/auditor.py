@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import math
 import sys
 from typing import TypeAlias
@@ -24,6 +24,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.recorded import was_unheard
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.errors import BoundaryError, RecordError, WRONG_INPUT
@@ -33,7 +34,9 @@ from boundary_env_ros.evidence.audit.findings import (
     AuditReport,
     Finding,
     NO_CONTRACT,
+    OF_THE_BAG,
     UNDECIDED,
+    UNKNOWN,
 )
 from boundary_env_ros.evidence.audit.memory import (
     Agent,
@@ -110,6 +113,8 @@ class Auditor:
         Whether another recorder wrote it, which may drop messages without saying so.
     missing
         Why there is no contract or task; empty if none was given.
+    unlike
+        Tells in what the records so far are unlike those of this version.
 
     Attributes
     ----------
@@ -128,8 +133,10 @@ class Auditor:
         alone: bool = False,
         of_another: bool = False,
         missing: str = '',
+        unlike: Callable[[], Unlike] = Unlike,
     ) -> None:
         self.has_chain = False
+        self._unlike = unlike
         self._task = task
         self._alone = alone
         self._missing = missing
@@ -352,6 +359,9 @@ class Auditor:
         """
         if (near or RULE[rule].near) and self._is_behind_hole(rule, of):
             self._lacking_of[rule] += 1
+            return
+        if rule not in OF_THE_BAG and self._unlike().unknown:
+            self.cannot_check(rule, UNKNOWN)
             return
         self._counts[rule] += 1
         if self._counts[rule] > KEPT:

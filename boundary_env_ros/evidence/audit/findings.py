@@ -9,6 +9,7 @@ from dataclasses import asdict, field
 from enum import Enum
 from itertools import chain
 
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE, Severity
 from boundary_env_ros.frozen import frozen
@@ -36,6 +37,12 @@ ALONE = (
     'what only a run shows: the steps before and after, the reward by the task, the raw messages '
     'and their chain; audit the run'
 )
+
+#: Why a rule that a record breaks is not judged.
+UNKNOWN = 'fields are unknown, since the record lacks them: it may be broken for that alone'
+
+#: The rules about the bag, not about what the fields of its records say.
+OF_THE_BAG = frozenset({'record-complete', 'record-closed', 'record-unchanged'})
 
 #: Why a check was excused, by the name of the excuse.
 EXCUSES: Mapping[str, str] = {
@@ -147,6 +154,8 @@ class AuditReport:
     chain
         Of the chain over the messages: ``messages``, how many of them are ``confirmed``, its
         ``head``, and the ``public_key`` of its signature; empty without a chain.
+    unlike
+        In what the records are unlike those of this version.
 
     """
 
@@ -163,6 +172,7 @@ class AuditReport:
     asked: Mapping[str, int] = field(default_factory=dict)
     lacking: Mapping[str, int] = field(default_factory=dict)
     chain: Mapping[str, object] = field(default_factory=dict)
+    unlike: Unlike = field(default_factory=Unlike)
 
     def count(self, severity: Severity) -> int:
         """Return how many findings of a severity there were."""
@@ -180,7 +190,7 @@ class AuditReport:
             return Outcome.CONTRADICTED
         own = OWN.intersection(self.excused.get('lost', ()))
         unknown = any(item.why in (NO_CONTRACT, UNDECIDED) for item in self.not_checked)
-        missing = self.lacking or own or 'gap' in self.excused
+        missing = self.lacking or own or 'gap' in self.excused or self.unlike.unknown
         if unknown or missing or 'record-closed' in self.counts:
             return Outcome.INCOMPLETE
         if self.is_all_checked and not self.counts:
@@ -256,6 +266,7 @@ class AuditReport:
         if self.lacking:
             counts = ', '.join(f'{rule} {count} times' for rule, count in self.lacking.items())
             yield f'Broken only where the record is damaged or cut: {counts}.'
+        yield from self.unlike.sentences()
         yield from self._not_checked_lines()
         order = sorted(self.counts, key=lambda name: tuple(Severity).index(RULE[name].severity))
         for name in order:

@@ -114,7 +114,9 @@ class ImportedAgent:
         self._sequence = 0
         self._decisions: list[GateDecision] = []
         self._idle = self._episode = EpisodeStatus(
-            id=StepId(digest=digest, agent=agent), state=EpisodeState.IDLE, pacing=contract.pacing
+            id=StepId(digest=digest, agent=agent, episode_id=''),
+            state=EpisodeState.IDLE,
+            pacing=contract.pacing,
         )
         self._record: ResetRecord | None = None
         self._before: View | None = None

@@ -96,6 +96,7 @@ def _contracts(
 def _notes(run: Run, is_other: bool) -> Iterator[str]:
     if run.source.tear:
         yield f'the record is torn ({run.source.tear}); what is there was run'
+    yield from run.source.unlike.sentences()
     if is_other:
         yield (
             'the contract has another digest than the steps: another file, or another '

@@ -191,6 +191,7 @@ def _trouble(run: Run, problem: str) -> Iterator[str]:
         yield f'The record is torn: {run.source.tear}.'
     if run.not_read:
         yield f'{run.not_read} records cannot be read: {"; ".join(run.unreadable)}'
+    yield from run.source.unlike.sentences()
 
 
 def _left_out(rows: tuple[EpisodeRow, ...], limits: Limits) -> Iterator[str]:

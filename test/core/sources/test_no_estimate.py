@@ -192,7 +192,7 @@ def test_an_environment_passes_it_over_and_says_why() -> None:
     assert take([0.0] * 9)
     time.wait(1.0)
     assert not take(NONE_OF_9)
-    view = buffer.view(StepId(digest=DIGEST, agent=AGENT), time.now)
+    view = buffer.view(StepId(digest=DIGEST, agent=AGENT, episode_id=''), time.now)
     [field] = [field for field in view.fields if field.name == 'heading']
     assert (field.status, field.values) == (FieldStatus.STALE, (0.0,))
     why = 'heard, but orientation_covariance[0] is -1, by which the driver says'

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
-import json
 from pathlib import Path
 import random
 import resource
@@ -18,15 +17,14 @@ import pytest
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError, RequestRejected
 from boundary_env_ros.storage.contract_file import load
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording
+from boundary_env_ros.storage.transition_json import read_transition
 from support.storage_wire import (
     BEGIN,
     cdr,
@@ -126,8 +124,8 @@ def test_every_file_tells_of_the_same_run(recording: Recording) -> None:
     source = open_records(recording.run.path)
     assert source.complete
     assert list(source.transitions()) == expected
-    first = json.loads(recording.run.first_transition.read_text())
-    assert from_json(Transition, first) == expected[1]  # the first step, after the reset
+    # The first step, after the reset.
+    assert read_transition(recording.run.first_transition) == expected[1]
     row = recording.row()
     assert (row.ending_kind, row.ending, row.declared_by) == ('TERMINATED', *SUCCESS.values())
     assert (row.step_count, row.episode_return, row.success) == (4, 2.5, True)

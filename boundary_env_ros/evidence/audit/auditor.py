@@ -762,6 +762,9 @@ class Auditor:
         episode_id = evidence.id.episode_id
         if episode_id not in agent.steps and (self._holes or episode_id in agent.early):
             return  # The record has nothing of that episode.
+        if self._raw is not None and self._raw.ties.lack():
+            self._lacking_of['execution-measured'] += 1
+            return
         place, expected = (
             f'evidence for decision {evidence.decision_sequence}',
             'a decision of a step, commanded at that instant',

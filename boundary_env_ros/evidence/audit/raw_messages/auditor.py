@@ -5,7 +5,7 @@ The part of the audit that reads the raw messages of a bag.
 
 It asks only what has an exact answer: a value with a stamp is that of the message with the stamp,
 a message on a command topic is a decision's command, what one process says of another is what
-that published. Nothing depends on when the recorder had something.
+that published.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _RULES_OF: Mapping[str, tuple[str, ...]] = {
 _RULES_OF_TYPE = {_REQUEST: ('as-published', 'request-answered'), _OBSERVATION: ('as-published',)}
 
 #: The rules that need the topic of a gate.
-_OF_THE_GATE = ('command-on-topic', 'as-published')
+_OF_THE_GATE = ('command-on-topic', 'as-published', 'emergency-stop-heard')
 
 
 class RawAuditor:
@@ -148,22 +148,23 @@ class RawAuditor:
             if record.decisions and record.id.agent not in self._gates:
                 self._only_carried.add(record.id.agent)
                 for decision in record.decisions:
-                    self._decision(decision, log_time)
+                    self._decision(decision)
         elif isinstance(record, GateDecision):
             self._gates.add(record.id.agent)
             self.ties.came(record.decided)
             self._commands.decided(record, log_time)
-            self._decision(record, log_time)
+            self._decisions.check_stop(record, log_time)
+            self._decision(record)
         elif isinstance(record, ActuationEvidence):
             self._feedback.evidence(record)
 
-    def _decision(self, decision: GateDecision, log_time: int) -> None:
-        self._decisions.check(decision, log_time)
+    def _decision(self, decision: GateDecision) -> None:
+        self._decisions.check(decision)
         self.published.decision(decision)
 
     def privileged(self, record: PrivilegedObservation, now: Transition, log_time: int) -> None:
         """Take the record of the privileged fields of a step, once both have come."""
-        self._observations.check_privileged(record.fields, now.id, log_time)
+        self._observations.check_privileged(record.fields, now, log_time)
 
     def finish(self, *, torn: bool) -> None:
         """Judge all that is left, once the record is at its end."""

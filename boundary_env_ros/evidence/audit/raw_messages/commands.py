@@ -20,10 +20,11 @@ from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
 
-#: Nanoseconds at the end of a record in which one half of a pair may be missing.
-END = NANOSECONDS // 5
+#: Nanoseconds of log time before the first pair and behind the last one in which a command may be
+#: without its decision: topics overtake each other, and what got lost is sent again for so long.
+REACH = 12 * NANOSECONDS
 
-#: How many commands may be there whose decisions are on their way then.
+#: How many commands may be without their decisions in a record that is supported.
 _ON_THEIR_WAY = 3
 
 #: Halves that wait for their other ones; the first ones are given up for more.
@@ -44,6 +45,7 @@ class _Half:
     log_time: int
     decision: GateDecision | None = None
     besides: str = ''
+    number: int = 0  # in the order of its topic
 
     def is_of(self, other: _Half) -> bool:
         """Return whether another may be the other half: their stamps are one, if both have one."""
@@ -55,9 +57,10 @@ class _Pairs:
     """
     What waits for its other half on the topic of one group; ``bounds`` are those of numbers.
 
-    ``begun`` is when the recorder had the first decision, ``last`` the number of the last one, and
-    ``missing`` how many of their numbers are not in the record; ``commanded`` is the instant of
-    the last command.
+    ``last`` is the number of the last decision, ``missing`` how many of their numbers are not in
+    the record, and ``undecided`` how many commands were excused without one. ``decisions`` and
+    ``messages`` are how many came; ``first_pair`` and ``last_pair`` are the first and the last
+    message that was paired, each with what was decided.
     """
 
     agent: str
@@ -66,10 +69,13 @@ class _Pairs:
     bounds: tuple[Vector, Vector] | None = None
     decided: deque[_Half] = field(default_factory=deque)
     sent: deque[_Half] = field(default_factory=deque)
-    begun: int | None = None
     last: int = 0
     missing: int = 0
-    commanded: int = 0
+    undecided: int = 0
+    decisions: int = 0
+    messages: int = 0
+    first_pair: tuple[_Half, _Half] | None = None
+    last_pair: tuple[_Half, _Half] | None = None
 
     def content_of(self, decision: GateDecision, documents: Mapping[str, str]) -> Content | None:
         """Return what a decision sends here; None: nothing."""
@@ -94,7 +100,7 @@ class CommandChecks:
     Pairs the messages with the decisions.
 
     Where messages have stamps, a pair has one stamp; where they have none, one content. Each topic
-    has one publisher and keeps its order, so that no time is needed to tell what belongs together.
+    has one publisher and keeps its order.
 
     Parameters
     ----------
@@ -105,7 +111,6 @@ class CommandChecks:
 
     def __init__(self, ties: Ties) -> None:
         self._ties = ties
-        self._end = 0  # the last log time
         #: By agent and use.
         self.pairs: dict[tuple[str, str], _Pairs] = {}
         for agent, uses in ties.uses.items():
@@ -122,19 +127,16 @@ class CommandChecks:
         documents = self._documents(decision)
         instant = decision.commanded
         stamp = None if instant is None else instant.ros.nanoseconds
-        self._end = max(self._end, log_time)
         for pairs in self.pairs.values():
             if pairs.agent != decision.id.agent or not pairs.use.topic:
                 continue
-            if pairs.begun is None:
-                pairs.begun = log_time
-            else:
+            if pairs.last:
                 pairs.missing += max(decision.sequence - pairs.last - 1, 0)
             pairs.last = decision.sequence
             content = pairs.content_of(decision, documents)
             if content is not None:
-                pairs.commanded = stamp or pairs.commanded
-                half = _Half(content, stamp, log_time, decision)
+                pairs.decisions += 1
+                half = _Half(content, stamp, log_time, decision, number=pairs.decisions)
                 partner = _partner(half, pairs.sent)
                 if partner is not None:
                     pairs.sent.remove(partner)
@@ -157,8 +159,8 @@ class CommandChecks:
     def sent(self, pairs: _Pairs, message: RawMessage) -> None:
         """Take a message of a topic."""
         reading = message.readings.get(pairs.use.name)
-        half = _Half((), message.stamp, message.log_time)
-        self._end = max(self._end, message.log_time)
+        pairs.messages += 1
+        half = _Half((), message.stamp, message.log_time, number=pairs.messages)
         if reading is not None:
             half.besides = reading.problem
             half.content = reading.document if pairs.bounds is None else reading.values
@@ -172,15 +174,12 @@ class CommandChecks:
             self._not_decided(pairs.sent[0], pairs)
 
     def finish(self) -> None:
-        """Judge all that is left; at the end of a record one half may be missing, if allowed."""
+        """Judge all that is left; before the first pair and behind the last one may be missing."""
         for pairs in self.pairs.values():
             while pairs.decided:
                 self._not_sent(pairs.decided[0], pairs)
-            for place, half in enumerate(tuple(pairs.sent), start=-len(pairs.sent)):
-                last = half.log_time >= self._end - END and place >= -_ON_THEIR_WAY
-                # The log times of many may be forged to be as late as that.
-                if not last or not pairs.is_in_bounds(half.content):
-                    self._not_decided(half, pairs)
+            while pairs.sent:
+                self._not_decided(pairs.sent[0], pairs)
 
     def _pair(self, decided: _Half, sent: _Half, pairs: _Pairs) -> None:
         """Hold the halves of a pair against each other."""
@@ -188,6 +187,10 @@ class CommandChecks:
         assert decision is not None  # what was decided was by a decision
         place = f'decision {decision.sequence}.command'
         self._ties.took('commands', use.name)
+        pair = sent, decided
+        first, last = pairs.first_pair or pair, pairs.last_pair or pair
+        pairs.first_pair = pair if sent.number < first[0].number else first
+        pairs.last_pair = pair if sent.number > last[0].number else last
         if not _equal(decided.content, sent.content):
             expected = f'{_told(sent.content)} as on {use.topic}'
             found = Mismatch(place, expected, _told(decided.content))
@@ -203,32 +206,48 @@ class CommandChecks:
         decision, use, ties = half.decision, pairs.use, self._ties
         assert decision is not None  # what was decided was by a decision
         pairs.decided.remove(half)
+        first, last, outside = pairs.first_pair, pairs.last_pair, ''
+        if first is None or half.number < first[1].number:
+            outside = 'early'
+        elif last is None or half.number > last[1].number:
+            outside = 'torn'
         # A changed command has the stamp, or where there are none the place, of what was sent.
-        changed = next((other for other in pairs.sent if half.is_of(other)), None)
-        if changed is not None:
+        others = (other for other in pairs.sent if half.is_of(other))
+        changed = next((o for o in others if (half.stamp and o.stamp) or not outside), None)
+        if changed is not None and (changed.stamp or not ties.lack()):
             pairs.sent.remove(changed)
             self._pair(half, changed, pairs)
-        elif not ties.lacks([use], None if half.stamp is None else (True, half.stamp)):
-            place = f'decision {decision.sequence}.command'
-            expected = f'a message on {use.topic} with the stamp of `commanded`'
-            found = Mismatch(place, expected, f'none of {_told(half.content)}')
-            ties.find('command-on-topic', found, decision.id)
+            return
+        why = outside or ties.lack()
+        if why:
+            ties.excuse(why, use.name)
+            return
+        place = f'decision {decision.sequence}.command'
+        expected = f'a message on {use.topic} with the stamp of `commanded`'
+        found = Mismatch(place, expected, f'none of {_told(half.content)}')
+        ties.find('command-on-topic', found, decision.id)
 
     def _not_decided(self, half: _Half, pairs: _Pairs) -> None:
         """Judge a message that is no decision's command."""
         pairs.sent.remove(half)
         why = ''
         if pairs.is_in_bounds(half.content):
-            at = half.log_time if half.stamp is None else half.stamp
-            if pairs.begun is None or half.log_time < pairs.begun:
+            first, last = pairs.first_pair, pairs.last_pair
+            if first is None or last is None:
                 why = 'early'  # The recorder heard of this gate only later.
-            elif self._ties.torn and at >= pairs.commanded:
-                why = 'torn'
-            elif pairs.missing:
+            elif half.number < first[0].number:
+                why = 'early' if first[0].log_time - half.log_time < REACH else ''
+            elif half.number > last[0].number:
+                why = 'torn' if half.log_time - last[0].log_time < REACH else ''
+            if not why and pairs.missing:
                 pairs.missing -= 1
                 why = self._ties.lack()
         if why:
-            self._ties.excuse(why, pairs.use.name)
+            pairs.undecided += 1
+            # Of more than are ever on their way each one counts.
+            name = pairs.use.name
+            few = pairs.undecided <= _ON_THEIR_WAY
+            self._ties.excuse(why, name if few else f'{name} without a decision')
             return
         actual = f'none for {_told(half.content)} at {half.log_time} ns'
         expected = 'a decision of the gate for each message'

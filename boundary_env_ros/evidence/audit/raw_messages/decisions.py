@@ -22,11 +22,17 @@ SENT_AGAIN = 3 * NANOSECONDS
 
 @dataclass(slots=True)
 class _Stop:
-    """When an emergency stop was pressed that no decision has named yet, and in which episode."""
+    """
+    When an emergency stop was pressed that no decision has named yet, and in which episode.
+
+    ``sent`` is when its message was sent, and ``decided`` whether the gate was there before.
+    """
 
     since: int | None = None
+    sent: int = 0
     pressed: bool = False
     episode: str = ''
+    decided: bool = False
 
 
 class DecisionChecks:
@@ -50,12 +56,12 @@ class DecisionChecks:
         """Take a message of the emergency stop."""
         if STOP in message.readings:
             stop, pressed = self._stops[agent], bool(message.readings[STOP].values[0])
-            if pressed and not stop.pressed:
-                stop.since, stop.episode = message.log_time, ''
+            if pressed and not stop.pressed and stop.decided:
+                stop.since, stop.sent, stop.episode = message.log_time, message.publish_time, ''
             stop.pressed = pressed
 
-    def check(self, decision: GateDecision, log_time: int) -> None:
-        """Tie the measurements of a decision to messages, and look whether it heard of a stop."""
+    def check(self, decision: GateDecision) -> None:
+        """Tie the measurements of a decision to messages."""
         agent = decision.id.agent
         for measurement in decision.measurements:
             use = self._ties.use(agent, f'gate {measurement.name}')
@@ -67,7 +73,6 @@ class DecisionChecks:
                 continue
             self._tied[agent, use.name] = measurement
             self._tie(decision, measurement, use)
-        self._emergency_stop(decision, log_time)
 
     def _tie(self, decision: GateDecision, measurement: Measurement, use: Use) -> None:
         place, captured = f'decision {decision.sequence}.{measurement.name}', measurement.captured
@@ -75,6 +80,7 @@ class DecisionChecks:
         self._ties.tie(
             Tie(
                 of=decision.id,
+                made=decision.decided.ros.nanoseconds,
                 kind='measurements',
                 uses=[use],
                 key=None if captured is None else (True, captured.nanoseconds),
@@ -89,11 +95,16 @@ class DecisionChecks:
             )
         )
 
-    def _emergency_stop(self, decision: GateDecision, log_time: int) -> None:
+    def check_stop(self, decision: GateDecision, log_time: int) -> None:
         """Ask for a decision that an emergency stop was pressed, in the episode that goes on."""
         stop = self._stops[decision.id.agent]
-        if decision.emergency_stop:
+        stop.decided = decision.sequence != 1
+        # What was decided before and came later could not know.
+        earlier = not self._ties.contract.sim_time and decision.decided.ros.nanoseconds < stop.sent
+        if decision.emergency_stop or decision.sequence == 1:
             stop.since = None
+        if earlier:
+            return
         if stop.since is None or decision.verdict is Verdict.REJECTED:
             return
         if not stop.episode and log_time >= stop.since:

@@ -148,6 +148,7 @@ class FeedbackChecks:
         self._ties.tie(
             Tie(
                 of=of,
+                made=stamp,
                 kind=kind,
                 uses=uses,
                 key=(True, stamp),

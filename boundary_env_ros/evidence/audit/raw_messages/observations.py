@@ -16,7 +16,6 @@ from boundary_env_ros.core.environment.observation import (
     FieldStatus,
     ObservationField,
 )
-from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.sources.inputs import TF
 from boundary_env_ros.core.sources.readers import reader, Reading
 from boundary_env_ros.core.sources.transforms import as_message
@@ -49,24 +48,26 @@ class ObservationChecks:
         self._ties = ties
         contract = ties.contract
         self._seen = (*contract.observation, *contract.state)
+        # What each field of each agent said last.
+        self._tied: dict[tuple[str, str], tuple[object, ...]] = {}
         self._lookups: deque[tuple[int, Tie, Lookup, FieldSpec, ObservationField]] = deque()
 
     def check(self, now: Transition, log_time: int) -> None:
         """Tie the fields of a step, which the recorder had at a time, to their messages."""
-        self._check('after', self._seen, (*now.after, *now.state), now.id, log_time)
+        self._check('after', self._seen, (*now.after, *now.state), now, log_time)
 
     def check_privileged(
-        self, fields: Sequence[ObservationField], of: StepId, log_time: int
+        self, fields: Sequence[ObservationField], now: Transition, log_time: int
     ) -> None:
         """Tie the privileged fields of a step to their messages."""
-        self._check('privileged', self._ties.contract.privileged, fields, of, log_time)
+        self._check('privileged', self._ties.contract.privileged, fields, now, log_time)
 
     def _check(
         self,
         where: str,
         specs: Sequence[FieldSpec],
         fields: Sequence[ObservationField],
-        of: StepId,
+        now: Transition,
         log_time: int,
     ) -> None:
         if [field.name for field in fields] != [spec.name for spec in specs]:
@@ -75,13 +76,20 @@ class ObservationChecks:
             source = spec.source
             looked_up = isinstance(source, Lookup)
             use = self._ties.use(
-                of.agent, f'environment {TF}' if looked_up else f'field {spec.name}'
+                now.id.agent, f'environment {TF}' if looked_up else f'field {spec.name}'
             )
             if use is None or field.status is FieldStatus.MISSING:
                 continue
             place = f'{where}.{field.name}'
+            # A field goes by one message until it measures something else.
+            key, said = (now.id.agent, place), _of_message(field)
+            before, self._tied[key] = self._tied.get(key), said
+            if before is not None and not looked_up and same(before, said):
+                self._ties.took('fields', use.name)
+                continue
             tie = Tie(
-                of=of,
+                of=now.id,
+                made=now.closed.ros.nanoseconds,
                 kind='fields',
                 uses=[use],
                 key=None if field.captured is None else (True, field.captured.nanoseconds),
@@ -195,6 +203,14 @@ def _differences(
     )
     return tuple(
         found for name, made, said in pairs for found in unlike(f'{place}.{name}', made, said, why)
+    )
+
+
+def _of_message(field: ObservationField) -> tuple[object, ...]:
+    """Return all that a field says of its message."""
+    return (
+        *(field.captured, field.published, field.source, field.values, field.document),
+        *(_hash(field), field.clipped, field.confidence),
     )
 
 

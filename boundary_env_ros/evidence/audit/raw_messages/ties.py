@@ -59,6 +59,10 @@ class Tie:
         What that is found by; None: any message without a stamp may be it.
     sent
         When a message without a stamp was sent at the latest, nanoseconds; None if not known.
+    made
+        ROS time at which the record was made that says so, nanoseconds.
+    before
+        Whether the record came before any message of its topics.
     differences
         Returns where a message does not say the value.
     besides
@@ -77,6 +81,8 @@ class Tie:
     uses: Sequence[Use]
     key: Key | None
     sent: int | None = None
+    made: int
+    before: bool = False
     differences: Callable[[Use, RawMessage], Sequence[Mismatch]]
     besides: Callable[[Use, RawMessage], Iterable[tuple[str, Mismatch]]] = lambda use, message: ()
     none: Mismatch
@@ -176,6 +182,7 @@ class Ties:
 
     def tie(self, tie: Tie) -> None:
         """Tie a value to its message, which may still come."""
+        tie.before = all(self._windows[use.topic].first is None for use in tie.uses)
         for use in tie.uses:
             for message in self._windows[use.topic].at(tie.key):
                 if self._is_of(tie, use, message):
@@ -210,14 +217,33 @@ class Ties:
     def _give_up(self, tie: Tie) -> None:
         """Judge a value whose message did not come."""
         self._no_longer(tie)
-        # A time of simulation stands still while the world is reset: another message may have it.
-        if tie.wrong and tie.key is not None and not (self.contract.sim_time and self.lack()):
+        if tie.wrong and tie.key is not None and not self._is_another(tie):
             self.asked[tie.uses[0].name] += 1
             for mismatch in tie.wrong:
                 self.find(tie.rule, mismatch, tie.of)
-        elif not self.lacks(tie.uses, tie.key or (tie.sent and (False, tie.sent)) or None):
+        elif not self._lacks_message_of(tie):
             self.asked[tie.uses[0].name] += 1
             self.find(tie.rule, tie.none, tie.of)
+
+    def _is_another(self, tie: Tie) -> bool:
+        """
+        Return whether a value may be of a message that is missing, and has the stamp of another.
+
+        Some sensors repeat a stamp, and a time of simulation stands still while the world is
+        reset.
+        """
+        several = any(len(self._windows[use.topic].at(tie.key)) > 1 for use in tie.uses)
+        missing = self.lack() or self.ends_at(tie.made)
+        return bool(missing) and (several or self.contract.sim_time)
+
+    def _lacks_message_of(self, tie: Tie) -> bool:
+        """Return whether the message of a value may honestly be missing, and count it then."""
+        if tie.key is not None or tie.sent is not None:
+            return self.lacks(tie.uses, tie.key or (False, tie.sent or 0))
+        why = self.lack() or (tie.before and 'early') or (self.ends_at(tie.made) and 'torn')
+        if why:
+            self.excuse(why, tie.uses[0].name)
+        return bool(why)
 
     def finish(self, *, torn: bool) -> None:
         """Judge what still waits, once the record is at its end."""
@@ -259,15 +285,13 @@ class Ties:
             return 'damaged'
         return 'lost' if self._lost else ''
 
-    def lacks(self, uses: Sequence[Use], key: Key | None) -> bool:
+    def lacks(self, uses: Sequence[Use], key: Key) -> bool:
         """Return whether the message of a key may honestly be missing, and count it then."""
         why, windows = self.lack(), [self._windows[use.topic] for use in uses]
-        if not why and any(w.first is None or (key and key[1] < w.first[1]) for w in windows):
+        if not why and any(w.first is None or key[1] < w.first[1] for w in windows):
             why = 'early'
         # Which got lost is known, and counted by the recorder, when the next one comes.
-        if not why and key is None and self.torn:
-            why = 'torn'
-        if not why and key is not None and not any(window.comes_after(key) for window in windows):
+        if not why and not any(window.comes_after(key) for window in windows):
             why = 'torn'
         if why:
             self.excuse(why, uses[0].name)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 import struct
 from typing import TypeAlias
 
@@ -139,13 +139,13 @@ class Window:
             return None
         try:
             message = recorded.decode()
-        except BoundaryError:
+            if 'header' not in message.__slots__:
+                self._has_header = False
+            elif message.__slots__[0] == 'header' and message.header.__slots__[0] == 'stamp':
+                self._has_header = True
+            return stamp_of(message)
+        except (BoundaryError, *WRONG_INPUT):  # what another calls a header is none, perhaps
             return None
-        if 'header' not in message.__slots__:
-            self._has_header = False
-        elif message.__slots__[0] == 'header' and message.header.__slots__[0] == 'stamp':
-            self._has_header = True
-        return stamp_of(message)
 
     def _forget(self, message: RawMessage) -> None:
         self._bytes = max(0, self._bytes - message.size)
@@ -154,10 +154,10 @@ class Window:
         if not same:
             del self._by_key[message.key]
 
-    def at(self, key: Key | None) -> Iterable[RawMessage]:
+    def at(self, key: Key | None) -> Sequence[RawMessage]:
         """Return the messages with a key; without one those that have no stamp, newest first."""
         if key is None:
-            return (message for message in reversed(self._messages) if not message.key[0])
+            return [message for message in reversed(self._messages) if not message.key[0]]
         return self._by_key.get(key, ())
 
     def comes_after(self, key: Key) -> bool:

@@ -45,8 +45,6 @@ class Use:
         From the message to the reading.
     infinite
         How many of its values, from the first one on, may be infinite.
-    reliable
-        Whether what is lost on the way to the listener is sent again.
 
     """
 
@@ -55,7 +53,6 @@ class Use:
     wanted: str
     read: Callable[[Message], Reading]
     infinite: int = 0
-    reliable: bool = True
 
 
 def wired(
@@ -98,7 +95,7 @@ def wired(
 def _use(kind: str, item: Input, named: _Named) -> Use:
     read = _in_frame(item) if kind == 'field' and item.frames else item.read
     use = named.use(f'{kind} {item.name}', item.topic, item.type, read)
-    return replace(use, infinite=item.infinite, reliable=item.qos.reliable)
+    return replace(use, infinite=item.infinite)
 
 
 def _in_frame(item: Input) -> Callable[[Message], Reading]:

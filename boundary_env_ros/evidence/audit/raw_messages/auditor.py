@@ -23,7 +23,7 @@ from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionCheck
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.observations import ObservationChecks
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
-from boundary_env_ros.evidence.audit.raw_messages.ties import Find, RecorderState, Ties
+from boundary_env_ros.evidence.audit.raw_messages.ties import Find, Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
@@ -34,10 +34,10 @@ _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
+_RECORDER = f'{_PACKAGE}RecorderStatus'
 _OWN: Mapping[str, type] = {
     _REQUEST: ActionRequest,
     _OBSERVATION: Observation,
-    f'{_PACKAGE}RecorderStatus': RecorderState,
 }
 
 #: The rules that need each kind of use.
@@ -84,7 +84,7 @@ class RawAuditor:
         holes: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.ties = Ties(contract, topics, find, holes)
-        self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
+        self._own = {name: kind for name, kind in topics.items() if kind in (*_OWN, _RECORDER)}
         # The agents whose gate is recorded itself, and those whose decisions only the steps carry.
         self._gates: set[str] = set()
         self._only_carried: set[str] = set()
@@ -123,15 +123,15 @@ class RawAuditor:
 
         """
         kind = self._own.get(recorded.topic)
-        if kind is not None:
+        if kind == _RECORDER:
+            self.ties.lost = getattr(recorded.decode(), 'lost', 0)
+        elif kind is not None:
             message = recorded.decode(_OWN[kind])
             if isinstance(message, ActionRequest):
                 self.published.request(message)
             elif isinstance(message, Observation):
                 self.ties.came(message.observed)
                 self.published.observation(message)
-            else:
-                self.ties.recorder(message)
         if recorded.topic in self.ties.listened:
             raw = self.ties.message(recorded)
             for on_message in self._on_message.get(recorded.topic, ()):

@@ -22,7 +22,6 @@ from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.evidence.audit.raw_messages.window import KEEP, Key, RawMessage, Window
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use, wired
 from boundary_env_ros.evidence.audit.rules.base import Mismatch
-from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded
 
@@ -33,13 +32,6 @@ LATE = NANOSECONDS // 10
 
 #: Values that wait for their messages; the first ones are given up for more.
 MOST_WAITING = 16_384
-
-
-@frozen
-class RecorderState:
-    """What is looked at of a ``RecorderStatus``."""
-
-    lost: int
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -119,6 +111,8 @@ class Ties:
         How many checks of each kind there were, by the use of the topic; excused ones included.
     excused
         By the name of the excuse: how many checks of each kind were excused by it.
+    lost
+        How many messages the recorder says that it lost.
     newest
         The last instant at which steps, decisions and observations were made, ns.
     ended, torn
@@ -155,7 +149,7 @@ class Ties:
                     self._by_topic.setdefault(use.topic, []).append(use)
                     self._windows.setdefault(use.topic, Window())
         self.listened = frozenset(self._by_topic)
-        self._lost = 0
+        self.lost = 0
         self._waiting: dict[Tie, None] = {}  # in the order in which they came
         self._wanted: dict[tuple[str, Key | None], list[Tie]] = {}
 
@@ -253,10 +247,6 @@ class Ties:
 
     # What may be missing -------------------------------------------------------------------------
 
-    def recorder(self, state: RecorderState) -> None:
-        """Take the state of the recorder."""
-        self._lost = state.lost
-
     def came(self, instant: ClockReading | None) -> None:
         """Take note of the instant at which something was made."""
         if instant is not None:
@@ -283,7 +273,7 @@ class Ties:
             return 'gap'
         if self._holes:
             return 'damaged'
-        return 'lost' if self._lost else ''
+        return 'lost' if self.lost else ''
 
     def lacks(self, uses: Sequence[Use], key: Key) -> bool:
         """Return whether the message of a key may honestly be missing, and count it then."""

@@ -45,7 +45,7 @@ from boundary_env_ros.evidence.audit.memory import (
     link,
 )
 from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.ties import LATE
+from boundary_env_ros.evidence.audit.raw_messages.ties import LATE, Ties
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
@@ -146,7 +146,8 @@ class Auditor:
         self._holes = list(holes)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
-            self._raw = RawAuditor(contract, topics, self.find, self._holes)
+            ties = Ties(contract, topics, self.find, self._holes)
+            self._raw = RawAuditor(ties, topics)
         self._of_another = of_another
         self._had: dict[tuple[str, type], int] = {}  # log time of the last of each kind
         self._terms: Terms | None = None

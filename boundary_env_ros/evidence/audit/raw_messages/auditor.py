@@ -10,11 +10,10 @@ that published.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
 
-from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
@@ -23,7 +22,7 @@ from boundary_env_ros.evidence.audit.raw_messages.decisions import DecisionCheck
 from boundary_env_ros.evidence.audit.raw_messages.feedback import FeedbackChecks
 from boundary_env_ros.evidence.audit.raw_messages.observations import ObservationChecks
 from boundary_env_ros.evidence.audit.raw_messages.published import PublishedChecks
-from boundary_env_ros.evidence.audit.raw_messages.ties import Find, Ties
+from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
 from boundary_env_ros.evidence.audit.raw_messages.wiring import STOP, Use
 from boundary_env_ros.evidence.audit.rules.base import NotChecked
@@ -65,25 +64,15 @@ class RawAuditor:
 
     Parameters
     ----------
-    contract
-        The contract.
+    ties
+        Ties values to messages, and knows which may be missing.
     topics
         Type of each topic of the record.
-    find
-        Takes what is found.
-    holes
-        The log times between which messages were damaged.
 
     """
 
-    def __init__(
-        self,
-        contract: Contract,
-        topics: Mapping[str, str],
-        find: Find,
-        holes: Sequence[tuple[int, int]] = (),
-    ) -> None:
-        self.ties = Ties(contract, topics, find, holes)
+    def __init__(self, ties: Ties, topics: Mapping[str, str]) -> None:
+        self.ties = ties
         self._own = {name: kind for name, kind in topics.items() if kind in (*_OWN, _RECORDER)}
         # The agents whose gate is recorded itself, and those whose decisions only the steps carry.
         self._gates: set[str] = set()

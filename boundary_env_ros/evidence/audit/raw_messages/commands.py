@@ -137,9 +137,8 @@ class CommandChecks:
             if content is not None:
                 pairs.decisions += 1
                 half = _Half(content, stamp, log_time, decision, number=pairs.decisions)
-                partner = _partner(half, pairs.sent)
+                partner = _taken(pairs.sent, half)
                 if partner is not None:
-                    pairs.sent.remove(partner)
                     self._pair(half, partner, pairs)
                     continue
                 pairs.decided.append(half)
@@ -164,9 +163,8 @@ class CommandChecks:
         if reading is not None:
             half.besides = reading.problem
             half.content = reading.document if pairs.bounds is None else reading.values
-        partner = _partner(half, pairs.decided)
+        partner = _taken(pairs.decided, half)
         if partner is not None:
-            pairs.decided.remove(partner)
             self._pair(partner, half, pairs)
             return
         pairs.sent.append(half)
@@ -255,10 +253,11 @@ class CommandChecks:
         self._ties.find('command-on-topic', found, None)
 
 
-def _partner(half: _Half, others: deque[_Half]) -> _Half | None:
-    """Return the first of the other halves that says the same."""
+def _taken(others: deque[_Half], half: _Half) -> _Half | None:
+    """Take the first of the other halves that says the same out of those that wait."""
     for other in others:
         if half.is_of(other) and _equal(other.content, half.content):
+            others.remove(other)
             return other
     return None
 

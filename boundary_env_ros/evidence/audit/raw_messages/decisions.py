@@ -103,9 +103,7 @@ class DecisionChecks:
         earlier = not self._ties.contract.sim_time and decision.decided.ros.nanoseconds < stop.sent
         if decision.emergency_stop or decision.sequence == 1:
             stop.since = None
-        if earlier:
-            return
-        if stop.since is None or decision.verdict is Verdict.REJECTED:
+        if earlier or stop.since is None or decision.verdict is Verdict.REJECTED:
             return
         if not stop.episode and log_time >= stop.since:
             stop.episode = decision.id.episode_id

@@ -176,9 +176,7 @@ class ObservationChecks:
                 return
             expected = f'{vector(again)}, as {" and ".join(ties.contract.tf_topics)} say'
         if not ties.lacks([use], tie.key):
-            ties.asked[use.name] += 1
-            found = Mismatch(tie.none.field, expected, vector(field.values))
-            ties.find('values-from-sensors', found, tie.of)
+            ties.contradict(tie, Mismatch(tie.none.field, expected, vector(field.values)))
 
 
 def _differences(

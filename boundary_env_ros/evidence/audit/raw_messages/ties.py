@@ -212,12 +212,15 @@ class Ties:
         """Judge a value whose message did not come."""
         self._no_longer(tie)
         if tie.wrong and tie.key is not None and not self._is_another(tie):
-            self.asked[tie.uses[0].name] += 1
-            for mismatch in tie.wrong:
-                self.find(tie.rule, mismatch, tie.of)
+            self.contradict(tie, *tie.wrong)
         elif not self._lacks_message_of(tie):
-            self.asked[tie.uses[0].name] += 1
-            self.find(tie.rule, tie.none, tie.of)
+            self.contradict(tie, tie.none)
+
+    def contradict(self, tie: Tie, *mismatches: Mismatch) -> None:
+        """Note where a value is not what its message says."""
+        self.asked[tie.uses[0].name] += 1
+        for mismatch in mismatches:
+            self.find(tie.rule, mismatch, tie.of)
 
     def _is_another(self, tie: Tie) -> bool:
         """

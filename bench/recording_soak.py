@@ -28,7 +28,7 @@ import yaml
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, RuleInput, StepId, Trigger, Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load
@@ -165,8 +165,8 @@ class Sender:
                 id=id_,
                 sequence=number + 1,
                 verdict=Verdict.HELD,
-                trigger=Trigger.TIMER,
                 decided=now,
+                inputs=RuleInput(trigger=Trigger.TIMER, time_step=0.1),
             )
             transition = Transition(
                 contract=contract.name,

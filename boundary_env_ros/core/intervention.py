@@ -74,7 +74,7 @@ def intervention_in(transition: Transition) -> Intervention | None:
     by_hand = [d for d in transition.decisions if d.trigger is Trigger.OPERATOR]
     if not by_hand:
         return None
-    topics = (m.topic for m in by_hand[0].measurements if m.name == OPERATOR)
+    topics = (m.topic for m in by_hand[0].inputs.measurements if m.name == OPERATOR)
     return Intervention(
         topic=next(topics, UNKNOWN_TOPIC),
         commands=sum(decision.published for decision in by_hand),

@@ -236,10 +236,10 @@ def _gate(transition: Transition) -> Info:
         return {}
     last = transition.decisions[-1]
     return {
-        'armed': last.armed,
+        'armed': last.inputs.armed,
         'stopped': last.verdict is Verdict.STOPPED,
-        'latched': last.emergency_stop,
-        'foreign_publishers': last.foreign_publishers,
+        'latched': last.inputs.emergency_stop,
+        'foreign_publishers': last.inputs.foreign,
     }
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 import json
 from pathlib import Path
@@ -21,11 +22,15 @@ from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
+    RuleInput,
+    RuleResult,
     StepId,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.documents import DOCUMENT_RATE, DocumentRules, published
+from boundary_env_ros.core.gate.rules.admission import DOCUMENT_RATE
+from boundary_env_ros.core.gate.rules.documents import DocumentRules, published, Sent
+from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.storage.contract_file import load
 
 DESK = load(Path(__file__).parents[2] / 'examples/invoice_desk.yaml').contract
@@ -77,6 +82,20 @@ def test_what_is_not_admitted_is_refused_and_the_sentence_names_the_place(
     assert told in RULES.fault(request)
 
 
+def known(
+    rules: DocumentRules, request: ActionRequest, sent: Mapping[str, Sent], now: ClockReading
+) -> RuleInput:
+    """Return the inputs of a decision on a request with documents."""
+    since = rules.since(sent, request, now)
+    return RuleInput(trigger=Trigger.REQUEST, time_step=0.1, since_documents=since)
+
+
+def too_often(
+    rules: DocumentRules, request: ActionRequest, sent: Mapping[str, Sent], now: ClockReading
+) -> tuple[RuleResult, ...]:
+    return rules.too_often(known(rules, request, sent, now), request)
+
+
 def test_the_text_of_a_request_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A document may be large, and the gate looks at it at four places."""
     read: list[str] = []
@@ -88,13 +107,15 @@ def test_the_text_of_a_request_is_read_once(monkeypatch: pytest.MonkeyPatch) -> 
 
     request, now = asking({'desk': {**ASK, 'question': 'Who?'}}), Timepiece().now
     monkeypatch.setattr(documents.json, 'loads', counting)
-    assert RULES.refusals(request) == () == RULES.too_often(request, {}, now)
+    assert (
+        RULES.refusals(request) == () == RULES.too_often(known(RULES, request, {}, now), request)
+    )
     assert set(RULES.after({}, request, now)) == {'desk'}
     decision = GateDecision(
         id=request.id,
         sequence=1,
         verdict=Verdict.ADMITTED,
-        trigger=Trigger.REQUEST,
+        inputs=RuleInput(trigger=Trigger.REQUEST, time_step=0.1),
         decided=Timepiece().now,
         request=request,
     )
@@ -131,23 +152,23 @@ def test_in_lockstep_the_rate_counts_steps() -> None:
     contract = replace(DESK, documents=(replace(DESK.documents[0], max_rate=5.0),))
     rules, now = DocumentRules(contract), Timepiece().now
     sent = rules.after({}, asking({'desk': ASK}, step=3), now)
-    (refusal,) = rules.too_often(asking({'desk': ASK}, step=4), sent, now)
+    (refusal,) = too_often(rules, asking({'desk': ASK}, step=4), sent, now)
     assert (refusal.rule, refusal.reason) == (DOCUMENT_RATE, Reason.RATE_LIMIT)
     assert (refusal.value, refusal.limit) == (pytest.approx(0.1), pytest.approx(0.2))
-    assert not rules.too_often(asking({'desk': ASK}, step=5), sent, now)
+    assert not too_often(rules, asking({'desk': ASK}, step=5), sent, now)
     other = asking({'desk': ASK}, step=1)
     other = replace(other, id=replace(other.id, episode_id='another'))
-    assert not rules.too_often(other, sent, now)
-    assert not rules.too_often(asking({}, step=4), sent, now)
+    assert not too_often(rules, other, sent, now)
+    assert not too_often(rules, asking({}, step=4), sent, now)
 
 
 def test_in_realtime_the_rate_counts_seconds() -> None:
     rules, clock = DocumentRules(replace(DESK, pacing=Pacing.REALTIME)), Timepiece()
     sent = rules.after({}, asking({'desk': ASK}), clock.now)
     clock.wait(0.09)
-    assert rules.too_often(asking({'desk': ASK}, step=2), sent, clock.now)
+    assert too_often(rules, asking({'desk': ASK}, step=2), sent, clock.now)
     clock.wait(0.02)
-    assert not rules.too_often(asking({'desk': ASK}, step=2), sent, clock.now)
+    assert not too_often(rules, asking({'desk': ASK}, step=2), sent, clock.now)
 
 
 @pytest.mark.parametrize('verdict', list(Verdict))
@@ -159,7 +180,7 @@ def test_what_is_published_is_what_was_asked_for_and_admitted(
         id=StepId(digest='d', agent='clerk', episode_id=''),
         sequence=1,
         verdict=verdict,
-        trigger=trigger,
+        inputs=RuleInput(trigger=trigger, time_step=0.1),
         decided=Timepiece().now,
         request=asking('{ "desk": {"type":  "ask"} }'),
     )

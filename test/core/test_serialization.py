@@ -34,11 +34,13 @@ from boundary_env_ros.core.environment.observation import (
 )
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
+    ForeignPublishers,
     GateDecision,
     GateState,
     GateStatus,
     Measurement,
     Reason,
+    RuleInput,
     RuleResult,
     RuntimeLimits,
     SentCommand,
@@ -65,6 +67,7 @@ from support.record_messages import from_message, to_message
 
 #: Every record that has a message of its own in msg/.
 RECORDS: tuple[type, ...] = (
+    ForeignPublishers, RuleInput,
     ActionRequest, ActuationEvidence, ClockOffset, EpisodeLabel, EpisodeStatus,
     PrivilegedObservation, GateDecision, GateStatus, ImageReference, ClockReading, Latency,
     LatencyStage, Measurement, NamedValues, Observation, ObservationField, ResetRecord, RewardTerm,
@@ -311,11 +314,14 @@ def written_decision() -> dict[str, Any]:
         id=StepId(digest='d', agent='cart', episode_id=''),
         sequence=1,
         verdict=Verdict.LIMITED,
-        trigger=Trigger.REQUEST,
+        inputs=RuleInput(
+            trigger=Trigger.REQUEST,
+            time_step=0.1,
+            measurements=(Measurement(name='obstacle.scan', topic='/scan', captured=stamp),),
+        ),
         decided=ClockReading(ros=stamp, steady=1),
         command=(0.5, 0.0),
         rules=(RuleResult(rule='rate', outcome=Verdict.LIMITED, reason=Reason.RATE_LIMIT),) * 2,
-        measurements=(Measurement(name='obstacle.scan', topic='/scan', captured=stamp),),
     )
     return typing.cast(dict[str, Any], to_json(decision))
 
@@ -325,7 +331,7 @@ def written_decision() -> dict[str, Any]:
     [
         (('sequence',), '1', r"\.sequence: expected a value of type int, got '1'\."),
         (('sequence',), True, r'\.sequence: expected a value of type int, got True'),
-        (('seeded',), 1, r'GateDecision\.seeded: expected a value of type bool, got 1'),
+        (('inputs', 'seeded'), 1, r'\.inputs\.seeded: expected a value of type bool, got 1'),
         (('software_version',), None, r'\.software_version: expected a value of type str'),
         (('verdict',), 'ALLOWED', r'GateDecision\.verdict: expected one of ADMITTED, .*REJECTED'),
         (('verdict',), 2, r'GateDecision\.verdict: expected one of ADMITTED'),
@@ -336,7 +342,7 @@ def written_decision() -> dict[str, Any]:
         (('command',), 0.5, r'GateDecision\.command: expected a list, got 0\.5'),
         (('rules', 1), [], r'GateDecision\.rules\[1\]: expected an object \(RuleResult\)'),
         (('rules', 1, 'reason'), 'NONE', r'\.rules\[1\]\.reason: expected one of NOT_FINITE'),
-        (('measurements', 0, 'captured', 'clock'), 'GPS', r'\[0\]\.captured\.clock: expected one'),
+        (('inputs', 'measurements', 0, 'captured', 'clock'), 'GPS', r'\.clock: expected one'),
         (('id',), None, r'GateDecision\.id: expected an object \(StepId\), got None'),
     ],
     ids=lambda value: None if isinstance(value, str) else repr(value)[:24],
@@ -374,7 +380,7 @@ def test_what_is_unknown_is_never_zero() -> None:
     assert math.isnan(from_json(Transition, data, unlike=Unlike()).reward)
 
 
-@pytest.mark.parametrize('key', ['sequence', 'seeded', 'verdict', 'decided', 'id'])
+@pytest.mark.parametrize('key', ['sequence', 'inputs', 'verdict', 'decided', 'id'])
 def test_a_key_without_which_a_record_means_nothing_is_refused_by_its_path(key: str) -> None:
     data = written_decision()
     del data[key]
@@ -528,7 +534,7 @@ def test_every_message_that_holds_a_record_is_mirrored() -> None:
         (Clock, 'Stamp', 'CLOCK_'),
         (Reason, 'RuleResult', 'REASON_'),
         (Verdict, 'GateDecision', ''),
-        (Trigger, 'GateDecision', 'TRIGGER_'),
+        (Trigger, 'RuleInput', 'TRIGGER_'),
         (GateState, 'GateStatus', ''),
         (EpisodeState, 'EpisodeStatus', ''),
         (FieldStatus, 'ObservationField', ''),
@@ -543,7 +549,7 @@ def test_an_enum_has_the_constants_of_its_message(
     enum: type[IntEnum], message: str, prefix: str
 ) -> None:
     constants = parse_msg(message).constants
-    others = ('TRIGGER_', 'ENDING_') if not prefix else ()
+    others = ('ENDING_',) if not prefix else ()
     declared = {
         name.removeprefix(prefix): int(value)
         for name, value in constants.items()

@@ -24,7 +24,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.limits import Limits
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.audit import audit, audit_path
 from boundary_env_ros.evidence.audit.auditor import Auditor
@@ -36,6 +36,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from support.bag_forging import Forge
 from support.bag_maker import record_of, Tape, write_bag
+from support.core_messages import with_inputs
 from support.damage import later, put
 from support.hand_maker import by_hand, hand_contract, HandBench, JOY
 from support.record_maker import chosen_start, seek_goal, transitions_of
@@ -89,7 +90,7 @@ def test_record_for_these_tests_shows_what_there_is_to_judge(bench: HandBench) -
         Reason.EMERGENCY_STOP,
     } <= reasons
     assert any(d.runtime_limits != RuntimeLimits() for d in decisions)
-    assert any(d.overruns for d in decisions)
+    assert any(d.inputs.overruns for d in decisions)
 
 
 def test_honest_bag_is_clean_and_its_takeovers_are_held_against_their_topic(
@@ -111,7 +112,7 @@ def test_a_hand_that_falls_silent_with_the_policy_is_followed_by_a_stop_and_accu
     decisions = [piece for piece in made.record if isinstance(piece, GateDecision)]
     stops = [d for d in decisions if Reason.COMMAND_TIMEOUT in {r.reason for r in d.rules}]
     assert stops
-    assert stops[0].requested_command != stops[0].previous_command  # that of when he let go
+    assert stops[0].requested_command != stops[0].inputs.previous_command  # that of when he let go
     write_bag(tmp_path / 'bag', record_of(made, by_the_contract))
     report = audit_path(tmp_path / 'bag')
     assert report.counts == {}, f'\n{report}'
@@ -191,10 +192,11 @@ def hand(**changes: Any) -> Change:
     """Return a change of what the gate had from the operator."""
 
     def changed(decision: GateDecision) -> GateDecision:
-        return replace(
+        return with_inputs(
             decision,
             measurements=tuple(
-                replace(m, **changes) if m.name == 'operator' else m for m in decision.measurements
+                replace(m, **changes) if m.name == 'operator' else m
+                for m in decision.inputs.measurements
             ),
         )
 
@@ -401,7 +403,9 @@ def turning() -> Terms:
     }  # fmt: skip
     loaded = loads(yaml.safe_dump(data, sort_keys=False))
     contract = loaded.contract
-    return Terms(contract=contract, digest=loaded.digest, limits=Limits(contract))
+    return Terms(
+        contract=contract, digest=loaded.digest, judge=Judge(contract, digest=loaded.digest)
+    )
 
 
 def about_z(angle: float) -> Vector:

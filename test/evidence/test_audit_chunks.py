@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import yaml
 
+from support.core_messages import with_inputs
+
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.gate.decision import GateDecision, Trigger
@@ -61,7 +63,8 @@ def _another_step(decision: GateDecision) -> GateDecision:
 
 def _another_action(decision: GateDecision) -> GateDecision:
     assert decision.request is not None
-    return replace(decision, requested_action=decision.request.action[:2])
+    request = replace(decision.request, action=(9.0, *decision.request.action[1:]))
+    return replace(decision, request=request)
 
 
 def _another_request(decision: GateDecision) -> GateDecision:
@@ -71,7 +74,7 @@ def _another_request(decision: GateDecision) -> GateDecision:
 
 
 def _of_itself(decision: GateDecision) -> GateDecision:
-    return replace(decision, trigger=Trigger.REQUEST)
+    return with_inputs(decision, trigger=Trigger.REQUEST)
 
 
 def _longer(decision: GateDecision) -> GateDecision:

@@ -167,11 +167,11 @@ def longer(decision: GateDecision) -> GateDecision:
 
 
 def driven(decision: GateDecision) -> bool:
-    return decision.verdict is Verdict.LIMITED and bool(decision.previous_command)
+    return decision.verdict is Verdict.LIMITED and bool(decision.inputs.previous_command)
 
 
 def stopped(decision: GateDecision) -> bool:
-    return decision.verdict is Verdict.STOPPED and bool(decision.previous_command)
+    return decision.verdict is Verdict.STOPPED and bool(decision.inputs.previous_command)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from boundary_env_ros.core.gate.decision import ForeignPublishers
+
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.environment.observation import ObservationField
@@ -115,7 +117,7 @@ def test_messages_that_the_recorder_says_it_lost_are_excused_and_no_more(
     used = [
         forge.heard('/odom', m.captured)
         for decision in forge.decisions[20:23]
-        for m in decision.measurements
+        for m in decision.inputs.measurements
         if m.name == 'feedback.base'
     ]
     kept = [sent for sent in tape if all(sent is not gone for gone in used)]
@@ -183,19 +185,22 @@ def test_nodes_that_were_starved_have_a_record_as_good_as_any(
 
 
 @pytest.mark.parametrize(
-    ('crowded', 'topic', 'count'),
-    [({'crowded': {'scan': 2}}, 'scan', '2'), ({'foreign_commands': 1}, 'a command topic', '1')],
+    ('others', 'topic', 'count'),
+    [
+        ({'foreign_publishers': (ForeignPublishers(topic='scan', count=2),)}, 'scan', '2'),
+        ({'foreign_commands': 1}, 'a command topic', '1'),
+    ],
 )
 def test_foreign_publisher_is_named_with_its_topic_and_the_record_is_not_supported(
     loaded: LoadedContract,
     task: Task,
-    crowded: dict[str, Any],
+    others: dict[str, Any],
     topic: str,
     count: str,
     tmp_path: Path,
 ) -> None:
     bench = Bench(loaded.contract, loaded.digest, task, 5)
-    bench.after(2_500.0, lambda: bench.gate.apply(PublishersSeen(now=bench.instant(), **crowded)))
+    bench.after(2_500.0, lambda: bench.gate.apply(PublishersSeen(now=bench.instant(), **others)))
     bench.episode('goal_seeking', seek_goal, 101, chosen_start('far'))
     write_bag(tmp_path / 'bag', record_of(bench, loaded))
     report = audit_path(tmp_path / 'bag')
@@ -228,7 +233,10 @@ def test_a_button_that_repeats_itself_is_tied_to_what_the_gate_had_heard_by_then
     report = audit_path(tmp_path / 'bag')
     assert report.outcome is Outcome.SUPPORTED, f'\n{report}'
     heard = [
-        m for d in of(tape, GateDecision) for m in d.measurements if m.name == 'emergency_stop'
+        m
+        for d in of(tape, GateDecision)
+        for m in d.inputs.measurements
+        if m.name == 'emergency_stop'
     ]
     assert len(heard) > 20
 
@@ -275,7 +283,7 @@ def test_garbage_on_a_sensor_topic_supports_nothing(
     tmp_path: Path, tape: Tape, contract: Contract, task: Task
 ) -> None:
     forge = Forge(list(tape), contract, task)
-    (m,) = (m for m in forge.decisions[25].measurements if m.name == 'obstacle.scan')
+    (m,) = (m for m in forge.decisions[25].inputs.measurements if m.name == 'obstacle.scan')
     sent = forge.heard('/scan', m.captured)
     short = {**sent.what, 'ranges': []}
     forge.raw('/scan', lambda s: replace(s, what=short) if s is sent else s)

@@ -23,6 +23,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Entry
 from support.bag_maker import drive
+from support.core_messages import with_inputs
 from support.damage import Case
 from support.damage_cases import CASES
 from support.hand_maker import by_hand, hand_contract, HandBench
@@ -151,19 +152,27 @@ def test_what_is_said_to_be_under_way_is_what_was_sent(change: str) -> None:
     loaded = load('guarded_cart', Pacing.LOCKSTEP)
     tape = make_world_tape(loaded, episodes=1, steps=15, seed=3)
     steps = [sent.what for sent in tape if isinstance(sent.what, Transition)]
-    victim = next(t for t in steps if t.decisions and len(_answering(t).recent_commands) > 3)
-    oldest, next_oldest, *rest = _answering(victim).recent_commands
+    victim = next(
+        t for t in steps if t.decisions and len(_answering(t).inputs.recent_commands) > 3
+    )
+    oldest, next_oldest, *rest = _answering(victim).inputs.recent_commands
     forged = {
         'left out': (oldest, *rest),
         'another': (oldest, replace(next_oldest, command=(0.0, 0.0)), *rest),
         'later': (oldest, replace(next_oldest, age=next_oldest.age - 0.1), *rest),
     }[change]
     (episode,) = rerun(
-        loaded, [_answer(t, recent_commands=forged) if t is victim else t for t in steps]
+        loaded,
+        [
+            _answer(t, inputs=replace(_answering(t).inputs, recent_commands=forged))
+            if t is victim
+            else t
+            for t in steps
+        ],
     )
     assert episode.first is not None, told([episode])
     assert (episode.first.step, episode.decisions_unlike) == (victim.id.step, 1), told([episode])
-    assert episode.first.first.field.startswith('recent_commands')
+    assert episode.first.first.field.startswith('inputs.recent_commands')
 
 
 # What was changed is found ----------------------------------------------------------------------
@@ -215,8 +224,10 @@ def _reason(step: Transition) -> Transition:
 
 
 def _previous(step: Transition) -> Transition:
-    speed, turn = step.decisions[step.decision].previous_command
-    return _answer(step, previous_command=(speed + 0.01, turn))
+    speed, turn = step.decisions[step.decision].inputs.previous_command
+    i = step.decision
+    decision = with_inputs(step.decisions[i], previous_command=(speed + 0.01, turn))
+    return _answer(step, inputs=decision.inputs)
 
 
 def _ending(step: Transition) -> Transition:
@@ -236,7 +247,7 @@ def _aged(step: Transition) -> Transition:
         (_command, 'command'),
         (_verdict, 'verdict'),
         (_reason, 'rules[0].reason'),
-        (_previous, 'previous_command'),
+        (_previous, 'inputs.previous_command'),
         (_ending, 'truncated'),
         (_aged, 'after.pose.age'),
     ],

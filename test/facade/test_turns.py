@@ -167,7 +167,7 @@ def test_before_its_first_turn_an_agent_is_held_in_the_safe_command(contract: Pa
     made.reset(seed=1, options=APART)
     made.step(AHEAD)
     (held,) = made.last_results['cart_a'].transition.decisions
-    assert (held.verdict, held.seeded, held.command) == (Verdict.HELD, True, (0.0, 0.0))
+    assert (held.verdict, held.inputs.seeded, held.command) == (Verdict.HELD, True, (0.0, 0.0))
     made.close()
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from boundary_env_ros.core.gate.decision import RuleInput
+
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 import rclpy
@@ -81,7 +83,7 @@ def test_a_bound_that_a_parameter_makes_stricter_is_not_exceeded_either(
                 id=StepId(digest=node.loaded.digest, agent=node.agent, episode_id=''),
                 sequence=1,
                 verdict=Verdict.LIMITED,
-                trigger=Trigger.REQUEST,
+                inputs=RuleInput(trigger=Trigger.REQUEST, time_step=0.1),
                 decided=now,
                 command=(0.05, 0.1),
             )

@@ -190,7 +190,9 @@ def test_a_flood_of_requests_holds_up_neither_timer_nor_emergency_stop(world: Wo
     took = (
         min((instant.steady for instant in heard if instant is not None), default=told) - pressed
     )
-    ticks = [d.since_tick for d in world.decisions(begun) if d.since_tick is not None]
+    ticks = [
+        d.inputs.since_tick for d in world.decisions(begun) if d.inputs.since_tick is not None
+    ]
     print(f'{flooding}: stopped after {took / NANOSECONDS:.3f} s, ticks {max(ticks):.3f} s apart')
     assert took / NANOSECONDS < 1.0
     assert max(ticks) < 1.0

@@ -499,7 +499,7 @@ def test_every_command_of_an_episode_is_within_bounds_and_rates(arm: Lab) -> Non
     decisions = published()
     low, high, rate = (np.array(contract.flat(name)) for name in ('low', 'high', 'rate'))
     for decision in decisions:
-        command, before = np.array(decision.command), np.array(decision.previous_command)
+        command, before = np.array(decision.command), np.array(decision.inputs.previous_command)
         assert np.all((command >= low) & (command <= high))
-        assert decision.time_step is not None
-        assert np.all(np.abs(command - before) <= rate * decision.time_step + 1e-9)
+        assert decision.inputs.time_step is not None
+        assert np.all(np.abs(command - before) <= rate * decision.inputs.time_step + 1e-9)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from boundary_env_ros.core.gate.decision import RuleInput
+
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from rcl_interfaces.msg import SetParametersResult
@@ -270,12 +272,11 @@ def test_no_honest_message_is_too_large(file: Path, horizon: int | None) -> None
         id=id_,
         sequence=LAST_STEP,
         verdict=Verdict.REJECTED,
-        trigger=Cause.REQUEST,
+        inputs=RuleInput(trigger=Cause.REQUEST, time_step=0.1),
         request=request,
         received=instant,
         decided=instant,
         commanded=instant,
-        requested_action=request.action,
         admitted_action=request.action,
         requested_command=command,
         command=command,

@@ -19,6 +19,8 @@ import uuid
 
 import pytest
 
+from boundary_env_ros.core.gate.decision import RuleInput
+
 pytest.importorskip('rclpy', reason='needs boundary_env_ros[ros]')
 
 from geometry_msgs.msg import TwistStamped
@@ -210,7 +212,7 @@ class Bench:
             id=self.id(sequence),
             sequence=sequence,
             verdict=Verdict.HELD,
-            trigger=Trigger.TIMER,
+            inputs=RuleInput(trigger=Trigger.TIMER, time_step=0.1),
             decided=now(),
         )
 

@@ -86,7 +86,7 @@ def foreign_seen(decision: GateDecision) -> bool:
 
 def unarmed(decision: GateDecision) -> bool:
     """Return whether it is one of the gate that nobody armed."""
-    return decision.verdict is Verdict.REJECTED and not decision.armed
+    return decision.verdict is Verdict.REJECTED and not decision.inputs.armed
 
 
 def test_a_second_gate_of_the_same_name_stops_the_robot_until_it_is_gone_and_the_audit_tells(

@@ -164,7 +164,7 @@ class ArmedGate:
             return
         contract = self.contract
         low, high, safe = (contract.flat(name) for name in ('low', 'high', 'safe'))
-        before = decision.previous_command or command
+        before = decision.inputs.previous_command or command
         for i, value in enumerate(command):
             least, most = low[i], high[i]
             if math.isnan(safe[i]):
@@ -188,7 +188,7 @@ class ArmedGate:
         before = self.command
         elapsed = (self._now - self._commanded) / NANOSECONDS
         left = self._left_alone(elapsed)
-        if not decision.previous_command and (before is None or any(left)):
+        if not decision.inputs.previous_command and (before is None or any(left)):
             return  # nobody knows what the robot does: the safe command is all there is
         nothing_to_brake = before is None or all(left)
         inside = np.clip(self.measured, contract.flat('low'), contract.flat('high'))
@@ -196,8 +196,8 @@ class ArmedGate:
         if before is None or nothing_to_brake:
             before = measured
         elif any(left):
-            before = beside(limits, before, measured, left, to_stop=not decision.seeded)
-        elif decision.seeded:
+            before = beside(limits, before, measured, left, to_stop=not decision.inputs.seeded)
+        elif decision.inputs.seeded:
             before = kept_of(limits, before, measured)
         time_step = contract.period if self.command is None else min(elapsed, contract.period)
         most = contract.flat('stop' if braked else 'rate')

@@ -28,7 +28,7 @@ class Forgery:
 
 FORGERIES: tuple[Forgery, ...] = (
     Forgery(
-        'obstacle farther in measurement, ruling, command and message',
+        'obstacle farther in measurement, output, command and message',
         ('values-from-sensors',),
         sensors.obstacle_farther_and_no_limit,
     ),

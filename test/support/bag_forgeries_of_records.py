@@ -30,6 +30,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from support.bag_forging import copied, Forge, stamp_of
+from support.core_messages import with_inputs
 from support.damage import MS, remeasured
 from support.record_maker import COMMAND, Sent, STOP
 
@@ -51,7 +52,7 @@ def request_and_all_behind_it(forge: Forge) -> None:
     def change(decision: GateDecision) -> GateDecision:
         asked = tuple(value * 0.9 for value in decision.requested_action)
         request = replace(decision.request, action=asked)
-        return replace(decision, request=request, requested_action=asked)
+        return replace(decision, request=request)
 
     sent = [s for s in forge.tape if isinstance(s.what, ActionRequest)]
     forge.regate(
@@ -66,11 +67,7 @@ def command_in_every_record(forge: Forge) -> None:
     messages = [s for s in forge.tape if s.topic == COMMAND]
 
     def change(decision: GateDecision) -> GateDecision:
-        return replace(
-            decision,
-            requested_action=(0.1, 0.0),
-            request=replace(decision.request, action=(0.1, 0.0)),
-        )
+        return replace(decision, request=replace(decision.request, action=(0.1, 0.0)))
 
     forge.regate(
         forge.decision(lambda d: d.verdict is Verdict.ADMITTED and d.sequence > 10), change
@@ -386,4 +383,4 @@ def statuses_of_long_ago(forge: Forge) -> None:
 
 def status_to_come(forge: Forge) -> None:
     victim = forge.decision(lambda d: d.verdict is Verdict.ADMITTED and d.sequence > 10)
-    forge.put_decisions({victim.sequence: replace(victim, since_environment=-5.0)})
+    forge.put_decisions({victim.sequence: with_inputs(victim, since_environment=-5.0)})

@@ -31,6 +31,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from support.bag_forging import Forge, measured
+from support.core_messages import with_inputs
 from support.damage import MS, remeasured
 
 
@@ -50,7 +51,7 @@ def shifted(forge: Forge, values: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def obstacle_farther_and_no_limit(forge: Forge) -> None:
-    # Nothing was near, and so nothing was slowed: measurement, ruling, command, message.
+    # Nothing was near, and so nothing was slowed: measurement, output, command, message.
 
     def change(decision: GateDecision) -> GateDecision:
         return measured(
@@ -66,7 +67,7 @@ def obstacle_from_an_older_scan(forge: Forge) -> None:
     older = forge.decision(
         lambda d: d.sequence == slowed.sequence - 6 and d.id.episode_id == slowed.id.episode_id
     )
-    (source,) = (m for m in older.measurements if m.name == 'obstacle.scan')
+    (source,) = (m for m in older.inputs.measurements if m.name == 'obstacle.scan')
 
     def change(decision: GateDecision) -> GateDecision:
         assert decision.received is not None
@@ -104,19 +105,21 @@ def feedback_and_seed(forge: Forge) -> None:
 
     def change(decision: GateDecision) -> GateDecision:
         made = measured(decision, 'feedback.base', lambda m: replace(m, values=(0.3, 0.0)))
-        return replace(made, previous_command=(0.3, 0.0))
+        return with_inputs(made, previous_command=(0.3, 0.0))
 
-    forge.regate(forge.decision(lambda d: d.seeded and d.verdict is not Verdict.REJECTED), change)
+    forge.regate(
+        forge.decision(lambda d: d.inputs.seeded and d.verdict is not Verdict.REJECTED), change
+    )
 
 
 def stop_made_an_admission(forge: Forge) -> None:
     # The emergency stop never was: flag, verdicts, commands, messages, and the ending.
-    stopped = forge.decision(lambda d: d.emergency_stop)
+    stopped = forge.decision(lambda d: d.inputs.emergency_stop)
 
     def change(decision: GateDecision) -> GateDecision:
-        return replace(decision, emergency_stop=False)
+        return with_inputs(decision, emergency_stop=False)
 
-    new = {d.sequence: change(d) for d in forge.decisions if d.emergency_stop}
+    new = {d.sequence: change(d) for d in forge.decisions if d.inputs.emergency_stop}
     forge.put_decisions(new)
     forge.regate(forge.decision(lambda d: d.sequence == stopped.sequence), change)
 
@@ -235,7 +238,7 @@ def pixels_changed(forge: Forge) -> None:
 def scan_on_its_topic(forge: Forge) -> None:
     # The scan itself is changed afterwards, on its topic; what was made of it stays.
     slowed = forge.decision(is_slowed)
-    (m,) = (m for m in slowed.measurements if m.name == 'obstacle.scan')
+    (m,) = (m for m in slowed.inputs.measurements if m.name == 'obstacle.scan')
     sent = forge.heard('/scan', m.captured)
     what = {**sent.what, 'ranges': [4.0] * 36}
     forge.raw('/scan', lambda s: replace(s, what=what) if s is sent else s)
@@ -244,7 +247,7 @@ def scan_on_its_topic(forge: Forge) -> None:
 def sensor_message_taken_out(forge: Forge) -> None:
     # The message that a measurement is of is gone from its topic.
     slowed = forge.decision(is_slowed)
-    (m,) = (m for m in slowed.measurements if m.name == 'obstacle.scan')
+    (m,) = (m for m in slowed.inputs.measurements if m.name == 'obstacle.scan')
     sent = forge.heard('/scan', m.captured)
     forge.raw('/scan', lambda s: None if s is sent else s)
 

@@ -13,12 +13,11 @@ from boundary_env_ros.core.environment.observation import age_of, ObservationFie
 from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, Measurement
-from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
-from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of, was_unheard
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from support.bag_maker import each, of, Tape
+from support.core_messages import with_inputs
 from support.damage import remeasured
 from support.record_maker import COMMAND, Sent
 
@@ -85,30 +84,22 @@ class Forge:
 
         Steps, rewards and command messages follow.
         """
-        limits = Limits(self.contract)
+        judge = Judge(self.contract, digest=first.id.digest)
         new: dict[int, GateDecision] = {}
         before: GateDecision | None = None
         for old in self.decisions:
             if old.sequence < first.sequence or old.id.episode_id != first.id.episode_id:
                 continue
             made = change(old) if old.sequence == first.sequence else old
-            if before is not None and not made.seeded and made.command:
-                base = before.previous_command or before.command
-                seconds = before.time_step or 0.0
+            if before is not None and not made.inputs.seeded and made.command:
+                base = before.inputs.previous_command or before.command
+                seconds = before.inputs.time_step
                 rate = tuple(
                     (a - b) / seconds if seconds else 0.0
                     for a, b in zip(before.command, base, strict=True)
                 )
-                made = replace(made, previous_command=before.command, previous_rate=rate)
-            if not was_unheard(made):
-                ruling = rule_on(limits, situation_of(made), wanted_of(made))
-                made = replace(
-                    made,
-                    verdict=ruling.verdict,
-                    admitted_action=ruling.admitted,
-                    command=ruling.command,
-                    rules=ruling.results,
-                )
+                made = with_inputs(made, previous_command=before.command, previous_rate=rate)
+            made = judge.again(made, judge.output(made))
             new[old.sequence] = made
             before = made if made.command else before
         self.put_decisions(new)
@@ -220,9 +211,10 @@ def measured(
     decision: GateDecision, name: str, change: Callable[[Measurement], Measurement]
 ) -> GateDecision:
     """Return a decision with another measurement."""
-    return replace(
+    return with_inputs(
         decision,
         measurements=tuple(
-            change(found) if found.name == name else found for found in decision.measurements
+            change(found) if found.name == name else found
+            for found in decision.inputs.measurements
         ),
     )

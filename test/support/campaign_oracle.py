@@ -426,7 +426,7 @@ class Oracle:
         command, verdict, trigger = decision.command, decision.verdict, decision.trigger
         request = decision.request
         before, begins = self.before(now, trigger)
-        if self.deactivating and self.last is None and not decision.armed:
+        if self.deactivating and self.last is None and not decision.inputs.armed:
             before, begins = self.in_drivers, False
             self._require(not command, 'says a place that nobody asks for any more')
         asked = decision.requested_action
@@ -452,8 +452,10 @@ class Oracle:
             there = self._meaning(asked, commanded)
             if not anew and self.stops(trigger, now, commanded, there):
                 before, begins, wanted = commanded, False, there
-        self._require(decision.previous_command == (before or ()), 'begins from another command')
-        self._require(decision.seeded is begins, 'says wrongly whether it begins again')
+        self._require(
+            decision.inputs.previous_command == (before or ()), 'begins from another command'
+        )
+        self._require(decision.inputs.seeded is begins, 'says wrongly whether it begins again')
         why = self.stops(trigger, now, before, wanted)
         if verdict is Verdict.REJECTED:
             self._require(not why, f'is rejected, and should stop: {why}')
@@ -555,7 +557,7 @@ class Oracle:
             if late:
                 wanted = decision.requested_command
                 self._require(
-                    self.again is not None or wanted == decision.previous_command,
+                    self.again is not None or wanted == decision.inputs.previous_command,
                     'holds another command',
                 )
         else:

@@ -1,15 +1,22 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of common sensors, as the tests of the core make them."""
+"""Messages and decisions as the tests of the core make them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 import math
 from typing import Any
 
 import numpy as np
 
+from boundary_env_ros.core.gate.decision import GateDecision
 from support.core_world import Message, stamped
+
+
+def with_inputs(decision: GateDecision, **changes: Any) -> GateDecision:
+    """Return a decision with other inputs."""
+    return replace(decision, inputs=replace(decision.inputs, **changes))
 
 
 def quaternion(roll: float, pitch: float, heading: float) -> Message:

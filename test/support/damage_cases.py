@@ -40,7 +40,7 @@ CASES: tuple[Case, ...] = (
     Case(
         'a stop that is called a probe',
         'allowed-to-move',
-        at(is_stopped, **{'decisions[0].trigger': Trigger.PROBE}),
+        at(is_stopped, **{'decisions[0].inputs.trigger': Trigger.PROBE}),
     ),
     # Whose record it is.
     Case('no client version', 'versions-present', at(is_admitted, client_version='')),
@@ -91,7 +91,7 @@ CASES: tuple[Case, ...] = (
     Case(
         'a silence that was shorter',
         'inputs-recomputed',
-        at(is_held, **{'decisions[0].since_request': 0.01}),
+        at(is_held, **{'decisions[0].inputs.since_request': 0.01}),
     ),
     Case(
         'an action with a value too few',
@@ -351,7 +351,10 @@ CASES: tuple[Case, ...] = (
     Case(
         'a younger scan at the gate',
         'inputs-recomputed',
-        edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].measurements[0].age', 0.001)),
+        edit(
+            is_admitted,
+            lambda s: put(s, f'decisions[{s.decision}].inputs.measurements[0].age', 0.001),
+        ),
     ),
     Case('an earlier arrival', 'inputs-recomputed', edit(is_admitted, forged.earlier_arrival)),
     Case(
@@ -368,7 +371,7 @@ CASES: tuple[Case, ...] = (
         edit(
             is_stopped,
             lambda s: put(
-                s, 'decisions[-1].measurements[obstacle.scan].values', (5.0, 5.0, 1.0, 1.0)
+                s, 'decisions[-1].inputs.measurements[obstacle.scan].values', (5.0, 5.0, 1.0, 1.0)
             ),
         ),
     ),
@@ -393,7 +396,7 @@ CASES: tuple[Case, ...] = (
     Case(
         'a measurement less',
         'measurements-as-contract',
-        edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].measurements', ())),
+        edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].inputs.measurements', ())),
     ),
     Case(
         'a measurement from elsewhere',
@@ -401,14 +404,17 @@ CASES: tuple[Case, ...] = (
         edit(
             is_admitted,
             lambda s: put(
-                s, f'decisions[{s.decision}].measurements[obstacle.scan].topic', '/fake'
+                s, f'decisions[{s.decision}].inputs.measurements[obstacle.scan].topic', '/fake'
             ),
         ),
     ),
     Case(
         'another rate before',
         'decision-recomputed',
-        edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].previous_rate', (9.0, 9.0))),
+        edit(
+            is_admitted,
+            lambda s: put(s, f'decisions[{s.decision}].inputs.previous_rate', (9.0, 9.0)),
+        ),
     ),
     Case(
         'another client',
@@ -486,6 +492,6 @@ CASES += (
     Case(
         'a request of the timer',
         'decision-recomputed',
-        at(is_held, **{'decisions[0].trigger': Trigger.REQUEST}),
+        at(is_held, **{'decisions[0].inputs.trigger': Trigger.REQUEST}),
     ),
 )

@@ -235,7 +235,6 @@ def jump(step: Transition) -> Transition:
         rules=(),
         admitted_action=asked,
         command=asked,
-        requested_action=asked,
         request=replace(decision.request, action=asked) if decision.request else None,
     )
 
@@ -384,5 +383,5 @@ def wall_clock_for_sim_time(step: Transition) -> Transition:
 
 def forged_feedback(step: Transition) -> Transition:
     """Pretend that the robot already drove when the episode began, so that it may jump."""
-    i = next(i for i, d in enumerate(step.decisions) if d.seeded)
-    return put(step, f'decisions[{i}].previous_command', (0.6, 0.0))
+    i = next(i for i, d in enumerate(step.decisions) if d.inputs.seeded)
+    return put(step, f'decisions[{i}].inputs.previous_command', (0.6, 0.0))

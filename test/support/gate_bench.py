@@ -35,6 +35,7 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
+from boundary_env_ros.core.gate.decision_chain import DecisionChain
 from boundary_env_ros.core.gate.events import (
     Arm,
     ClearEmergencyStop,
@@ -47,12 +48,7 @@ from boundary_env_ros.core.gate.events import (
     Tighten,
 )
 from boundary_env_ros.core.gate.gate import Gate
-from boundary_env_ros.core.gate.replay import Replay
-from boundary_env_ros.core.gate.rules.admission import well_formed
-from boundary_env_ros.core.gate.rules.evaluate import rule
-from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
-from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.sources.inputs import gate_inputs
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
@@ -115,7 +111,8 @@ class Witness:
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
-        self.limits = Limits(contract)
+        self.judge = Judge(contract, digest=DIGEST)
+        self.limits = self.judge.limits
         self.low, self.high = contract.flat('low'), contract.flat('high')
         self.tight = self.low, self.high
         self.rate, self.stop = contract.flat('rate'), contract.flat('stop')
@@ -223,7 +220,7 @@ class Witness:
         if decision.verdict is Verdict.STOPPED and not command:
             return
         assert len(command) == len(self.low)
-        before = decision.previous_command or command
+        before = decision.inputs.previous_command or command
         for i, (value, low, high) in enumerate(zip(command, self.low, self.high, strict=True)):
             assert math.isfinite(value), f'{value} was published'
             if math.isnan(self.safe[i]):
@@ -260,14 +257,14 @@ class Witness:
         if Reason.DEACTIVATED in reasons(decision) and not self.running:
             before = self.in_force if self.last is None else self.before(now)
             if before is not None and self.rests(before):
-                assert decision.previous_command == before
+                assert decision.inputs.previous_command == before
                 return  # there is nothing to brake
         assert any(map(math.isnan, self.safe)), 'stopped without a command'
         assert self.before(now) is None
         assert not self._speeds_on() or all(
             result.rule.startswith('sensors.feedback.') for result in decision.rules
         ), 'a speed that is still commanded was not taken back'
-        assert decision.previous_command == ()
+        assert decision.inputs.previous_command == ()
         assert decision.admitted_action == ()
         if self.braking:
             self.forget()
@@ -340,7 +337,7 @@ class Witness:
         stopped = decision.verdict is Verdict.STOPPED
         left = self._left_alone(now)
         anew = self.in_force is None or all(left)
-        to_stop = decision.trigger is Trigger.TIMER or (stopped and not decision.seeded)
+        to_stop = decision.trigger is Trigger.TIMER or (stopped and not decision.inputs.seeded)
         before = self.before(now, to_stop=to_stop)
         seeded = before is not None and (anew or (any(left) and not to_stop))
         if not seeded and not stopped and self._parted(decision, now):
@@ -352,10 +349,10 @@ class Witness:
                 was if math.isnan(safe) else safe
                 for was, safe in zip(self.last, self.safe, strict=True)
             )
-        assert decision.previous_command == pytest.approx(before or (), rel=0, abs=1e-12), (
+        assert decision.inputs.previous_command == pytest.approx(before or (), rel=0, abs=1e-12), (
             'not seeded as declared'
         )
-        assert decision.seeded is seeded
+        assert decision.inputs.seeded is seeded
         if before is None:
             assert stopped, 'moved from an unknown state'
             # To stay is no command while nobody knows where.
@@ -364,8 +361,8 @@ class Witness:
         seconds = period
         if self.out is not None and self.contract.pacing is Pacing.REALTIME:
             seconds = min(period, (now.steady - self.out) / NANOSECONDS)
-        assert decision.time_step is not None
-        assert abs(decision.time_step - seconds) <= ROUNDING
+        assert decision.inputs.time_step is not None
+        assert abs(decision.inputs.time_step - seconds) <= ROUNDING
         braked = stopped or self._brakes_late(decision)
         most = self.stop if braked else self.rate
         running_on = False
@@ -379,7 +376,7 @@ class Witness:
             )
             slowing = self.limits.deceleration[i]
             if braked and slowing < math.inf:
-                speed = (decision.previous_rate or (0.0,) * len(before))[i]
+                speed = (decision.inputs.previous_rate or (0.0,) * len(before))[i]
                 self._check_runs_on(value - was, speed, slowing, seconds)
                 running_on |= abs(speed) > slowing * seconds + ROUNDING
             elif braked:
@@ -485,7 +482,7 @@ class Witness:
         assert (decision.verdict is Verdict.ADMITTED) is (not rules), 'a change without a reason'
         strictest = max((r.outcome for r in rules), default=Verdict.ADMITTED)
         assert decision.verdict is strictest
-        before = decision.previous_command or None
+        before = decision.inputs.previous_command or None
         wanted = decision.requested_action
         asked = None if decision.request is None else self._meaning(wanted, before)
         if decision.trigger in (Trigger.OPERATOR, Trigger.PROBE):
@@ -526,7 +523,7 @@ class Witness:
         """Check that what was admitted means what was published, or that no action does."""
         groups, admitted = self.contract.action, decision.admitted_action
         assert len(admitted) == self.contract.action_size
-        before = decision.previous_command or None
+        before = decision.inputs.previous_command or None
         start = 0
         for group in groups:
             part, admitted = admitted[: group.action_size], admitted[group.action_size :]
@@ -541,24 +538,9 @@ class Witness:
                 assert abs(value - published) <= ROUNDING * max(1.0, abs(published))
 
     def _check_recomputed(self, decision: GateDecision) -> None:
-        """Rule once more on nothing but what the decision carries."""
-        if decision.verdict is Verdict.REJECTED:
-            asked = decision.request
-            if asked is None:
-                assert decision.trigger is Trigger.OPERATOR
-                return
-            form = well_formed(
-                asked.action, self.contract.action_size, asked.horizon, self.contract.horizon
-            )
-            if form and [result.rule for result in decision.rules] != ['authority']:
-                assert decision.rules == form
-            return
-        limits = tightened_limits(self.limits, decision.runtime_limits)
-        ruling = rule(limits, situation_of(decision), wanted_of(decision))
-        assert ruling.verdict is decision.verdict
-        assert ruling.command == decision.command
-        assert same(ruling.admitted, decision.admitted_action)
-        assert ruling.results == decision.rules
+        """Judge once more, on nothing but what the decision carries."""
+        again = self.judge.again(decision, self.judge.output(decision))
+        assert repr(again) == repr(decision)
 
 
 class Bench:
@@ -593,8 +575,6 @@ class Bench:
         self.sequence = 0
         self.hand: Vector | None = None
         self.hand_heard: tuple[int, int] | None = None
-        #: The episode that ran, by number of the decision.
-        self.ran: dict[int, str] = {}
 
     # What happens around the gate ----------------------------------------------------------------
 
@@ -806,20 +786,15 @@ class Bench:
         return tuple(seen)
 
     def run_again(self) -> None:
-        """Check that a gate which is told what the decisions say decides the same."""
-        topics = self.gate.state.readings.topics
-        again, episode = Replay(self.contract, digest=DIGEST, agent=AGENT, topics=topics), ''
+        """Check that the inputs of each decision follow from the decisions before it."""
+        judge = self.witness.judge
+        chain = DecisionChain(self.contract, judge)
         for then in self.witness.decisions:
-            recorded = replace(then, commanded=then.decided) if then.published else then
-            episode = self.ran.get(then.sequence, episode)
-            found = again.again(recorded, current=episode)
-            assert found is not None
-            same = (found.verdict, found.command, found.rules)
-            assert same == (then.verdict, then.command, then.rules)
+            sent = replace(then, commanded=then.decided) if then.published else then
+            assert chain.add(sent, judge.output(sent)) == sent
 
     def _see(self, decisions: tuple[GateDecision, ...]) -> tuple[GateDecision, ...]:
         self.witness.teleoperated = self.hand_is_there()
-        self.ran.update((decision.sequence, self.episode) for decision in decisions)
         return self.witness.see(decisions, self.time.now)
 
     @property

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""A sequence of commands as the rules of the gate let it through, one ruling after the other."""
+"""A sequence of commands as the rules of the gate let it through, one output after the other."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import RuleInput, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limiting import shape
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from support.core_world import Path_, shipped
 
 _PATHS = ['pose.position.z', *(f'pose.orientation.{axis}' for axis in 'xyzw')]
@@ -52,33 +52,33 @@ def left_of(
     limits: Limits, known: RuleInput, wanted: Vector
 ) -> tuple[Vector, tuple[RuleResult, ...]]:
     """Return what is left of a command, and what took the rest."""
-    ruling = shape(limits, known, wanted)
-    return ruling.command, ruling.results
+    output = shape(limits, known, wanted)
+    return output.command, output.results
 
 
-def explained(ruling: RuleOutput) -> None:
+def explained(output: RuleOutput) -> None:
     """Check that every change has a reason: each result begins where the one before it ended."""
-    left = list(ruling.wanted)
-    for result in ruling.results:
+    left = list(output.wanted)
+    for result in output.results:
         if result.outcome is not Verdict.LIMITED:
             continue
         assert result.before == left[result.dimension], result
         assert result.after is not None
         assert result.after != result.before, 'a reason without a change'
         left[result.dimension] = result.after
-    assert tuple(left) == ruling.command, 'a change without a reason'
+    assert tuple(left) == output.command, 'a change without a reason'
 
 
-def of_rule(ruling: RuleOutput, name: str) -> list[RuleResult]:
+def of_rule(output: RuleOutput, name: str) -> list[RuleResult]:
     """Return the results of one rule."""
-    return [result for result in ruling.results if result.rule == name]
+    return [result for result in output.results if result.rule == name]
 
 
-def situation(**changes: Any) -> RuleInput:
-    """Return a situation in which everything is well, and nothing is measured."""
+def inputs(*, previous: Vector | None = (), **changes: Any) -> RuleInput:
+    """Return inputs in which everything is well, and nothing is measured."""
     usual: dict[str, Any] = {
         'trigger': Trigger.REQUEST, 'time_step': 0.1, 'since_request': 0.02,
-        'since_environment': 0.02, 'measurements': {},
+        'since_environment': 0.02, 'previous_command': previous or (),
     }  # fmt: skip
     return RuleInput(**{**usual, **changes})
 
@@ -94,20 +94,20 @@ class Sequence:
 
     def ask(self, wanted: Vector | None, time_step: float, **changes: Any) -> RuleOutput:
         """Rule on what is wanted, and take the command over."""
-        known = situation(
+        known = inputs(
             time_step=time_step,
             previous=self.command,
             previous_rate=self.rate,
             previous_acceleration=self.acceleration,
             **changes,
         )
-        ruling = rule(self.limits, known, wanted)
-        if ruling.verdict in (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD):
-            explained(ruling)
-        if ruling.command:
-            self.command = ruling.command
-            self.rate, self.acceleration = ruling.rate, ruling.acceleration
-        return ruling
+        output = rule(self.limits, known, wanted)
+        if output.verdict in (Verdict.ADMITTED, Verdict.LIMITED, Verdict.HELD):
+            explained(output)
+        if output.command:
+            self.command = output.command
+            self.rate, self.acceleration = output.rate, output.acceleration
+        return output
 
     def hold(self, time_step: float) -> RuleOutput:
         """Let the timer speak when the next action is late."""

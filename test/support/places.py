@@ -13,11 +13,11 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import Moves
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import Measurement, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.storage.contract.parser import parse
@@ -169,10 +169,10 @@ class IdealRobot:
 
     def tick(self, *, age: int = 0) -> bool:
         """Let the gate's timer look, and stop if that is called for; return whether it is."""
-        ruling = self._rule(Trigger.TIMER, self.command, age)
-        if ruling.verdict is not Verdict.STOPPED:
+        output = self._rule(Trigger.TIMER, self.command, age)
+        if output.verdict is not Verdict.STOPPED:
             return False
-        self._send(ruling)
+        self._send(output)
         return True
 
     def _rule(self, trigger: Trigger, wanted: Vector, age: int) -> RuleOutput:
@@ -182,22 +182,22 @@ class IdealRobot:
             RuleInput(
                 trigger=trigger,
                 time_step=min((self._now - self._decided) * self.STEP, self.limits.period),
-                previous=self.command,
+                previous_command=self.command,
                 previous_rate=self._last.rate,
                 previous_acceleration=self._last.acceleration,
                 recent_commands=self._recent.at(now),
                 since_environment=0.0,
-                measurements={self.place.input: self.seen(age)},
+                measurements=(self.seen(age),),
             ),
             wanted,
         )
 
-    def _send(self, ruling: RuleOutput) -> RuleOutput:
-        self.command = ruling.command
-        self._last = ruling
-        self._sent(ruling.command)
+    def _send(self, output: RuleOutput) -> RuleOutput:
+        self.command = output.command
+        self._last = output
+        self._sent(output.command)
         self._decided = self._now
-        return ruling
+        return output
 
     def brake(self) -> None:
         """Have the gate ask for rest at once."""

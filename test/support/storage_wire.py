@@ -32,6 +32,7 @@ from boundary_env_ros.core.gate.decision import (
     GateStatus,
     Measurement,
     Reason,
+    RuleInput,
     RuleResult,
     StepId,
     Trigger,
@@ -176,7 +177,6 @@ def decision(step: int) -> GateDecision:
         id=step_id(step),
         sequence=step,
         verdict=Verdict.LIMITED,
-        trigger=Trigger.REQUEST,
         request=ActionRequest(
             id=step_id(step),
             lease_id='lease',
@@ -190,7 +190,6 @@ def decision(step: int) -> GateDecision:
         received=instant(at),
         decided=instant(at),
         commanded=instant(at),
-        requested_action=(0.5, 0.25),
         admitted_action=(0.25, 0.25),
         command=(0.25, 0.25),
         rules=(
@@ -206,13 +205,16 @@ def decision(step: int) -> GateDecision:
                 unit='m/s',
             ),
         ),
-        time_step=0.1,
-        previous_command=(0.2, 0.25),
-        previous_rate=(0.0, 0.0),
-        lease_id='lease',
-        since_request=0.1,
-        measurements=(
-            Measurement(name='scan', topic='/cart/scan', values=(1.25,), captured=stamp(at)),
+        inputs=RuleInput(
+            trigger=Trigger.REQUEST,
+            time_step=0.1,
+            previous_command=(0.2, 0.25),
+            previous_rate=(0.0, 0.0),
+            lease_id='lease',
+            since_request=0.1,
+            measurements=(
+                Measurement(name='scan', topic='/cart/scan', values=(1.25,), captured=stamp(at)),
+            ),
         ),
     )
 
@@ -232,7 +234,6 @@ def transition(step: int) -> Transition:
         before=observation(at - PERIOD),
         after=observation(at),
         closed=instant(at),
-        requested_action=(0.5, 0.25),
         admitted_action=(0.25, 0.25),
         commanded_action=(0.25, 0.25),
         measured_action=(0.2, 0.25),

@@ -248,7 +248,7 @@ _MUST_IT_STOP = (
     Mutation(
         'The emergency stop stops',
         STOPPING,
-        '    if situation.emergency_stop:',
+        '    if inputs.emergency_stop:',
         '    if False:',
         (_PRESSED + 'the_emergency_stop_brakes_at_once_and_latches',),
     ),
@@ -300,7 +300,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A gate that is deactivated brakes to the end',
         REDUCER,
-        '        if not ruling.command or not state.moving:\n',
+        '        if not output.command or not state.moving:\n',
         '        if True:\n',
         (_DEACTIVATION + 'a_gate_that_is_deactivated_follows_the_stop_profile_to_the_end',),
     ),
@@ -383,7 +383,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A robot of which nobody knows what it does is stopped',
         STOPPING,
-        '    if situation.previous is None:',
+        '    if inputs.previous is None:',
         '    if False:',
         (_LIMITS + 'without_a_measured_state_nothing_but_the_safe_command_goes_out',),
     ),
@@ -407,7 +407,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A robot that still moves ahead stops though it is told to back away',
         OBSTACLES,
-        '        if not _heads(rule.dimension, sign, situation.previous, wanted):',
+        '        if not _heads(rule.dimension, sign, inputs.previous, wanted):',
         '        if not _heads(rule.dimension, sign, wanted):',
         (_OBSTACLES + 'a_robot_that_still_moves_ahead_stops_though_it_is_told_to_back_away',),
     ),
@@ -432,7 +432,7 @@ _MUST_IT_STOP = (
     Mutation(
         'In lockstep what the world shows is judged with the next request',
         STOPPING,
-        '    if situation.others_turn or not (by_timer and lockstep):',
+        '    if inputs.others_turn or not (by_timer and lockstep):',
         '    if True:',
         (_LOCKSTEP + 'what_the_world_shows_is_judged_with_the_next_request_not_by_the_timer',),
     ),
@@ -449,7 +449,7 @@ _MUST_IT_STOP = (
     Mutation(
         'To stop is to follow the stop profile, no faster',
         BRAKING,
-        'towards(previous, safe, stop * situation.time_step)',
+        'towards(previous, safe, stop * inputs.time_step)',
         'safe',
         (
             _RULES + 'braking_goes_towards_the_safe_command_and_never_past_it',
@@ -459,8 +459,8 @@ _MUST_IT_STOP = (
     Mutation(
         'To stop is to follow the stop profile, no slower',
         BRAKING,
-        'stop * situation.time_step',
-        '0.5 * stop * situation.time_step',
+        'stop * inputs.time_step',
+        '0.5 * stop * inputs.time_step',
         (_SILENCE + 'a_silent_policy_comes_to_rest_along_the_stop_profile',),
     ),
     Mutation(
@@ -487,7 +487,7 @@ _MUST_IT_STOP = (
     Mutation(
         'Where to stop is to stay, the last command is kept',
         BRAKING,
-        '        run_on(limits, situation, i)[0]\n',
+        '        run_on(limits, inputs, i)[0]\n',
         '        0.0\n',
         (
             _HOLD + 'an_emergency_stop_stays_at_the_last_command',
@@ -558,14 +558,14 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A hold comes to rest within the limits',
         MOTION,
-        '    place = settle(limits.profile, _state(limits, situation, previous))',
+        '    place = settle(limits.profile, _state(limits, inputs, previous))',
         '    place = tuple(previous[i] for i in limits.profiled)',
         (_MOTION + 'a_hold_comes_to_rest_where_it_was_announced',),
     ),
     Mutation(
         'After a stop the profile begins again from rest',
         MOTION,
-        'run_on(limits, situation, i)[1] if math.isnan(limits.safe[i]) else 0.0\n',
+        'run_on(limits, inputs, i)[1] if math.isnan(limits.safe[i]) else 0.0\n',
         'rate[i]\n',
         (_MOTION + 'after_a_stop_the_profile_begins_anew_from_rest',),
     ),
@@ -687,7 +687,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep all rules hold while another acts',
         STOPPING,
-        '    if situation.others_turn or not (by_timer and lockstep):',
+        '    if inputs.others_turn or not (by_timer and lockstep):',
         '    if not (by_timer and lockstep):',
         (_TURNS + 'all_rules_hold_while_another_acts_and_a_stop_lasts_until_its_own_turn',),
     ),
@@ -902,7 +902,7 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A second publisher on what the gate goes by stops',
         STOPPING,
-        'for topic, others in situation.crowded.items()}',
+        'for topic, others in inputs.crowded.items()}',
         'for topic, others in ()}',
         (_HEALTH + 'two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named',),
     ),
@@ -1158,7 +1158,7 @@ _REST = (
     Mutation(
         'What was stopped stays stopped until something is asked for',
         STOPPING,
-        '        if situation.stopped and not results and',
+        '        if inputs.stopped and not results and',
         '        if False and',
         (
             _HEALTH + 'after_a_late_timer_nothing_moves_until_something_new_is_asked_for',
@@ -1237,7 +1237,7 @@ _REST = (
     Mutation(
         'A foreign publisher stops',
         STOPPING,
-        '    if situation.foreign_commands:\n',
+        '    if inputs.foreign_commands:\n',
         '    if False:\n',
         (_HEALTH + 'a_foreign_publisher_stops_for_as_long_as_he_is_there',),
     ),
@@ -1265,7 +1265,7 @@ _REST = (
     Mutation(
         'A deactivation between two leases moves nothing',
         RULING,
-        '    if idle and at_rest(limits, previous, situation.previous_rate):\n',
+        '    if idle and at_rest(limits, previous, inputs.previous_rate):\n',
         '    if False:\n',
         (
             _IN_FORCE
@@ -1296,7 +1296,7 @@ _REST = (
     Mutation(
         'A speed is taken back where nobody knows the place of what is beside it',
         REDUCER,
-        '        if probed and not ruling.command:\n',
+        '        if probed and not output.command:\n',
         '        if False:\n',
         (_PROBE + 'a_base_that_never_brakes_is_stopped_though_nobody_knows_where_its_arm_is',),
     ),
@@ -1318,7 +1318,7 @@ _REST = (
     Mutation(
         'Where no command is in force a stop sends no speed',
         BRAKING,
-        '    if situation.seeded:\n',
+        '    if inputs.seeded:\n',
         '    if False:\n',
         (_LEASES + 'a_stop_before_any_command_sends_no_speed_to_a_robot_that_rolls',),
     ),
@@ -1359,7 +1359,7 @@ _REST = (
     Mutation(
         'Before the boundary of a workspace it slows down',
         SHAPING,
-        '    keep_inside(limits, situation, shaped)\n',
+        '    keep_inside(limits, inputs, shaped)\n',
         '',
         (_WORKSPACE + 'a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop',),
     ),
@@ -1369,7 +1369,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What leads out of its workspace faster than it slows down is stopped',
         STOPPING,
-        '        results += workspace_stops(limits, situation)\n',
+        '        results += workspace_stops(limits, inputs)\n',
         '',
         (_WORKSPACE + 'a_robot_that_is_too_near_for_its_speed_is_stopped',),
     ),
@@ -1467,8 +1467,8 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What was sent before a command counts while it may still act',
         WORKSPACES,
-        '        sent = situation.recent_commands\n',
-        '        sent = situation.recent_commands[:0]\n',
+        '        sent = inputs.recent_commands\n',
+        '        sent = inputs.recent_commands[:0]\n',
         (_WORKSPACE + 'what_is_under_way_counts_before_it_is_seen',),
     ),
     Mutation(
@@ -1516,7 +1516,7 @@ _WHERE_IT_MAY_BE = (
     Mutation(
         'What limits on the rate leave of a slower command counts',
         WORKSPACES,
-        '    limit_change(limits, situation, slower)\n',
+        '    limit_change(limits, inputs, slower)\n',
         '',
         (_WORKSPACE + 'what_cannot_be_slowed_down_yet_is_judged_as_it_is',),
     ),
@@ -1651,8 +1651,8 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'What is planned is not published, nor remembered',
         REDUCER,
-        'decision = self._decision(state, ruling, situation, at)\n',
-        'state, (decision,) = self._emit(state, ruling, situation, at)\n',
+        'decision = self._decision(state, output, inputs, at)\n',
+        'state, (decision,) = self._emit(state, output, inputs, at)\n',
         (_PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',),
     ),
     Mutation(
@@ -1665,7 +1665,7 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'A plan reckons with a request that is in time',
         REDUCER,
-        '            situation = replace(situation, overruns=state.health.overruns_if_in_time)\n',
+        '            inputs = replace(inputs, overruns=state.health.overruns_if_in_time)\n',
         '',
         (_PLAN + 'a_plan_reckons_with_a_request_that_is_in_time',),
     ),
@@ -1700,7 +1700,7 @@ _BY_HAND = (
     Mutation(
         'What is refused to a hand is no heartbeat',
         REDUCER,
-        '        if ruling.verdict is not Verdict.REJECTED:\n'
+        '        if output.verdict is not Verdict.REJECTED:\n'
         '            state = replace(state, last_request=at.now.steady)\n',
         '        if True:\n            state = replace(state, last_request=at.now.steady)\n',
         (
@@ -1742,7 +1742,7 @@ _BY_HAND = (
     Mutation(
         'Latencies of the policy are not compared with a hand',
         STOPPING,
-        '    elif situation.trigger in (Trigger.REQUEST, Trigger.CHUNK):\n',
+        '    elif inputs.trigger in (Trigger.REQUEST, Trigger.CHUNK):\n',
         '    else:\n',
         (_OPERATOR + 'late_requests_of_the_policy_are_not_held_against_the_operator',),
     ),
@@ -1802,7 +1802,7 @@ _STRICTER_LIMITS = (
     Mutation(
         'A held command comes inside of stricter bounds',
         RULING,
-        'shape(limits, situation, goal, (why,))',
+        'shape(limits, inputs, goal, (why,))',
         'RuleOutput(verdict=Verdict.HELD, wanted=goal, command=goal, results=(why,))',
         (_TIGHTENING + 'a_held_command_comes_inside_of_a_stricter_bound_too',),
     ),
@@ -1836,7 +1836,7 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'To hold goes no further',
         RULING,
-        '        goal = rest(limits, situation)\n',
+        '        goal = rest(limits, inputs)\n',
         '        goal = in_force\n',
         (_REPUBLISH + 'a_late_action_is_told_as_late_and_goes_no_further',),
     ),
@@ -1908,7 +1908,7 @@ _WHILE_NOTHING_COMES = (
     Mutation(
         'The end of the episode stops',
         STOPPING,
-        '    if situation.over:\n',
+        '    if inputs.over:\n',
         '    if False:\n',
         (
             _RULES + 'each_reason_to_stop_and_its_bound',

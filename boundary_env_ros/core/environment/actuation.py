@@ -173,7 +173,7 @@ class Actuation:
             abs(command - previous) >= 2.0 * least
             or (self._acknowledged and not same_on_wire(command, previous))
             for previous, command, least in zip(
-                decision.previous_command, decision.command, self._threshold, strict=False
+                decision.inputs.previous_command, decision.command, self._threshold, strict=False
             )
         )
 
@@ -234,7 +234,7 @@ class Actuation:
             before: int | None = None
             for said in history:
                 part = slice(place.start, place.start + len(said.values))
-                wanted, previous = decision.command[part], decision.previous_command[part]
+                wanted, previous = decision.command[part], decision.inputs.previous_command[part]
                 commanded = _nanoseconds(decision.commanded, said)
                 if commanded is None or all(map(same_on_wire, wanted, previous)):
                     break
@@ -267,10 +267,15 @@ class Actuation:
 
     def _moved(self, decision: GateDecision, before: Vector, now: Vector) -> bool:
         if self._angles:
-            now = all_near(now, decision.previous_command, self._angles)
-            before = all_near(before, decision.previous_command, self._angles)
+            now = all_near(now, decision.inputs.previous_command, self._angles)
+            before = all_near(before, decision.inputs.previous_command, self._angles)
         for previous, command, was, value, least in zip(
-            decision.previous_command, decision.command, before, now, self._threshold, strict=False
+            decision.inputs.previous_command,
+            decision.command,
+            before,
+            now,
+            self._threshold,
+            strict=False,
         ):
             if abs(command - previous) < 2.0 * least:
                 continue

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.angles import short_way
@@ -21,7 +21,7 @@ from boundary_env_ros.core.gate.rules.measured import (
     measured_command,
 )
 from boundary_env_ros.core.gate.rules.pending_motion import Recent
-from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.workspace import looks_back
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
@@ -106,25 +106,25 @@ class CommandHistory:
             return self
         return replace(self, goal=self.command or (), by_hand=by_hand)
 
-    def after(self, ruling: RuleOutput, trigger: Trigger, now: ClockReading) -> CommandHistory:
+    def after(self, output: RuleOutput, trigger: Trigger, now: ClockReading) -> CommandHistory:
         """Return it after a command that goes out."""
         goal = self.goal
-        if ruling.verdict is Verdict.STOPPED:
+        if output.verdict is Verdict.STOPPED:
             # Until the next request it stays where it has braked to.
-            goal = ruling.command
+            goal = output.command
         elif trigger is not Trigger.TIMER or not goal:
-            goal = ruling.wanted
+            goal = output.wanted
         recent = self.recent
         if recent is not None:
-            recent = recent.after(ruling.command, self._robot_time(now))
+            recent = recent.after(output.command, self._robot_time(now))
         return replace(
             self,
-            command=ruling.command,
-            in_force=ruling.command,
+            command=output.command,
+            in_force=output.command,
             emitted=now.steady,
             out=now.steady,
-            rate=ruling.rate,
-            acceleration=ruling.acceleration,
+            rate=output.rate,
+            acceleration=output.acceleration,
             goal=goal,
             recent=recent,
             braked=frozenset(),
@@ -147,19 +147,19 @@ class CommandHistory:
         self,
         limits: Limits,
         trigger: Trigger,
-        measurements: Mapping[str, Measurement],
+        measurements: Sequence[Measurement],
         now: ClockReading,
-    ) -> tuple[Vector | None, bool]:
+    ) -> tuple[Vector, bool]:
         """
         Return the command that the next one is compared with, and whether it is seeded.
 
-        Seeded: it was taken from the measured state, where no command is in force any more.
+        Seeded: it was taken from the measured state, where no command is in force any more. Empty
+        if neither is known.
         """
         previous, left = self.in_force, self._left_alone(now)
         if previous is None or all(left):
             known = self._known(limits, measurements, now)
-            previous = None if any(map(math.isnan, known)) else known
-            return previous, previous is not None
+            return ((), False) if any(map(math.isnan, known)) else (known, True)
         by_timer = trigger is Trigger.TIMER
         if any(left):
             # To stop begins nothing again: what is still commanded has to be braked.
@@ -177,7 +177,7 @@ class CommandHistory:
         return previous, False
 
     def motion_at(
-        self, previous: Vector | None, now: ClockReading, *, seeded: bool
+        self, previous: Vector, now: ClockReading, *, seeded: bool
     ) -> tuple[Vector, Vector]:
         """
         Return the rate and the acceleration with which the next command goes on; empty for none.
@@ -187,7 +187,7 @@ class CommandHistory:
         if not seeded:
             return self.rate, self.acceleration
         last, left = self.in_force, self._left_alone(now)
-        if last is None or previous is None or all(left):
+        if last is None or not previous or all(left):
             return (), ()
         goes_on = [
             not gone and was == begins
@@ -196,7 +196,7 @@ class CommandHistory:
         return _where(goes_on, self.rate), _where(goes_on, self.acceleration)
 
     def unheeded(
-        self, limits: Limits, measurements: Mapping[str, Measurement], now: ClockReading
+        self, limits: Limits, measurements: Sequence[Measurement], now: ClockReading
     ) -> Vector | None:
         """
         Return where a stop begins of which nothing is known but that speeds are still commanded.
@@ -211,7 +211,7 @@ class CommandHistory:
         return beside(limits, command, known, (True,) * len(command), to_stop=True)
 
     def _known(
-        self, limits: Limits, measurements: Mapping[str, Measurement], now: ClockReading
+        self, limits: Limits, measurements: Sequence[Measurement], now: ClockReading
     ) -> Vector:
         """
         Return what is known of the robot since the last command; NaN for what is not.
@@ -279,7 +279,7 @@ class CommandHistory:
         """Return what may still be under way, as far as a rule asks for it."""
         return () if self.recent is None else self.recent.at(self._robot_time(now))
 
-    def recalled(self, sent: tuple[SentCommand, ...], now: ClockReading) -> CommandHistory:
+    def recalled(self, sent: Sequence[SentCommand], now: ClockReading) -> CommandHistory:
         """Return it with what is under way as a decision says of it."""
         if self.recent is None:
             return self

@@ -51,7 +51,7 @@ def translate(
     results: list[RuleResult] = []
     known = True
     for group, values, part in _slices(groups, action):
-        before = None if previous is None else previous[part]
+        before = previous[part] if previous else None
         if group.kind is ActionKind.CONTINUOUS:
             command += turned(group, values, before)
         elif group.kind is ActionKind.DELTA:
@@ -112,7 +112,7 @@ def as_action(groups: Sequence[ActionSpec], command: Vector, previous: Vector | 
         if group.kind is ActionKind.CONTINUOUS:
             action += values
         elif group.kind is ActionKind.DELTA:
-            before = values if previous is None else previous[part]
+            before = previous[part] if previous else values
             action += (value - was for value, was in zip(values, before, strict=True))
         elif group.kind is ActionKind.DISCRETE:
             (commands,) = group.options
@@ -153,13 +153,13 @@ def admitted_action(
     for group, values, part in _slices(groups, asked):
         rest = left[taken : taken + group.action_size]
         taken += group.action_size
-        if group.kind is ActionKind.CONTINUOUS and group.wrap and previous is not None:
+        if group.kind is ActionKind.CONTINUOUS and group.wrap and previous:
             meant = turned(group, values, previous[part])
             rest = tuple(
                 value if goal == published else published
                 for value, goal, published in zip(values, meant, rest, strict=True)
             )
-        if group.kind is ActionKind.DELTA and previous is not None:
+        if group.kind is ActionKind.DELTA and previous:
             # A sum less one of its parts is the other part but for rounding.
             rest = tuple(
                 value if was + value == published else min(max(found, -most), most)

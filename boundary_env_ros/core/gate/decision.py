@@ -3,12 +3,13 @@
 """
 What goes into the safety gate and what comes out of it, as values.
 
-They mirror ``ActionRequest``, ``RuleResult``, ``Measurement``, ``GateDecision`` and ``GateStatus``
-field by field.
+They mirror ``ActionRequest``, ``RuleInput``, ``RuleResult``, ``Measurement``, ``GateDecision`` and
+``GateStatus`` field by field.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import IntEnum
 
 from boundary_env_ros.core.contract.sources import Vector
@@ -276,6 +277,131 @@ class SentCommand:
 
 
 @frozen
+class ForeignPublishers:
+    """
+    Publishers on a topic that a rule reads, beyond those that there may be.
+
+    Attributes
+    ----------
+    topic
+        The topic.
+    count
+        How many there are too many.
+
+    """
+
+    topic: str
+    count: int
+
+
+@frozen
+class RuleInput:
+    """
+    All that a decision depends on besides contract and request.
+
+    Attributes
+    ----------
+    trigger
+        What made the gate decide.
+    time_step
+        Seconds for the rate limits.
+    previous_command
+        Command before this one; empty if neither a command nor a measured state is known.
+    seeded
+        It was taken from the measured state.
+    previous_rate, previous_acceleration
+        Rate of change of the emitted commands up to there, unit/s, and of that, unit/s^2; empty
+        for none.
+    recent_commands
+        What was sent and may still be under way, the oldest first, for the rules about places.
+        Empty: ``previous_command`` is all that matters.
+    lease_id, lease_episode
+        The lease that the gate had granted, and for which episode; empty if it was not armed.
+    running
+        The episode of the lease runs, and its holder may ask for something.
+    last_sequence
+        Sequence of the last request that was accepted under the lease, or waits for its sensors.
+    last_step
+        The last step that an action was taken for or that the world has made (lockstep), or that
+        the environment has closed (realtime).
+    since_step
+        Steady seconds since then (realtime); None if unknown.
+    since_documents
+        Seconds since each group of documents of the contract was sent one; infinite if it was not.
+    emergency_stop, over, deactivated
+        The emergency stop is latched; the lease has ended; the gate is being deactivated.
+    stopped
+        The robot was stopped, and nothing that may be published was asked for since.
+    others_turn
+        In lockstep, the step is the turn of another agent: the robot is held, under all rules.
+    since_request, since_environment
+        Steady seconds since the last acceptable request and the last heartbeat of the
+        environment.
+    since_tick
+        Steady seconds between the last two runs of the protecting timer; None before there were
+        two.
+    clock_error
+        Seconds by which ROS time has moved further than steady time between the two; of simulated
+        time, how far it is behind.
+    foreign_commands
+        Publishers on the command topics that are not the gate.
+    foreign_publishers
+        Publishers beyond one on the topics that the gate reads.
+    overruns
+        How many of the last requests were over the latency budget.
+    measurements
+        Sensor values, as far as the rules need them.
+
+    """
+
+    trigger: Trigger
+    time_step: float
+    previous_command: Vector = ()
+    seeded: bool = False
+    previous_rate: Vector = ()
+    previous_acceleration: Vector = ()
+    recent_commands: tuple[SentCommand, ...] = ()
+    lease_id: str = ''
+    lease_episode: str = ''
+    running: bool = False
+    last_sequence: int = 0
+    last_step: int = 0
+    since_step: float | None = None
+    since_documents: Vector = ()
+    emergency_stop: bool = False
+    over: bool = False
+    deactivated: bool = False
+    stopped: bool = False
+    others_turn: bool = False
+    since_request: float | None = None
+    since_environment: float | None = None
+    since_tick: float | None = None
+    clock_error: float | None = None
+    foreign_commands: int = 0
+    foreign_publishers: tuple[ForeignPublishers, ...] = ()
+    overruns: int = 0
+    measurements: tuple[Measurement, ...] = ()
+
+    @property
+    def armed(self) -> bool:
+        """Return whether there is a lease."""
+        return bool(self.lease_id)
+
+    @property
+    def foreign(self) -> int:
+        """Return how many publishers there are that there must not be."""
+        return self.foreign_commands + sum(each.count for each in self.foreign_publishers)
+
+
+def measurement_of(measurements: Iterable[Measurement], name: str) -> Measurement | None:
+    """Return the value of an input; None if it is not among them."""
+    for each in measurements:  # a handful
+        if each.name == name:
+            return each
+    return None
+
+
+@frozen
 class GateDecision:
     """
     One decision of the gate, with all that is needed to compute it again.
@@ -289,33 +415,38 @@ class GateDecision:
     id: StepId
     sequence: int
     verdict: Verdict
-    trigger: Trigger
     decided: ClockReading
+    inputs: RuleInput
     request: ActionRequest | None = None
     received: ClockReading | None = None
     commanded: ClockReading | None = None
-    requested_action: Vector = ()
     admitted_action: Vector = ()
     requested_command: Vector = ()
     command: Vector = ()
     rules: tuple[RuleResult, ...] = ()
-    time_step: float | None = None
-    previous_command: Vector = ()
-    previous_rate: Vector = ()
-    previous_acceleration: Vector = ()
-    seeded: bool = False
-    emergency_stop: bool = False
-    lease_id: str = ''
-    since_request: float | None = None
-    since_environment: float | None = None
-    since_tick: float | None = None
-    clock_error: float | None = None
-    foreign_publishers: int = 0
-    overruns: int = 0
     runtime_limits: RuntimeLimits = RuntimeLimits()
-    recent_commands: tuple[SentCommand, ...] = ()
-    measurements: tuple[Measurement, ...] = ()
     software_version: str = ''
+
+    @property
+    def trigger(self) -> Trigger:
+        """Return what made the gate decide."""
+        return self.inputs.trigger
+
+    @property
+    def requested_action(self) -> Vector:
+        """Return the action that was asked for; of a chunk that of the step in ``id``."""
+        request = self.request
+        if request is None or request.horizon <= 1:
+            return () if request is None else request.action
+        size, index = len(request.action) // request.horizon, self.id.step - request.id.step
+        return request.action[index * size : (index + 1) * size]
+
+    @property
+    def wanted(self) -> Vector | None:
+        """Return what the rules were asked about: an action or a command; None if nothing."""
+        if self.trigger in (Trigger.REQUEST, Trigger.CHUNK):
+            return self.requested_action
+        return self.requested_command or None
 
     @property
     def published(self) -> bool:
@@ -328,11 +459,6 @@ class GateDecision:
         return any(
             r.reason is Reason.OUT_OF_BOUNDS and r.outcome is Verdict.LIMITED for r in self.rules
         )
-
-    @property
-    def armed(self) -> bool:
-        """Return whether there was a lease."""
-        return bool(self.lease_id)
 
 
 class GateState(IntEnum):

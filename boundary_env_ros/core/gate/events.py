@@ -1,23 +1,15 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""
-What can happen to a gate, as values: its state changes by nothing else.
-
-On a robot the node makes them of messages, services and timers; a record is run again by making
-them of its decisions.
-"""
+"""What can happen to a gate, as values: its state changes by nothing else."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import field
-from typing import Any
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
+    ForeignPublishers,
     RuntimeLimits,
 )
 from boundary_env_ros.core.timebase import ClockReading, Stamp
@@ -33,16 +25,10 @@ class Event:
     ----------
     now
         When the gate has it.
-    known
-        What a record says of the situation, by the names of
-        :class:`~boundary_env_ros.core.gate.rules.rule_input.RuleInput`; what is missing the gate
-        works out from its own state. None on a robot. A record has every decision by itself, so
-        that a recorded event leads to one decision at most.
 
     """
 
     now: ClockReading
-    known: Mapping[str, Any] | None = None
 
 
 # Who is heard ------------------------------------------------------------------------------------
@@ -118,16 +104,16 @@ class PublishersSeen(Event):
     ----------
     foreign_commands
         How many there are on the command topics that are not this gate.
-    crowded
-        How many there are beyond what the contract allows, by the topic that the gate goes by.
-        Which of them tells the truth is unknown.
+    foreign_publishers
+        Those beyond what the contract allows on the topics that the gate reads. Which of them
+        tells the truth is unknown.
     unpublished
         The topic of the emergency stop if it has no publisher; empty if it has one.
 
     """
 
     foreign_commands: int = 0
-    crowded: Mapping[str, int] = field(default_factory=dict)
+    foreign_publishers: tuple[ForeignPublishers, ...] = ()
     unpublished: str = ''
 
 
@@ -150,31 +136,9 @@ class Request(Event):
     A policy asks for something.
 
     In lockstep it waits until the sensors of its observation are there.
-
-    Attributes
-    ----------
-    received
-        When it came, if it waits no more; None: now.
-
     """
 
     request: ActionRequest
-    received: ClockReading | None = None
-
-
-@frozen
-class NextAction(Event):
-    """It is the turn of the next action of a chunk."""
-
-
-@frozen
-class OperatorCommand(Event):
-    """It is the turn of what the operator commands."""
-
-
-@frozen
-class OthersTurn(Event):
-    """It may be the turn of another agent: then the robot is held (lockstep)."""
 
 
 @frozen

@@ -11,10 +11,12 @@ from boundary_env_ros.core.contract.sources import Source, value_names
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Measurement,
+    measurement_of,
     Reason,
     RuleResult,
 )
-from boundary_env_ros.core.gate.rules.documents import DOCUMENT, DocumentRules
+from boundary_env_ros.core.gate.rules.admission import DOCUMENT
+from boundary_env_ros.core.gate.rules.documents import DocumentRules
 from boundary_env_ros.core.gate.rules.limits import ALIVE, FEEDBACK
 from boundary_env_ros.core.gate.rules.stopping import SENSORS
 from boundary_env_ros.core.sources.inputs import infinite_values
@@ -112,7 +114,7 @@ def came(result: RuleResult, decision: GateDecision, contract: Contract | None) 
     if result.rule == DOCUMENT and decision.request is not None and contract is not None:
         return DocumentRules(contract).fault(decision.request)
     name = result.rule.removeprefix(f'{SENSORS}.')
-    measurement = next((m for m in decision.measurements if m.name == name), None)
+    measurement = measurement_of(decision.inputs.measurements, name)
     if measurement is None:
         return ''
     is_silent = result.reason is Reason.OBSERVATION_TIMEOUT

@@ -53,7 +53,9 @@ class Gate:
         software_version: str = '',
     ) -> None:
         self._contract = contract
-        self._reducer = Reducer(contract, agent=agent, software_version=software_version)
+        self._reducer = Reducer(
+            contract, digest=digest, agent=agent, software_version=software_version
+        )
         self.to_probe = self._reducer.to_probe
         self.state = State.of(contract, digest=digest, agent=agent, topics=topics)
 

@@ -4,10 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
-
 from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.gate.decision import ForeignPublishers
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.frozen import frozen, replace
 
@@ -23,9 +21,8 @@ class Health:
         The contract.
     foreign_commands
         Publishers on the command topics that are not the gate.
-    crowded
-        How many publishers there are beyond those that there may be, by the topic that the gate
-        goes by.
+    foreign_publishers
+        Publishers beyond those that there may be on the topics that the gate reads.
     unpublished
         The topic of the emergency stop, while it has no publisher.
     late
@@ -39,11 +36,16 @@ class Health:
 
     contract: Contract
     foreign_commands: int = 0
-    crowded: Mapping[str, int] = field(default_factory=dict)
+    foreign_publishers: tuple[ForeignPublishers, ...] = ()
     unpublished: str = ''
     late: tuple[bool, ...] = ()
     ticked: ClockReading | None = None
     stood: int = 0
+
+    @property
+    def foreign(self) -> int:
+        """Return how many publishers there are that there must not be."""
+        return self.foreign_commands + sum(each.count for each in self.foreign_publishers)
 
     def after_tick(self, now: ClockReading) -> Health:
         """Return it after the protecting timer has run."""

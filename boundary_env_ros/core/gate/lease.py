@@ -5,13 +5,9 @@
 from __future__ import annotations
 
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
-from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, StepId
+from boundary_env_ros.core.gate.decision import ActionRequest, StepId
 from boundary_env_ros.core.gate.rules.admission import (
     Lease,
-    MOST_SKIPPED,
-    not_armed,
-    out_of_order,
-    rejected,
 )
 from boundary_env_ros.core.service_requests import refuse_another_digest
 from boundary_env_ros.errors import RequestRejected, ResultCode
@@ -165,28 +161,6 @@ class LeaseState:
 
     # Requests ------------------------------------------------------------------------------------
 
-    def refusals(self, request: ActionRequest, *, running: bool) -> tuple[RuleResult, ...]:
-        """
-        Refuse a request without the lease of this episode, under this contract, for this agent.
-
-        The sequence must grow: a request that was sent twice, or overtaken, must not move the
-        robot. Nor may it leap: after one request with an absurd number no other would be heard.
-        """
-        lease = self.lease
-        if request.id.digest != self.digest:
-            return (rejected('authority', Reason.WRONG_DIGEST),)
-        if request.id.agent != self.agent:
-            return (rejected('authority', Reason.WRONG_AGENT),)
-        if lease is None or not running:
-            return not_armed()
-        if request.id.episode_id != lease.episode_id:
-            return (rejected('authority', Reason.WRONG_EPISODE),)
-        if request.lease_id != lease.lease_id:
-            return (rejected('authority', Reason.WRONG_LEASE),)
-        if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:
-            return out_of_order(request, lease.last_sequence + 1)
-        return ()
-
     def heard(self, request: ActionRequest) -> LeaseState:
         """Return it after a request that is heard: sent again, or overtaken, it is not."""
         assert self.lease is not None  # refused without one
@@ -195,8 +169,7 @@ class LeaseState:
 
     def acted_on(self, step: int) -> LeaseState:
         """Return it after an action for a step."""
-        if self.lease is None:
-            return self  # only a record may say so
+        assert self.lease is not None  # refused without one
         step = max(self.lease.last_step, step)
         return replace(self, lease=replace(self.lease, last_step=step))
 

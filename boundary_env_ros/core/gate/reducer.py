@@ -18,12 +18,12 @@ from typing import Any
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import STOP_TYPE
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import age_of
 from boundary_env_ros.core.gate.chunk import Chunk
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
+    RuleInput,
     RuleResult,
     Trigger,
     Verdict,
@@ -37,9 +37,6 @@ from boundary_env_ros.core.gate.events import (
     EpisodeTold,
     Event,
     Measured,
-    NextAction,
-    OperatorCommand,
-    OthersTurn,
     ProbeDrivers,
     PublishersSeen,
     Request,
@@ -50,24 +47,19 @@ from boundary_env_ros.core.gate.events import (
     WorldMoved,
 )
 from boundary_env_ros.core.gate.rules.admission import (
-    acted_on,
-    age,
+    latency,
     Lease,
-    never_came,
-    not_armed,
-    numbered,
-    out_of_order,
+    not_accepted,
     precedence,
     UNHEARD,
     well_formed,
 )
-from boundary_env_ros.core.gate.rules.agent_order import out_of_time, out_of_turn
 from boundary_env_ros.core.gate.rules.braking import safe_from, towards
-from boundary_env_ros.core.gate.rules.documents import DocumentRules
 from boundary_env_ros.core.gate.rules.evaluate import hold, rule, stop_in_silence
-from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.gate.rules.limits import OPERATOR
 from boundary_env_ros.core.gate.rules.measured import measured_command
-from boundary_env_ros.core.gate.rules.rule_input import RECORDED, RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.runtime_limits import (
     refuse_looser,
     refuse_too_slow,
@@ -77,9 +69,6 @@ from boundary_env_ros.core.gate.state import State
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected, ResultCode
 from boundary_env_ros.frozen import replace
-
-#: Part of a period after which the environment may have closed the next step.
-_ABOUT_TO_CLOSE = 0.65
 
 Decisions = tuple[GateDecision, ...]
 Step = tuple[State, Decisions]
@@ -91,8 +80,8 @@ class Reducer:
 
     Parameters
     ----------
-    contract
-        The contract.
+    contract, digest
+        The contract and its digest.
     agent
         Whose gate it is.
     software_version
@@ -100,14 +89,15 @@ class Reducer:
 
     """
 
-    def __init__(self, contract: Contract, *, agent: str, software_version: str = '') -> None:
+    def __init__(
+        self, contract: Contract, *, digest: str, agent: str, software_version: str = ''
+    ) -> None:
         self._contract = contract
         self._agent = agent
         self._version = software_version
         self._size = contract.action_size
         self._lockstep = contract.pacing is Pacing.LOCKSTEP
-        self._declared = Limits(contract)
-        self._documents = DocumentRules(contract)
+        self._judge = Judge(contract, digest=digest)
         #: Whether the drivers are probed before the first arming. In lockstep the world stands
         #: still, and no driver's time runs out.
         self.to_probe = not self._lockstep and any(
@@ -126,9 +116,6 @@ class Reducer:
             PublishersSeen: self._see_publishers,
             WentOut: self._went_out,
             Request: self._request,
-            NextAction: self._next_action,
-            OperatorCommand: self._by_hand,
-            OthersTurn: self._hold_turn,
             TimerStarted: self._start_timer,
             Tick: self._run_timer,
             Deactivate: self._deactivate,
@@ -246,12 +233,12 @@ class Reducer:
         return replace(state, lease_state=state.lease_state.cleared()).without_lease(), ()
 
     def _tighten(self, state: State, event: Tighten) -> Step:
-        limits = tightened_limits(self._declared, event.runtime_limits)
+        limits = tightened_limits(self._judge.limits, event.runtime_limits)
         leased = state.lease_state.lease is not None
         if not leased or limits.rate != state.limits.rate:
             # While it moves, it may come from where the contract lets it be the fastest.
             rests = state.commands.rests(state.limits)
-            before = self._declared if not rests else state.limits if leased else limits
+            before = self._judge.limits if not rests else state.limits if leased else limits
             refuse_too_slow(limits, before)
         if leased:
             numbers = {'low': limits.low, 'high': limits.high, 'rate': limits.rate}
@@ -276,7 +263,7 @@ class Reducer:
         health = replace(
             state.health,
             foreign_commands=event.foreign_commands,
-            crowded=event.crowded,
+            foreign_publishers=event.foreign_publishers,
             unpublished=event.unpublished,
         )
         return replace(state, health=health), ()
@@ -316,8 +303,8 @@ class Reducer:
         return replace(state.without_command(), probe=probe), ()
 
     def _go_on_probing(self, state: State, probe: DriverProbe, at: Event) -> Step:
-        situation = self._situation(state, Trigger.PROBE, at)
-        measured = measured_command(state.limits, situation.measurements)
+        inputs = self._inputs(state, Trigger.PROBE, at)
+        measured = measured_command(state.limits, inputs.measurements)
         emitted = None if state.commands.command is None else state.commands.emitted
         probe = probe.looked(measured, emitted, at.now)
         # A driver that brakes sooner than it declares must not be sent a ramp from the probe.
@@ -333,12 +320,14 @@ class Reducer:
                     return replace(state, probe=probe), ()  # what the robot does is not known yet
                 probe = probe.failed('what the robot does was no longer known')
                 return _braking_for_nobody(replace(state, probe=probe)), ()
-            wanted = probe.command(safe_from(state.limits.safe, situation.previous or measured))
-        situation = self._situation(state, Trigger.PROBE, at)
-        ruling, situation = self._rule(state, situation, at, wanted)
+            wanted = probe.command(
+                safe_from(state.limits.safe, inputs.previous_command or measured)
+            )
+        inputs = self._inputs(state, Trigger.PROBE, at)
+        output, inputs = self._rule(state, inputs, at, wanted)
         state = replace(state, probe=probe)
-        if ruling.verdict is Verdict.STOPPED:
-            reasons = ', '.join(reason.name.lower() for reason in _why(ruling))
+        if output.verdict is Verdict.STOPPED:
+            reasons = ', '.join(reason.name.lower() for reason in _why(output))
             if emitted is None and not state.lease_state.emergency:
                 # Nothing moves yet: what is missing may still come.
                 return replace(state, probe=replace(probe, held_back=reasons)), ()
@@ -346,7 +335,7 @@ class Reducer:
             state = _braking_for_nobody(replace(state, probe=probe))
         elif probe.phase is Phase.SILENT:
             return state, ()  # what is measured is how long the driver goes on without a command
-        return self._emit(state, ruling, situation, at)
+        return self._emit(state, output, inputs, at)
 
     # What is asked for ---------------------------------------------------------------------------
 
@@ -357,52 +346,19 @@ class Reducer:
         In lockstep, as soon as the sensors of its observation are here.
         """
         request, now = event.request, event.now
-        if (
-            not self._lockstep
-            or event.received is not None
-            # Whether the episode runs may still change; whose request it is may not.
-            or self._refusals(state, request, now, running=True)
-            or not state.readings.awaits(request.id.episode_id, request.id.step)
-        ):
-            return self._decide(state, request, event.received or now, event)
-        waiting = state.pending
-        if waiting is not None and request.sequence < waiting[0].sequence:
-            late = out_of_order(request, waiting[0].sequence + 1)
-            return self._reject(state, request, now, late, event)
-        state = replace(state, pending=(request, now))
-        if waiting is not None and waiting[0].sequence < request.sequence:
-            overtaken = out_of_order(waiting[0], request.sequence)
-            return self._reject(state, *waiting, overtaken, event)
-        return state, ()
-
-    def _refusals(
-        self, state: State, request: ActionRequest, now: ClockReading, *, running: bool
-    ) -> tuple[RuleResult, ...]:
-        return (
-            # First whose it is: what a stranger sends, in whatever form, is no action of the step.
-            state.lease_state.refusals(request, running=running)
-            or well_formed(request.action, self._size, request.horizon, self._contract.horizon)
-            or numbered(request)
-            or self._out_of_step(state, request, now)
-            or (self._documents.refusals(request) if request.payload else ())
+        if not (self._lockstep and state.readings.awaits(request.id.episode_id, request.id.step)):
+            return self._decide(state, request, now, event)
+        overtaken = state.pending
+        if overtaken is not None and overtaken[0] == request:
+            return state, ()  # it was sent again
+        # Whether the episode runs may still change; whose request it is may not.
+        inputs = replace(
+            self._inputs(state, Trigger.REQUEST, event, Chunk(request, now, 0, 0)), running=True
         )
-
-    def _out_of_step(
-        self, state: State, request: ActionRequest, now: ClockReading
-    ) -> tuple[RuleResult, ...]:
-        lease_state, step = state.lease_state, request.id.step
-        episode, lease = lease_state.episode, lease_state.lease
-        if self._lockstep and lease is not None:
-            reached = state.readings.reached(lease.episode_id)
-            refusals = acted_on(request, max(lease.last_step, reached))
-        elif self._contract.agent_order and episode is not None:
-            since = (now.steady - state.closed) / NANOSECONDS
-            # When a step is about to be closed, the policy may know of that before the gate does.
-            ahead = 2 if since > _ABOUT_TO_CLOSE * self._contract.period else 1
-            refusals = out_of_time(step, episode.id.step, ahead)
-        else:
-            return ()
-        return refusals or out_of_turn(self._contract, self._agent, step)
+        if not_accepted(self._judge.refusals(self._agent, inputs, request, now, now)):
+            return self._decide(state, request, now, event)
+        state = replace(state, pending=(request, now))
+        return (state, ()) if overtaken is None else self._decide(state, *overtaken, event)
 
     def _resume(self, state: State, at: Event) -> Step:
         """Go on with what waited for its turn or its sensors (lockstep)."""
@@ -419,68 +375,66 @@ class Reducer:
     def _decide(
         self, state: State, request: ActionRequest, received: ClockReading, at: Event
     ) -> Step:
-        running = state.lease_state.running
-        refusals = self._refusals(state, request, at.now, running=running)
-        if refusals:
-            return self._reject(state, request, received, refusals, at)
-        latency = _age(request.observed, received, self._contract.pacing)
-        state = replace(state, health=state.health.asked(latency))
-        heard = replace(state, lease_state=state.lease_state.heard(request))
-        if state.readings.switch_held(at.now):
+        asked = Chunk(request, received, 0, at.now.steady)
+        inputs = self._inputs(state, Trigger.REQUEST, at, asked)
+        refusals = self._judge.refusals(self._agent, inputs, request, received, at.now)
+        if not_accepted(refusals):
+            return self._reject(state, asked, refusals, inputs, at)
+        seconds = latency(request, received, lockstep=self._lockstep)
+        state = replace(state, health=state.health.asked(seconds))
+        inputs = replace(inputs, overruns=state.health.overruns)
+        if any(result.reason is Reason.OPERATOR for result in refusals):
             # Refused once and for all: sent again, it is no answer to what the hand has done.
-            return self._give_way(heard, Chunk(request, received, 0, 0), Trigger.REQUEST, at)
-        refusals = age(latency, self._contract.safety.max_action_age)
-        if not refusals and request.payload:
-            refusals = self._documents.too_often(request, state.documents, received)
+            state, decisions = self._give_way(state, asked, Trigger.REQUEST, at)
+            return replace(state, lease_state=state.lease_state.heard(request)), decisions
         if refusals:
-            return self._reject(state, request, received, refusals, at)
-        return self._act(heard, Chunk(request, received, 0, at.now.steady), Trigger.REQUEST, at)
+            return self._reject(state, asked, refusals, inputs, at)
+        state = replace(state, lease_state=state.lease_state.heard(request))
+        return self._act(state, asked, inputs, at)
 
-    def _act(self, state: State, chunk: Chunk, trigger: Trigger, at: Event) -> Step:
+    def _act(self, state: State, chunk: Chunk, inputs: RuleInput, at: Event) -> Step:
         """Decide on one action of a request; the others, if it has more, wait for their turn."""
-        ruling, situation = self._rule(
-            state, self._situation(state, trigger, at), at, chunk.action(self._size)
-        )
+        output, inputs = self._rule(state, inputs, at, chunk.action(self._size))
         state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
         # A source whose requests may not be published is as good as silent. The newest request
         # counts: it takes the place of what is left of an older chunk.
-        rejected = ruling.verdict is Verdict.REJECTED
+        rejected = output.verdict is Verdict.REJECTED
         state = replace(
             state,
             last_request=state.last_request if rejected else at.now.steady,
             chunk=None if rejected else chunk.next(self._contract.period),
         )
-        if chunk.request.payload and ruling.verdict in (Verdict.ADMITTED, Verdict.LIMITED):
-            sent = self._documents.after(state.documents, chunk.request, chunk.received)
+        if chunk.request.payload and output.verdict in (Verdict.ADMITTED, Verdict.LIMITED):
+            sent = self._judge.documents.after(state.documents, chunk.request, chunk.received)
             state = replace(state, documents=sent)
-        return self._emit(state, ruling, situation, at, chunk)
+        return self._emit(state, output, inputs, at, chunk)
 
     def _rule(
-        self, state: State, situation: RuleInput, at: Event, wanted: Vector | None
+        self, state: State, inputs: RuleInput, at: Event, wanted: Vector | None
     ) -> tuple[RuleOutput, RuleInput]:
         """
-        Rule on a request or on silence; return in which situation, too.
+        Rule on a request or on silence; return in which inputs, too.
 
         A stop takes from what was commanded, as far as that is in force; in and behind a probe,
         which may show that a driver does not stop by itself, also where nothing else is known.
         """
-        ruling = rule(state.limits, situation, wanted)
-        if ruling.verdict is not Verdict.STOPPED:
-            return ruling, situation
-        commands, measurements, seeded = state.commands, situation.measurements, False
+        output = rule(state.limits, inputs, wanted)
+        if output.verdict is not Verdict.STOPPED:
+            return output, inputs
+        commands, measurements, seeded = state.commands, inputs.measurements, False
         # Nobody but a probe moves anything outside of an episode.
         probed = not state.lease_state.id.episode_id
-        if probed and not ruling.command:
+        if probed and not output.command:
             previous = commands.unheeded(state.limits, measurements, at.now)
-        elif situation.seeded:
+        elif inputs.seeded:
             previous, seeded = commands.previous(state.limits, Trigger.TIMER, measurements, at.now)
         else:
-            previous = None
-        if previous is None or seeded:
-            return ruling, situation
+            previous = ()
+        if not previous or seeded:
+            return output, inputs
         commanded = replace(
-            situation,
-            previous=previous,
+            inputs,
+            previous_command=previous,
             seeded=False,
             previous_rate=commands.rate,
             previous_acceleration=commands.acceleration,
@@ -488,12 +442,12 @@ class Reducer:
         stop = rule(state.limits, commanded, wanted)
         if stop.verdict is Verdict.STOPPED and stop.results:
             return stop, commanded
-        return ruling, situation
+        return output, inputs
 
     def _next_of_chunk(self, state: State, at: Event) -> Step:
         """Decide on the next action of a chunk if its turn has come."""
         chunk, episode = state.chunk, state.lease_state.episode
-        if chunk is None or at.known is not None:
+        if chunk is None:
             return state, ()
         if self._lockstep and chunk.step <= state.readings.reached(chunk.request.id.episode_id):
             return replace(state, chunk=None), ()  # the world went on without it
@@ -506,18 +460,10 @@ class Reducer:
             or state.readings.awaits(chunk.request.id.episode_id, chunk.step)
         ):
             return state, ()
-        return self._act_on_chunk(state, chunk, at)
-
-    def _next_action(self, state: State, event: NextAction) -> Step:
-        if state.chunk is None:
-            return state, ()
-        return self._act_on_chunk(state, state.chunk, event)
-
-    def _act_on_chunk(self, state: State, chunk: Chunk, at: Event) -> Step:
         if state.readings.switch_held(at.now):
             state = replace(state, lease_state=state.lease_state.acted_on(chunk.step))
             return self._give_way(state, chunk, Trigger.CHUNK, at)
-        return self._act(state, chunk, Trigger.CHUNK, at)
+        return self._act(state, chunk, self._inputs(state, Trigger.CHUNK, at), at)
 
     def _hold_turn(self, state: State, at: Event) -> Step:
         """Decide to hold, once, if the next step is the turn of another agent (lockstep)."""
@@ -525,46 +471,38 @@ class Reducer:
         if not self._contract.agent_order or episode is None or not state.lease_state.running:
             return state, ()
         step = (episode.id.episode_id, episode.id.step + 1)
-        waits = at.known is None and (state.held_for == step or state.readings.awaits(*step))
+        waits = state.held_for == step or state.readings.awaits(*step)
         if self._contract.has_turn(self._agent, step[1]) or waits:
             return state, ()
         # The gate does not wait for this policy now, so its time does not run.
         state = replace(state, held_for=step, last_request=at.now.steady)
-        situation = self._situation(state, Trigger.TIMER, at)
-        situation = replace(situation, since_request=None, others_turn=True)
+        inputs = self._inputs(state, Trigger.TIMER, at)
+        inputs = replace(inputs, since_request=None, others_turn=True)
         commands = state.commands.in_hands(state.readings.switch_held(at.now))
         wanted = None if commands.command is None else commands.goal
-        if not wanted and situation.previous is not None:
-            wanted = safe_from(state.limits.safe, situation.previous)  # nothing was asked for yet
-        return self._emit(state, rule(state.limits, situation, wanted or None), situation, at)
+        if not wanted and inputs.previous_command:
+            wanted = safe_from(
+                state.limits.safe, inputs.previous_command
+            )  # nothing was asked for yet
+        return self._emit(state, rule(state.limits, inputs, wanted or None), inputs, at)
 
     def _reject(
         self,
         state: State,
-        request: ActionRequest,
-        received: ClockReading,
+        asked: Chunk,
         results: tuple[RuleResult, ...],
+        inputs: RuleInput,
         at: Event,
     ) -> Step:
-        unheard = (*UNHEARD, Reason.NOT_ARMED)
+        """Refuse what was asked for: nothing is published because of it."""
+        request, unheard = asked.request, (*UNHEARD, Reason.NOT_ARMED)
         if self._lockstep and not any(result.reason in unheard for result in results):
             # The world moves on by it, with the command in force.
             step = min(request.id.step, state.readings.reached(request.id.episode_id) + 1)
             lease_state = state.lease_state.acted_on(step)
             state = replace(state, lease_state=lease_state, chunk=None)
-        asked = Chunk(request, received, 0, 0)
-        return self._refuse(state, asked, results, Trigger.REQUEST, at)
-
-    def _refuse(
-        self,
-        state: State,
-        asked: Chunk,
-        results: tuple[RuleResult, ...],
-        trigger: Trigger,
-        at: Event,
-    ) -> Step:
-        ruling = RuleOutput(verdict=Verdict.REJECTED, results=results)
-        return self._emit(state, ruling, self._situation(state, trigger, at), at, asked)
+        output = RuleOutput(verdict=Verdict.REJECTED, results=results)
+        return self._emit(state, output, inputs, at, asked)
 
     # The operator --------------------------------------------------------------------------------
 
@@ -581,24 +519,24 @@ class Reducer:
 
         In lockstep the world moves from action to action, and so does the operator.
         """
-        moves = self._lockstep and at.known is None
-        state, by_hand = self._by_hand(state, at) if moves else (state, ())
-        first = precedence(teleoperated=True)
-        state, refused = self._refuse(state, asked, first, trigger, at)
+        state, by_hand = self._by_hand(state, at) if self._lockstep else (state, ())
+        inputs = self._inputs(state, trigger, at, asked)
+        output = RuleOutput(verdict=Verdict.REJECTED, results=precedence(teleoperated=True))
+        state, refused = self._emit(state, output, inputs, at, asked)
         return replace(state, chunk=None), (*by_hand, *refused)
 
     def _by_hand(self, state: State, at: Event) -> Step:
         """Decide on what the operator asks for."""
         command = state.readings.by_hand
-        situation = self._situation(state, Trigger.OPERATOR, at)
+        inputs = self._inputs(state, Trigger.OPERATOR, at)
         malformed = well_formed(command, self._contract.command_size)
         if malformed:
-            ruling = RuleOutput(verdict=Verdict.REJECTED, results=malformed)
+            output = RuleOutput(verdict=Verdict.REJECTED, results=malformed)
         else:
-            ruling, situation = self._rule(state, situation, at, command)
-        if ruling.verdict is not Verdict.REJECTED:
+            output, inputs = self._rule(state, inputs, at, command)
+        if output.verdict is not Verdict.REJECTED:
             state = replace(state, last_request=at.now.steady)
-        return self._emit(state, ruling, situation, at)
+        return self._emit(state, output, inputs, at)
 
     # Silence -------------------------------------------------------------------------------------
 
@@ -615,19 +553,17 @@ class Reducer:
         if state.pending is not None:
             request, received = state.pending
             if (now.steady - received.steady) / NANOSECONDS > self._contract.lockstep_deadline:
-                never = never_came(self._contract.lockstep_deadline)
-                state = replace(state, pending=None)
-                return self._reject(state, request, received, never, at)
-        situation = self._situation(state, Trigger.TIMER, at)
+                return self._decide(replace(state, pending=None), request, received, at)
+        inputs = self._inputs(state, Trigger.TIMER, at)
         if state.lease_state.over or state.lease_state.braking is not None:
-            return self._wind_down(state, situation, at)
+            return self._wind_down(state, inputs, at)
         if not state.lease_state.running:
             return state, ()  # armed, and the reset goes on: nothing is published
         # A command that the driver has braked from since is nothing to be held.
         commands = state.commands.in_hands(state.readings.switch_held(now))
         held = commands.command is not None and not commands.driver_took_over(now)
         in_force = commands.goal if held else None
-        stop = stop_in_silence(state.limits, situation, in_force)
+        stop = stop_in_silence(state.limits, inputs, in_force)
         if stop is not None:
             if not stop.results:
                 return state, ()  # nothing was asked for yet, and nothing asks for a stop
@@ -638,31 +574,31 @@ class Reducer:
             resting = commands.command is not None and not state.moving
             if resting and not commands.due(now, self._contract.period):
                 return state, ()
-            return self._emit(state, stop, situation, at)
+            return self._emit(state, stop, inputs, at)
         if self._lockstep or in_force is None:
             return state, ()
         state, decisions = self._next_of_chunk(state, at)
         if decisions:
             return state, decisions
-        late = situation.since_request or 0.0
+        late = inputs.since_request or 0.0
         again = safety.republish_period
         if again is None and late <= safety.hold_timeout:
             return state, ()
         if not commands.due(now, self._contract.period if again is None else again):
             return state, ()
         # Only now, as most ticks send nothing.
-        return self._emit(state, hold(state.limits, situation, in_force), situation, at)
+        return self._emit(state, hold(state.limits, inputs, in_force), inputs, at)
 
-    def _wind_down(self, state: State, situation: RuleInput, at: Event) -> Step:
+    def _wind_down(self, state: State, inputs: RuleInput, at: Event) -> Step:
         """Brake after the end of a lease; then forget it."""
         decisions: Decisions = ()
         nowhere = False
         if state.moving:
-            over = replace(situation, over=True)
-            ruling, situation = self._rule(state, over, at, None)
-            state, decisions = self._emit(state, ruling, situation, at)
+            over = replace(inputs, over=True)
+            output, inputs = self._rule(state, over, at, None)
+            state, decisions = self._emit(state, output, inputs, at)
             # The driver brakes by itself by now, and where it is to stay is unknown.
-            nowhere = not ruling.command
+            nowhere = not output.command
         if nowhere or not state.moving:
             lease = None if state.lease_state.over else state.lease_state.lease
             state = state.without_command()
@@ -674,72 +610,88 @@ class Reducer:
         if probe is not None and probe.running:
             probe = probe.failed('the gate was deactivated')
         state = replace(state, probe=probe, pending=None, chunk=None)
-        if state.commands.in_force is None:
+        in_force = state.commands.in_force
+        if in_force is None:
             return state.without_lease(), ()
         # From here on every request is refused.
         lease_state = state.lease_state
         state = replace(state, lease_state=replace(lease_state, braking=lease_state.id))
-        situation = replace(self._situation(state, Trigger.TIMER, event), deactivated=True)
-        if not situation.armed and state.commands.command is None:
-            situation = replace(situation, previous=state.commands.in_force, seeded=False)
-        ruling, situation = self._rule(state, situation, event, None)
-        state, decisions = self._emit(state, ruling, situation, event)
+        inputs = replace(self._inputs(state, Trigger.TIMER, event), deactivated=True)
+        if not inputs.armed and state.commands.command is None:
+            inputs = replace(inputs, previous_command=in_force, seeded=False)
+        output, inputs = self._rule(state, inputs, event, None)
+        state, decisions = self._emit(state, output, inputs, event)
         state = replace(state, health=state.health.after_tick(event.now))
-        if not ruling.command or not state.moving:
+        if not output.command or not state.moving:
             state = _let_go(state)
         return state, decisions
 
     # How it decides ------------------------------------------------------------------------------
 
-    def _situation(self, state: State, trigger: Trigger, at: Event) -> RuleInput:
-        """Return what the rules are to know now; where a record says it, as it says."""
-        known, now = at.known or {}, at.now
-        measurements: Mapping[str, Any] | None = known.get('measurements')
-        if measurements is None:
-            measurements = state.readings.measurements(now)
-        commands, health = state.commands, state.health
+    def _inputs(
+        self, state: State, trigger: Trigger, at: Event, asked: Chunk | None = None
+    ) -> RuleInput:
+        """Return what the rules are to know now."""
+        now, commands, health = at.now, state.commands, state.health
+        lease_state, readings = state.lease_state, state.readings
+        measurements = readings.measurements(now)
         previous, seeded = commands.previous(state.limits, trigger, measurements, now)
         rate, acceleration = commands.motion_at(previous, now, seeded=seeded)
-        running = state.lease_state.running
-        situation = RuleInput(
+        lease, episode, waiting = lease_state.lease, lease_state.episode, state.pending
+        closed = 0 if episode is None else episode.id.step
+        documents: Vector = ()
+        if asked is not None and asked.request.payload:
+            since = self._judge.documents.since
+            documents = since(state.documents, asked.request, asked.received)
+        return RuleInput(
             trigger=trigger,
             time_step=commands.time_step(now),
-            previous=previous,
+            previous_command=previous,
             seeded=seeded,
             previous_rate=rate,
             previous_acceleration=acceleration,
-            emergency_stop=state.lease_state.emergency,
-            armed=state.lease_state.lease is not None,
-            stopped=trigger is Trigger.TIMER and state.stopping and running,
+            recent_commands=commands.under_way(now),
+            lease_id='' if lease is None else lease.lease_id,
+            lease_episode='' if lease is None else lease.episode_id,
+            running=lease_state.running,
+            last_sequence=max(
+                0 if lease is None else lease.last_sequence,
+                0 if waiting is None else waiting[0].sequence,
+            ),
+            last_step=closed
+            if lease is None or not self._lockstep
+            else max(lease.last_step, readings.reached(lease.episode_id)),
+            since_step=_since(state.closed, now) if self._contract.agent_order else None,
+            since_documents=documents,
+            emergency_stop=lease_state.emergency,
+            stopped=trigger is Trigger.TIMER and state.stopping and lease_state.running,
             since_request=_since(state.last_request, now),
             since_environment=_since(state.heard_environment, now),
             since_tick=health.since_tick(now),
             clock_error=health.clock_error(now),
             foreign_commands=health.foreign_commands,
-            crowded=health.crowded,
+            foreign_publishers=health.foreign_publishers,
             overruns=health.overruns,
-            recent_commands=commands.under_way(now),
             measurements=measurements,
         )
-        return replace(situation, **known) if known else situation
 
     def _emit(
         self,
         state: State,
-        ruling: RuleOutput,
-        situation: RuleInput,
+        output: RuleOutput,
+        inputs: RuleInput,
         at: Event,
         asked: Chunk | None = None,
     ) -> Step:
-        stopped, rejected = (ruling.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
-        by_hand = situation.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
-        reasons, commands = _why(ruling), state.commands.in_hands(by_hand)
+        stopped, rejected = (output.verdict is v for v in (Verdict.STOPPED, Verdict.REJECTED))
+        by_hand = inputs.trigger is Trigger.OPERATOR or state.readings.switch_held(at.now)
+        reasons, commands = _why(output), state.commands.in_hands(by_hand)
         state = replace(state, sequence=state.sequence + 1)
-        decision = self._decision(state, ruling, situation, at, asked)
+        decision = self._decision(state, output, inputs, at, asked)
         decided = replace(
             state,
-            commands=commands.after(ruling, situation.trigger, at.now)
-            if ruling.command
+            commands=commands.after(output, inputs.trigger, at.now)
+            if output.command
             else commands,
             chunk=None if stopped or (by_hand and not self._lockstep) else state.chunk,
             stopping=state.stopping if rejected else stopped,
@@ -750,8 +702,8 @@ class Reducer:
     def _decision(
         self,
         state: State,
-        ruling: RuleOutput,
-        situation: RuleInput,
+        output: RuleOutput,
+        inputs: RuleInput,
         at: Event,
         asked: Chunk | None = None,
     ) -> GateDecision:
@@ -762,21 +714,16 @@ class Reducer:
         return GateDecision(
             id=id_,
             sequence=state.sequence,
-            verdict=ruling.verdict,
+            verdict=output.verdict,
+            decided=at.now,
+            inputs=inputs,
             request=asked.request if asked else None,
             received=asked.received if asked else None,
-            decided=at.now,
-            requested_action=asked.action(self._size) if asked else (),
-            admitted_action=ruling.admitted,
-            requested_command=ruling.wanted,
-            command=ruling.command,
-            rules=ruling.results,
-            previous_command=situation.previous or (),
-            lease_id=state.lease_state.lease_id,
-            foreign_publishers=situation.foreign,
+            admitted_action=output.admitted,
+            requested_command=output.wanted,
+            command=output.command,
+            rules=output.results,
             runtime_limits=state.runtime_limits,
-            measurements=tuple(situation.measurements.values()),
-            **{name: getattr(situation, name) for name in RECORDED},
             software_version=self._version,
         )
 
@@ -800,23 +747,26 @@ class Reducer:
             When.
 
         """
-        decisions, at = [], Event(now=now)
-        lease_state = state.lease_state
+        at, decisions = Event(now=now), []
+        asked = replace(
+            self._inputs(state, Trigger.REQUEST, at), overruns=state.health.overruns_if_in_time
+        )
         for action in actions:
-            situation = self._situation(state, Trigger.REQUEST, at)
-            situation = replace(situation, overruns=state.health.overruns_if_in_time)
-            refusals = well_formed(action, self._size) or (
-                out_of_turn(self._contract, self._agent, lease_state.id.step + 1)
-                or precedence(teleoperated=state.readings.switch_held(now))
-                if lease_state.running
-                else not_armed()
+            request = ActionRequest(
+                id=replace(state.lease_state.id, step=asked.last_step + 1),
+                lease_id=asked.lease_id,
+                sequence=asked.last_sequence + 1,
+                action=action,
+                observed=now,
+                delivered=now,
+                requested=now,
             )
-            if refusals:
-                ruling = RuleOutput(verdict=Verdict.REJECTED, results=refusals)
-            else:
-                ruling, situation = self._rule(state, situation, at, action)
-            decision = self._decision(state, ruling, situation, at)
-            decisions.append(replace(decision, requested_action=action))
+            refusals = self._judge.refusals(self._agent, asked, request, now, now)
+            output, inputs = RuleOutput(verdict=Verdict.REJECTED, results=refusals), asked
+            if not refusals:
+                output, inputs = self._rule(state, asked, at, action)
+            chunk = Chunk(request, now, 0, 0)
+            decisions.append(self._decision(state, output, inputs, at, chunk))
         return tuple(decisions)
 
     def reach(self, state: State, now: ClockReading) -> tuple[Vector, Vector]:
@@ -825,17 +775,15 @@ class Reducer:
 
         Acceleration, jerk, obstacles and workspaces may allow less: see :meth:`evaluate_actions`.
         """
-        situation = self._situation(state, Trigger.REQUEST, Event(now=now))
-        limits, previous = state.limits, situation.previous
-        if previous is None:
+        inputs = self._inputs(state, Trigger.REQUEST, Event(now=now))
+        limits, previous = state.limits, inputs.previous_command
+        if not previous:
             return limits.low, limits.high
         turned = {i for rotation in limits.rotations for i in rotation.dimensions}
 
         def reached(bounds: Vector) -> Vector:
             return tuple(
-                bound
-                if i in turned
-                else towards(was, bound, rate * min(situation.time_step, within))
+                bound if i in turned else towards(was, bound, rate * min(inputs.time_step, within))
                 for i, (was, bound, rate, within) in enumerate(
                     zip(previous, bounds, limits.rate, limits.within, strict=True)
                 )
@@ -861,25 +809,10 @@ def _let_go(state: State) -> State:
     )
 
 
-def _why(ruling: RuleOutput) -> tuple[Reason, ...]:
+def _why(output: RuleOutput) -> tuple[Reason, ...]:
     """Return the reasons of a stop, each once."""
-    return tuple(dict.fromkeys(r.reason for r in ruling.results if r.outcome is Verdict.STOPPED))
+    return tuple(dict.fromkeys(r.reason for r in output.results if r.outcome is Verdict.STOPPED))
 
 
 def _since(then: int | None, now: ClockReading) -> float | None:
     return None if then is None else max(0, now.steady - then) / NANOSECONDS
-
-
-def _age(observed: ClockReading | None, received: ClockReading, pacing: Pacing) -> float | None:
-    """
-    Return the age of the observation that an action answers, seconds.
-
-    On the steady clock of one host; between hosts and in lockstep, ROS time.
-    """
-    if observed is None:
-        return None
-    if pacing is Pacing.REALTIME:
-        steady = elapsed(observed, received)
-        if steady is not None:
-            return steady
-    return age_of(observed.ros, received)

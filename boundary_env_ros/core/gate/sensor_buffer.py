@@ -12,13 +12,10 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.lockstep import Advanced, awaited
 from boundary_env_ros.core.environment.observation import age_in_words, age_of
 from boundary_env_ros.core.gate.decision import Measurement
+from boundary_env_ros.core.gate.rules.admission import switch_held
 from boundary_env_ros.core.gate.rules.limits import Need, OPERATOR
-from boundary_env_ros.core.sources.usable import is_fresh
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.frozen import frozen, replace
-
-#: What the operator's switch reads at least while it is held.
-HELD = 0.5
 
 
 @frozen
@@ -60,12 +57,12 @@ class SensorReadings:
         )
         return replace(self, latest={**self.latest, name: measurement})
 
-    def measurements(self, now: ClockReading) -> dict[str, Measurement]:
-        """Return the last value of every input with its age, by name."""
-        found = {name: self._aged(name, now) for name in self.needs}
+    def measurements(self, now: ClockReading) -> tuple[Measurement, ...]:
+        """Return the last value of every input with its age."""
+        found = [self._aged(name, now) for name in self.needs]
         if self.contract.safety.operator is not None:
-            found[OPERATOR] = self._aged(OPERATOR, now)
-        return found
+            found.append(self._aged(OPERATOR, now))
+        return tuple(found)
 
     def unheard(self, now: ClockReading) -> tuple[str, ...]:
         """Return what is needed and was not heard lately, or cannot be read, with its topic."""
@@ -103,10 +100,7 @@ class SensorReadings:
     def switch_held(self, now: ClockReading) -> bool:
         """Return whether an operator holds the switch, as far as is known lately enough."""
         operator = self.contract.safety.operator
-        if operator is None:
-            return False
-        measurement = self._aged(OPERATOR, now)
-        return is_fresh(measurement.age, operator.timeout) and measurement.values[-1] >= HELD
+        return operator is not None and switch_held(operator, (self._aged(OPERATOR, now),))
 
     @property
     def by_hand(self) -> Vector:

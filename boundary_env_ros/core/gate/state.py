@@ -184,7 +184,7 @@ class State:
             sequence=self.sequence,
             command=self.commands.command or (),
             reasons=self.reasons if self.stopping else (),
-            foreign_publishers=self.health.foreign_commands + sum(self.health.crowded.values()),
+            foreign_publishers=self.health.foreign,
             driver_timeouts=() if probe is None else probe.timeouts,
             runtime_limits=self.runtime_limits,
             stamp=now,

@@ -10,7 +10,7 @@ kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 import math
 import sys
 from typing import TypeAlias
@@ -21,9 +21,8 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.recorded import was_unheard
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Verdict
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
@@ -58,10 +57,10 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Rule, RULES
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
-from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
-from boundary_env_ros.evidence.replay.differences import FieldDifference, FROM_BEFORE
-from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
+from boundary_env_ros.evidence.replay.decisions import DecisionsAgain
+from boundary_env_ros.evidence.replay.differences import FieldDifference
+from boundary_env_ros.evidence.replay.rerun import Rerun
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.records import ContractDescription, Message, Record
 
@@ -153,9 +152,9 @@ class Auditor:
         self._terms: Terms | None = None
         self._again: Rerun | None = None
         if contract is not None:
-            self._terms = Terms(
-                contract=contract, digest=digest_of(contract), limits=Limits(contract)
-            )
+            digest = digest_of(contract)
+            judge = Judge(contract, digest=digest)
+            self._terms = Terms(contract=contract, digest=digest, judge=judge)
             self._again = Rerun(contract, task, find=self._differs)
         self._step_checks = [check for check in STEP_CHECKS if not self._lacking(check)]
         self._checks = [check for check in DECISION_CHECKS if not self._lacking(check)]
@@ -413,8 +412,7 @@ class Auditor:
         if self._again is not None:
             self._again.finish()
             for why in () if self._alone else self._again.unable:
-                rule = RECOMPUTED[why.startswith('a decision')]
-                self._spared[rule, f'not run again: {why}'] = None
+                self._spared['step-recomputed', f'not run again: {why}'] = None
         for agent in self._agents.values():
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
@@ -517,6 +515,9 @@ class Auditor:
             # What the gate published is looked at in the chain of all that it published.
             published = self._match_carried(agent, now.id, each.decision)
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
+            if not published:
+                agent.carried_again = agent.carried_again or self._decisions_again()
+                self._decide_again(agent.carried_again, each.decision)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
             evidence = agent.ahead.pop(key, None)
@@ -555,33 +556,9 @@ class Auditor:
             status is not None and status.state.over and status.id.episode_id == last.id.episode_id
         )
 
-    def _differs(self, of: StepId, decision: GateDecision | None, first: FieldDifference) -> None:
-        """Note where gate or environment came to something else than is recorded."""
-        rule, place, near = 'step-recomputed', first.field, False
-        if decision is not None:
-            rule, place = 'decision-recomputed', f'decision {decision.sequence}.'
-            name = first.field.partition('[')[0].partition('.')[0]
-            # What the timer sends again was asked for before.
-            again = name == 'requested_command' and decision.trigger is Trigger.TIMER
-            near = again or name in FROM_BEFORE
-            # The request of a chunk may be among what is missing.
-            lost = decision.trigger is Trigger.CHUNK and first.recomputed == NO_DECISION
-            near = near or lost
-            if near and (self._alone or of in self._behind):
-                # What it follows from is missing; what it makes of that is not excused.
-                self._find_all(rule, self._ruled_otherwise(decision, place), of)
-            place += first.field
-        if not (near and self._alone):
-            self.find(rule, Mismatch(place, first.recomputed, first.recorded), of, near=near)
-
-    def _ruled_otherwise(self, decision: GateDecision, place: str) -> Iterator[Mismatch]:
-        if self._terms is None or was_unheard(decision):
-            return
-        try:
-            for found in ruled_otherwise(decision, self._terms):
-                yield replace(found, field=place + found.field)
-        except (BoundaryError, *WRONG_INPUT) as error:
-            yield Mismatch(place, 'what can be decided again', f'{type(error).__name__}: {error}')
+    def _differs(self, of: StepId, first: FieldDifference) -> None:
+        """Note where the environment came to something else than is recorded."""
+        self.find('step-recomputed', Mismatch(first.field, first.recomputed, first.recorded), of)
 
     # Decisions -----------------------------------------------------------------------------------
 
@@ -590,6 +567,27 @@ class Auditor:
             for found in check.look(one):
                 placed = replace(found, field=f'{one.place}.{found.field}')
                 self.find(check.rule, placed, of, near=check.near)
+
+    def _decide_again(self, again: DecisionsAgain | None, decision: GateDecision) -> None:
+        """Note where a decision is not what follows from its inputs, or from the ones before."""
+        place, rule = f'decision {decision.sequence}', 'decision-recomputed'
+        if again is None:
+            return
+        try:
+            found = again.again(decision)
+        except (BoundaryError, *WRONG_INPUT) as error:
+            why = f'{type(error).__name__}: {error}'
+            self.find(rule, Mismatch(place, 'what can be decided again', why), decision.id)
+            return
+        for first, near in ((found.from_before, True), (found.differs, False)):
+            if first is not None:
+                field = f'{place}.{first.field}'
+                mismatch = Mismatch(field, first.recomputed, first.recorded)
+                self.find(rule, mismatch, decision.id, near=near)
+
+    def _decisions_again(self) -> DecisionsAgain | None:
+        terms = self._terms
+        return None if terms is None else DecisionsAgain(terms.contract, terms.judge)
 
     def _sent(self, decision: GateDecision) -> None:
         """Look at a decision as the gate itself published it."""
@@ -604,6 +602,8 @@ class Auditor:
             agent.named.append((made, decision.id))
             agent.look_at_named(made - LATE)
         self._check_link(agent.sent, decision.id, self._checks)
+        agent.sent_again = agent.sent_again or self._decisions_again()
+        self._decide_again(agent.sent_again, decision)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
             self._compare_decision(carried[0], carried[1], decision)

@@ -21,6 +21,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 )
 from boundary_env_ros.evidence.audit.rules.whole import Pair
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.evidence.replay.decisions import DecisionsAgain
 
 #: Episodes, decisions, steps and observations that are remembered; beyond that memory stays flat.
 EPISODES, WINDOW, RECENT = 65_536, 1024, 64
@@ -87,6 +88,8 @@ class Agent:
     named: deque[tuple[int, StepId]] = field(default_factory=deque)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
     carried: Link | None = None
+    carried_again: DecisionsAgain | None = None
+    sent_again: DecisionsAgain | None = None
     sent: Link | None = None
     fresh: bool = True
     recent: deque[Transition] = field(default_factory=lambda: deque(maxlen=RECENT))

@@ -249,7 +249,7 @@ class EpisodeStream:
             origin = Origin.ADMITTED if transition.decisions else Origin.COMMAND
             return transition.admitted_action, origin
         if sent:
-            previous = sent[-1].previous_command or before
+            previous = sent[-1].inputs.previous_command or before
             return as_action(groups, sent[-1].command, previous), Origin.COMMAND
         if before is not None:
             return as_action(groups, before, before), Origin.HELD

@@ -31,7 +31,14 @@ from boundary_env_ros.core.environment.reset import by_name, tolerances
 from boundary_env_ros.core.environment.step_builder import close, opened
 from boundary_env_ros.core.environment.task import judge, Outcome, StepView, supply, Task
 from boundary_env_ros.core.gate.commands import as_action
-from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    RuleInput,
+    StepId,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.imported import import_marks
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import (
@@ -159,23 +166,35 @@ class ImportedAgent:
             # The driver has stopped by itself meanwhile.
             self._previous = self._of_step_before = None
         self._commanded_at = at
-        if self.running:
+        if self._before is not None:
             self.used += 1
             self._sequence += 1
             # A step has one action, from the command before the step to the last one in it.
             action = _action(self._contract, command, self._of_step_before)
+            seen, id_ = self._before.observation, self._episode.at(self._episode.id.step + 1)
+            request = ActionRequest(
+                id=id_,
+                lease_id='',
+                sequence=self._sequence,
+                action=action,
+                observed=seen.observed,
+                delivered=None,
+                requested=None,
+                observed_step=seen.id.step,
+            )
             # What close() wants to know of a command; no gate decided it, and none is recorded.
             decision = GateDecision(
-                id=self._episode.at(self._episode.id.step + 1),
+                id=id_,
                 sequence=self._sequence,
                 verdict=Verdict.ADMITTED,
-                trigger=Trigger.REQUEST,
                 decided=now,
-                requested_action=action,
+                inputs=RuleInput(
+                    trigger=Trigger.REQUEST, time_step=0.0, previous_command=self._previous or ()
+                ),
+                request=request,
                 admitted_action=action,
                 command=command,
                 commanded=now,
-                previous_command=self._previous or (),
             )
             self._decisions.append(decision)
             self._actuation.commanded(decision)

@@ -11,29 +11,6 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.evidence.audit.rules.base import apart, format_value, IN_ORDER
 from boundary_env_ros.frozen import frozen
 
-#: What of a decision follows from the ones before it, of which some may be missing.
-FROM_BEFORE = (
-    'previous_command',
-    'previous_rate',
-    'previous_acceleration',
-    'seeded',
-    'time_step',
-    'overruns',
-    'recent_commands',
-)
-
-#: What of a decision is decided again, what it follows from first.
-OF_DECISION = (
-    'request',
-    'requested_action',
-    *FROM_BEFORE,
-    'verdict',
-    'requested_command',
-    'admitted_action',
-    'command',
-    'rules',
-)
-
 #: What of a step is closed again, what it follows from first.
 OF_STEP = (
     'before',
@@ -105,9 +82,7 @@ def first_difference(
     return None
 
 
-def decided(decision: GateDecision | None) -> str:
+def decided(decision: GateDecision) -> str:
     """Return a decision in words: verdict, and why."""
-    if decision is None:
-        return 'no decision'
     why = ', '.join(dict.fromkeys(r.reason.name.lower() for r in decision.rules))
     return decision.verdict.name + (f' ({why})' if why else '')

@@ -232,13 +232,13 @@ class VerdictReport:
 
 def differing(
     then: GateDecision,
-    again: GateDecision | None,
+    again: GateDecision,
     first: FieldDifference,
     contract: Contract,
 ) -> Difference:
     """Return what is to be said of a decision that came out as another."""
     dimension, by = '', None
-    if again is not None and len(then.command) == len(again.command) > 0:
+    if len(then.command) == len(again.command) > 0:
         changes = [b - a for a, b in zip(then.command, again.command, strict=True)]
         index = max(range(len(changes)), key=lambda i: abs(changes[i]))
         if changes[index]:

@@ -14,22 +14,20 @@ from dataclasses import dataclass, field
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
-from boundary_env_ros.core.gate.decision import (
-    GateDecision,
-    StepId,
-    Trigger,
-    Verdict,
-)
-from boundary_env_ros.core.gate.replay import Replay
-from boundary_env_ros.core.sources.inputs import gate_inputs
+from boundary_env_ros.core.gate.decision import GateDecision, StepId, Verdict
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.memory import key_of
 from boundary_env_ros.evidence.bounded import Bounded
+from boundary_env_ros.evidence.replay.decisions import (
+    DecidedAgain,
+    DecisionsAgain,
+    DecisionsInstead,
+)
 from boundary_env_ros.evidence.replay.differences import (
     FieldDifference,
     first_difference,
-    OF_DECISION,
     OF_STEP,
 )
 from boundary_env_ros.evidence.replay.report import (
@@ -38,7 +36,7 @@ from boundary_env_ros.evidence.replay.report import (
     EpisodeVerdict,
 )
 from boundary_env_ros.evidence.replay.steps import StepsAgain
-from boundary_env_ros.frozen import replace
+from boundary_env_ros.frozen import frozen, replace
 from boundary_env_ros.storage.records import Record
 
 #: Decisions that wait for the step that carries them; more, and they are run without it.
@@ -47,32 +45,42 @@ WAITING = 1024
 #: Reasons that are kept why something was not run again.
 _REASONS = 20
 
-#: Said where a gate has nothing to decide.
-NO_DECISION = 'no decision'
-
 #: What is compared of what would have been.
-_OF_OTHER_DECISION = ('verdict', 'command')
 _OF_OTHER_STEP = ('reward', 'terminated', 'truncated', 'ending', 'declared_by')
 
-#: Is told where a record differs: in which step or decision (None: the step itself).
-Find = Callable[[StepId, GateDecision | None, FieldDifference], None]
+#: Is told where a step differs.
+Find = Callable[[StepId, FieldDifference], None]
 
 Key = tuple[int, int]
 
 
+@frozen(kw_only=False)
+class _Decided:
+    """A decision once more, how many before it are missing, and why it could not be decided."""
+
+    recorded: GateDecision
+    again: DecidedAgain
+    missing: int = 0
+    counts: bool = True
+    wrong: str = ''
+
+
 @dataclass(slots=True)
 class _Agent:
-    """What is remembered of one agent."""
+    """
+    What is remembered of one agent.
+
+    ``waiting`` are decisions of the gate's own topic for which no step has come yet, each as it
+    came out; ``done`` those that steps carry.
+    """
 
     name: str
     steps: StepsAgain
-    gate: Replay | None = None
-    waiting: Bounded[Key, GateDecision] = field(default_factory=Bounded)
-    done: Bounded[Key, tuple[GateDecision | None, bool]] = field(default_factory=Bounded)
+    decisions: DecisionsAgain | DecisionsInstead
+    waiting: Bounded[Key, _Decided] = field(default_factory=Bounded)
+    done: Bounded[Key, _Decided] = field(default_factory=Bounded)
     last: GateDecision | None = None
-    late: Replay | None = None
     now: EpisodeVerdict | None = None
-    before: EpisodeVerdict | None = None
     over: bool = False
     status: EpisodeStatus | None = None
 
@@ -91,7 +99,8 @@ class Rerun:
         Whether something else is asked than what was recorded: then what the gate would have sent
         before is what it goes on from, and only what it would have decided is compared.
     find
-        Is told every difference, also where no episode runs; then none is kept with the episodes.
+        Is told every difference of a step, also where no episode runs; then none is kept with the
+        episodes, and decisions are not decided again.
 
     Attributes
     ----------
@@ -131,176 +140,105 @@ class Rerun:
 
         """
         if isinstance(record, Transition):
-            self._digest = self._digest or record.id.digest
             self._transition(record)
-        elif isinstance(record, GateDecision):
+        elif isinstance(record, GateDecision) and self._find is None:
             self._sent(topic, record)
         elif isinstance(record, EpisodeStatus):
-            self._agent(record.id.agent).status = record
+            self._agent(record.id.agent, record.id.digest).status = record
 
     def finish(self) -> tuple[EpisodeVerdict, ...]:
         """Return the episodes, once the record is at its end."""
         for agent in self._agents.values():
-            self._flush(agent)
             self._close(agent)
         return tuple(self._episodes)
 
-    def _agent(self, name: str) -> _Agent:
+    def _agent(self, name: str, digest: str) -> _Agent:
         agent = self._agents.get(name)
         if agent is None:
-            agent = self._agents[name] = _Agent(name, StepsAgain(self._contract, self._task, name))
+            self._digest = self._digest or digest
+            judge = Judge(self._contract, digest=self._digest)
+            agent = self._agents[name] = _Agent(
+                name,
+                StepsAgain(self._contract, self._task, name),
+                DecisionsInstead(judge) if self._other else DecisionsAgain(self._contract, judge),
+            )
         return agent
-
-    def _new_gate(self, name: str, then: GateDecision) -> Replay:
-        return Replay(
-            self._contract,
-            # Where the record has no step, a decision says the digest as well.
-            digest=self._digest or then.id.digest,
-            agent=name,
-            topics={
-                item.name: self._contract.topic_of(name, item.topic)
-                for item in gate_inputs(self._contract)
-            },
-        )
 
     # Decisions -----------------------------------------------------------------------------------
 
     def _sent(self, topic: str, then: GateDecision) -> None:
-        """Take a decision from the gate's own topic; it waits for the step that carries it."""
+        """Take a decision from the gate's own topic; it counts for the step that carries it."""
         if then.verdict is not Verdict.REJECTED:
             # What was rejected goes by the name that its request gave itself.
             self._whose[topic] = then.id.agent
-        agent = self._agent(self._whose.get(topic, then.id.agent))
+        agent = self._agent(self._whose.get(topic, then.id.agent), then.id.digest)
         key = key_of(then)
-        if key in agent.done:
-            self._compare_again(agent, then, key)
+        carried = agent.done.get(key)
+        if carried is not None:
+            if carried.recorded != then:
+                self._note(agent.now, self._decide(agent, then))
             return
-        first = agent.waiting.put(key, then, WAITING)
+        first = agent.waiting.put(key, self._decide(agent, then), WAITING)
         if first is not None:
-            self._decide(agent, first)
-
-    def _flush(self, agent: _Agent) -> None:
-        while agent.waiting:
-            self._decide(agent, agent.waiting.popitem(last=False)[1])
+            self._note(agent.now, first)
 
     def _carried(self, agent: _Agent, then: Transition) -> tuple[GateDecision, ...]:
         """Return what becomes of the decisions that a step carries."""
+        if self._find is not None:
+            return then.decisions
         again = []
-        carried = {key_of(decision) for decision in then.decisions}
         for decision in then.decisions:
             key = key_of(decision)
-            if key not in agent.done:
-                while agent.waiting and key not in agent.done:
-                    found, waited = next(iter(agent.waiting.items()))
-                    if key not in agent.waiting and _steady(waited) > _steady(decision):
-                        break
-                    del agent.waiting[found]
-                    current = then.id.episode_id if found in carried else ''
-                    self._decide(agent, waited, current)
-                if key not in agent.done:
-                    self._decide(agent, decision, then.id.episode_id)
-            else:
-                self._compare_again(agent, decision, key)
-            result, _ = agent.done[key]
-            if result is not None:
-                again.append(result)
+            decided = agent.waiting.pop(key, None)
+            if decided is not None:
+                self._note(agent.now, decided)
+            if decided is None or decided.recorded != decision:
+                decided = self._decide(agent, decision, counts=decided is None)
+                self._note(agent.now, decided)
+            agent.done.put(key, decided, WAITING)
+            again.append(decided.again.decision)
         return tuple(again)
 
-    def _decide(self, agent: _Agent, then: GateDecision, current: str = '') -> None:
+    def _decide(self, agent: _Agent, then: GateDecision, *, counts: bool = True) -> _Decided:
         """Let the gate decide again."""
-        gate = self._gate(agent, then)
-        again: GateDecision | None = then
-        episode, differs = self._of(agent, then), False
+        last, missing = agent.last, 0
+        if last is None or then.sequence > last.sequence:
+            agent.last = then
+            if last is not None and last.inputs.lease_id == then.inputs.lease_id:
+                missing = then.sequence - last.sequence - 1
         try:
-            again = gate.again(
-                then,
-                current=current,
-                begun=agent.steps.begun == (current or then.id.episode_id),
-            )
+            return _Decided(then, agent.decisions.again(then), missing, counts)
         except (BoundaryError, *WRONG_INPUT) as error:
-            gate.adopt(then)
-            why, differs = f'{type(error).__name__}: {error}', True
-            if self._find is not None:
-                self._find(then.id, then, _unable(why))
-            self._skip(episode, f'a decision: {why}')
-        else:
-            if then.trigger is Trigger.PROBE:
-                again = then
-                gate.adopt(then)
-                if episode is not None:
-                    episode.skipped("a decision of the probe of a driver's timeout", owed=False)
-            else:
-                if episode is not None:
-                    if gate.missing and gate is agent.gate:
-                        why = 'a decision that the record does not have'
-                        self._skip(episode, why, gate.missing)
-                    episode.decisions += 1
-                differs = self._compare(agent, then, again)
-                if differs and not self._other:
-                    gate.adopt(then)
-        agent.done.put(key_of(then), (again, differs), WAITING)
+            why = f'{type(error).__name__}: {error}'
+            return _Decided(then, DecidedAgain(decision=then, differs=None), missing, counts, why)
 
-    def _skip(self, episode: EpisodeVerdict | None, why: str, count: int = 1) -> None:
+    def _note(self, episode: EpisodeVerdict | None, decided: _Decided) -> None:
+        """Note with an episode how a decision of it came out."""
+        then, again = decided.recorded, decided.again
+        if episode is None or episode.after_ending:
+            return
+        if decided.wrong:
+            self._skip(episode, f'a decision: {decided.wrong}')
+            return
+        if decided.missing:
+            self._skip(episode, 'a decision that the record does not have', decided.missing)
+        episode.decisions += decided.counts
+        first = again.from_before or again.differs
+        if first is not None:
+            episode.decisions_unlike += 1
+            episode.by_reason.update(_why(then, again.decision))
+            episode.differs(differing(then, again.decision, first, self._contract))
+
+    def _skip(self, episode: EpisodeVerdict, why: str, count: int = 1) -> None:
         """Take note of what ought to have been run again, and was not."""
         if len(self.unable) < _REASONS:
             self.unable[why] = None
-        if episode is not None:
-            episode.skipped(why, count)
-
-    def _gate(self, agent: _Agent, then: GateDecision) -> Replay:
-        """Return the gate that is to decide: another one, if this decision is not its next."""
-        last, gate = agent.last, agent.gate
-        if last is not None and gate is not None and then.sequence > last.sequence:
-            agent.last = then
-            return gate
-        if last is None or _steady(then) > _steady(last):
-            # The gate was started, or started again, and counts from the beginning.
-            agent.gate, agent.last = self._new_gate(agent.name, then), then
-            return agent.gate
-        # The recorder had it after others that it precedes: what came before is as recorded.
-        if agent.late is None:
-            agent.late = self._new_gate(agent.name, then)
-        return agent.late
-
-    def _of(self, agent: _Agent, then: GateDecision) -> EpisodeVerdict | None:
-        """Return the episode that a decision counts for; None if that is not run."""
-        if agent.over:
-            return None
-        before = agent.before
-        if before is not None and then.id.episode_id == before.episode_id:
-            return None if before.after_ending else before
-        return agent.now
-
-    def _compare_again(self, agent: _Agent, then: GateDecision, key: Key) -> None:
-        """Compare another account of a decision, unless it was another one already."""
-        again, differs = agent.done[key]
-        if not differs:
-            agent.done[key] = again, self._compare(agent, then, again)
-
-    def _compare(self, agent: _Agent, then: GateDecision, again: GateDecision | None) -> bool:
-        """Note where a decision came out as another; return whether it did."""
-        episode = self._of(agent, then)
-        if again is None:
-            first: FieldDifference | None = FieldDifference(
-                field='verdict', recorded=then.verdict.name, recomputed=NO_DECISION
-            )
-        else:
-            names = _OF_OTHER_DECISION if self._other else OF_DECISION
-            first = first_difference(then, again, names)
-        if first is None:
-            return False
-        if self._find is not None:
-            self._find(then.id, then, first)
-        elif episode is not None:
-            episode.decisions_unlike += 1
-            episode.by_reason.update(_why(then, again))
-            episode.differs(differing(then, again, first, self._contract))
-        return True
+        episode.skipped(why, count)
 
     # Steps ---------------------------------------------------------------------------------------
 
     def _transition(self, then: Transition) -> None:
-        agent = self._agent(then.id.agent)
+        agent = self._agent(then.id.agent, then.id.digest)
         episode = agent.now
         if episode is None or then.kind is Kind.RESET or episode.episode_id != then.id.episode_id:
             episode = self._begin(agent, then)
@@ -312,10 +250,9 @@ class Rerun:
             self._step(agent, episode, then, self._carried(agent, then))
 
     def _begin(self, agent: _Agent, then: Transition) -> EpisodeVerdict:
-        self._close(agent)
+        self._close(agent, then.id.episode_id)
         self._begun += 1
         agent.over = False
-        agent.before = agent.now
         agent.now = EpisodeVerdict(
             number=self._begun, agent=then.id.agent, episode_id=then.id.episode_id, seed=then.seed
         )
@@ -323,9 +260,12 @@ class Rerun:
             self._episodes.append(agent.now)
         return agent.now
 
-    def _close(self, agent: _Agent) -> None:
-        """Say of an episode without an ending which node declared one, if one did."""
+    def _close(self, agent: _Agent, following: str = '') -> None:
+        """Note what no step of an episode has carried, and who declared its ending."""
         episode, status = agent.now, agent.status
+        for key, decided in tuple(agent.waiting.items()):
+            if not following or decided.recorded.id.episode_id != following:
+                self._note(episode, agent.waiting.pop(key))
         if episode is None or status is None or episode.ending or not status.ending:
             return
         if status.id.episode_id == episode.episode_id:
@@ -345,7 +285,7 @@ class Rerun:
         except (BoundaryError, *WRONG_INPUT) as error:
             why = f'{type(error).__name__}: {error}'
             if self._find is not None:
-                self._find(then.id, None, _unable(why))
+                self._find(then.id, _unable(why))
             self._skip(episode, f'a step: {why}')
         if again is not None and agent.steps.lacking:
             # The task goes by the reset and the step before; all else follows without them.
@@ -367,7 +307,7 @@ class Rerun:
         if first is not None:
             episode.steps_unlike += 1
             if self._find is not None:
-                self._find(then.id, None, first)
+                self._find(then.id, first)
             else:
                 episode.differs(Difference(step=then.id.step, sequence=None, first=first))
 
@@ -396,15 +336,8 @@ def _end(episode: EpisodeVerdict, then: Transition) -> None:
         episode.ending, episode.ended_at = then.ending, then.id.step
 
 
-def _steady(decision: GateDecision) -> int:
-    instant = decision.commanded or decision.received
-    return 0 if instant is None else instant.steady
-
-
-def _why(then: GateDecision, again: GateDecision | None) -> tuple[str, ...]:
+def _why(then: GateDecision, again: GateDecision) -> tuple[str, ...]:
     """Return what changed in the reasons; where nothing did, the command before was another."""
-    if again is None:
-        return ('no decision',)
     was = {result.reason.name.lower(): None for result in then.rules}
     now = {result.reason.name.lower(): None for result in again.rules}
     new = [reason for reason in now if reason not in was]

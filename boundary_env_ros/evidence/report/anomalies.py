@@ -190,8 +190,8 @@ def _anomalies_of_decision(decision: GateDecision, contract: Contract | None) ->
         kind = _kind_of(decision, result)
         if kind:
             yield Anomaly(kind, sentence(result, names, others, came(result, decision, contract)))
-    if decision.foreign_publishers > 0:
-        told = f'{decision.foreign_publishers} other publishers of commands'
+    if decision.inputs.foreign > 0:
+        told = f'{decision.inputs.foreign} other publishers of commands'
         yield Anomaly('foreign_publisher', told)
     if decision.verdict is Verdict.REJECTED and not decision.rules:
         yield Anomaly('rejected', 'rejected without a reason')

@@ -240,7 +240,7 @@ def _decision(
     for text in sentences(decision, contract):
         yield from _wrapped(f'- {text}', indent=4)
     rows: list[Row] = [('published', ', '.join(map(_number, decision.command)) or 'nothing')]
-    rows += [(one.name, _measured(one, contract)) for one in decision.measurements]
+    rows += [(one.name, _measured(one, contract)) for one in decision.inputs.measurements]
     yield from table(rows, indent=4)
 
 

@@ -154,7 +154,7 @@ class Summariser:
         self._motions.setdefault(step.episode.key, Motion()).add(now)
         if answer is None or not answer.published:
             return
-        pairs = zip(answer.command, answer.previous_command, strict=False)
+        pairs = zip(answer.command, answer.inputs.previous_command, strict=False)
         changed = tuple(i for i, (command, before) in enumerate(pairs) if command != before)
         client.execution.changed += bool(changed)
         if step.stage('actuation', self._budget).duration is not None:

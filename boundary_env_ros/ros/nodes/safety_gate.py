@@ -26,6 +26,7 @@ from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.commands import as_sent, message_fields
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
+    ForeignPublishers,
     GateDecision,
     GateState,
     GateStatus,
@@ -604,7 +605,10 @@ class SafetyGate(ContractNode):
         self.gate.apply(
             PublishersSeen(
                 foreign_commands=len(intruders.commands),
-                crowded=intruders.beyond,
+                foreign_publishers=tuple(
+                    ForeignPublishers(topic=topic, count=count)
+                    for topic, count in intruders.beyond.items()
+                ),
                 unpublished=self.resolve_topic_name(stop) if unheard else '',
                 now=self.clock.now(),
             )

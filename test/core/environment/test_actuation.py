@@ -14,7 +14,7 @@ import pytest
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback, Place
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, RuleInput, Trigger, Verdict
 from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import ActuationEvidence
 from support.core_world import shipped, step_id, Timepiece
@@ -33,8 +33,9 @@ def command(
     at: int, values: Vector, previous: Vector = (0.0, 0.0), sequence: int = 1
 ) -> GateDecision:
     return GateDecision(
-        id=step_id(sequence), sequence=sequence, verdict=Verdict.ADMITTED, trigger=Trigger.REQUEST,
-        command=values, previous_command=previous,
+        id=step_id(sequence), sequence=sequence, verdict=Verdict.ADMITTED,
+        inputs=RuleInput(trigger=Trigger.REQUEST, time_step=0.1, previous_command=previous),
+        command=values,
         decided=ClockReading(ros=stamp(at), steady=at),
         commanded=ClockReading(ros=stamp(at), steady=at),
     )  # fmt: skip

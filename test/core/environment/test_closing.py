@@ -14,6 +14,7 @@ from boundary_env_ros.core.environment.step_builder import answering, is_on_new_
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
+    RuleInput,
     RuleResult,
     Trigger,
     Verdict,
@@ -37,7 +38,8 @@ def decision(
     if reason is not None:
         rules = (RuleResult(rule='authority', outcome=verdict, reason=reason),)
     return GateDecision(
-        id=step_id(1), sequence=1, verdict=verdict, trigger=trigger, decided=Timepiece().now,
+        id=step_id(1), sequence=1, verdict=verdict,
+        inputs=RuleInput(trigger=trigger, time_step=0.1), decided=Timepiece().now,
         rules=rules,
     )  # fmt: skip
 

@@ -18,11 +18,13 @@ from boundary_env_ros.core.environment.events import EnvironmentEvent, EventKind
 from boundary_env_ros.core.gate.decision import (
     GateDecision,
     Reason,
+    RuleInput,
     RuleResult,
     Trigger,
     Verdict,
 )
 from boundary_env_ros.core.transition import Kind, Transition
+from support.core_messages import with_inputs
 from support.core_world import AGENT, DIGEST, shipped, step_id
 from support.episode_world import EpisodeWorld, NEAR_GOAL
 
@@ -323,7 +325,7 @@ def test_a_command_that_is_only_sent_again_is_no_intervention(tape: Tape) -> Non
         id=tape.transitions[1].id,
         sequence=10_000,
         verdict=Verdict.HELD,
-        trigger=Trigger.TIMER,
+        inputs=RuleInput(trigger=Trigger.TIMER, time_step=0.1),
         request=None,
         rules=(RuleResult(rule='republish', outcome=Verdict.HELD, reason=Reason.REPUBLISHED),),
     )
@@ -357,13 +359,14 @@ def test_taking_over_and_giving_back_are_told_once_each(tape: Tape) -> None:
 
     def by_hand(number: int) -> GateDecision:
         return replace(
-            base, id=base.id, sequence=number, trigger=Trigger.OPERATOR, request=None,
+            base, id=base.id, sequence=number, request=None,
+            inputs=replace(base.inputs, trigger=Trigger.OPERATOR),
             verdict=Verdict.ADMITTED, command=(0.2, 0.1),
             rules=(RuleResult(
                 rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR),),
         )  # fmt: skip
 
-    timer = replace(by_hand(3003), trigger=Trigger.TIMER, rules=())
+    timer = with_inputs(replace(by_hand(3003), rules=()), trigger=Trigger.TIMER)
     again = replace(base, sequence=3005, verdict=Verdict.ADMITTED, rules=())
     told = tell(events, [by_hand(3001), by_hand(3002), timer, by_hand(3004), again])
     assert [event.kind for event in told] == [EventKind.OPERATOR, EventKind.OPERATOR]

@@ -23,10 +23,9 @@ from boundary_env_ros.core.gate.commands import (
     quaternion,
     translate,
 )
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from support.contract_strategies import actions, contracts
 from support.core_messages import quaternion as multiplied_out
 from support.core_world import rich
@@ -42,10 +41,10 @@ def limits_of(contract: Contract) -> Limits:
     return altered(Limits(contract), safety=safety, needs={})
 
 
-def situation(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> RuleInput:
+def inputs(previous: Vector | None, time_step: float = 0.1, **changes: Any) -> RuleInput:
     found: dict[str, Any] = {
-        'trigger': Trigger.REQUEST, 'time_step': time_step, 'previous': previous,
-        'since_request': 0.0, 'since_environment': 0.0, 'measurements': {}, **changes,
+        'trigger': Trigger.REQUEST, 'time_step': time_step, 'previous_command': previous or (),
+        'since_request': 0.0, 'since_environment': 0.0, **changes,
     }  # fmt: skip
     return RuleInput(**found)
 
@@ -157,28 +156,28 @@ def test_no_action_of_any_kind_gets_past_bounds_and_rates(data: st.DataObject) -
     previous = tuple(data.draw(st.floats(low, high)) for low, high in _bounds(contract))
     time_step = data.draw(st.sampled_from([0.0, 0.02, 0.1]))
     action = data.draw(actions(contract))
-    ruling = rule(limits, situation(previous, time_step), action)
-    if ruling.verdict is Verdict.REJECTED:
-        assert ruling.command == ruling.admitted == ()
-        assert all(result.outcome is Verdict.REJECTED for result in ruling.results)
+    output = rule(limits, inputs(previous, time_step), action)
+    if output.verdict is Verdict.REJECTED:
+        assert output.command == output.admitted == ()
+        assert all(result.outcome is Verdict.REJECTED for result in output.results)
         return
-    assert ruling.verdict in (Verdict.ADMITTED, Verdict.LIMITED)
+    assert output.verdict in (Verdict.ADMITTED, Verdict.LIMITED)
     for value, was, (low, high), rate in zip(
-        ruling.command, previous, _bounds(contract), contract.flat('rate'), strict=True
+        output.command, previous, _bounds(contract), contract.flat('rate'), strict=True
     ):
         assert low <= value <= high
         assert abs(value - was) <= rate * time_step * (1 + 1e-9) + 1e-9 * abs(was)
-    if ruling.verdict is Verdict.ADMITTED:
-        assert ruling.admitted == action
-        assert ruling.results == ()
+    if output.verdict is Verdict.ADMITTED:
+        assert output.admitted == action
+        assert output.results == ()
     taken = start = 0
     for group in contract.action:
-        part = ruling.admitted[taken : taken + group.action_size]
+        part = output.admitted[taken : taken + group.action_size]
         here = slice(start, start + group.size)
         taken, start = taken + group.action_size, start + group.size
         if group.kind is ActionKind.DELTA:
             for value, most, was, published in zip(
-                part, group.max_delta, previous[here], ruling.command[here], strict=True
+                part, group.max_delta, previous[here], output.command[here], strict=True
             ):
                 # What no sum can show is as it was asked for.
                 assert abs(value) <= most or was + value == published
@@ -188,8 +187,8 @@ def test_no_action_of_any_kind_gets_past_bounds_and_rates(data: st.DataObject) -
 def test_what_is_refused_says_of_which_dimension(data: st.DataObject) -> None:
     contract = data.draw(contracts(images=False, tf=False))
     previous = tuple(low for low, _ in _bounds(contract))
-    ruling = rule(limits_of(contract), situation(previous), data.draw(actions(contract)))
-    for result in ruling.results:
+    output = rule(limits_of(contract), inputs(previous), data.draw(actions(contract)))
+    for result in output.results:
         assert -1 <= result.dimension < contract.command_size
         if result.dimension >= 0 and result.unit not in ('index', ''):
             assert contract.command_unit[result.dimension] == result.unit.removesuffix('/s') or (
@@ -201,25 +200,25 @@ def test_one_group_that_is_refused_refuses_the_whole_action() -> None:
     """Half an action is another action."""
     limits = limits_of(RICH)
     good = (0.1, -0.1, 0.0, 0.0, 0.0, 0.0, 0.0)
-    assert rule(limits, situation(REST), good).verdict is Verdict.ADMITTED
+    assert rule(limits, inputs(REST), good).verdict is Verdict.ADMITTED
     for wrong in (
         (*good[:4], 3.0, 0.0, 0.0),
         (*good[:6], -1.0),
         (*good[:2], 0.5, *good[3:]),
     ):
-        ruling = rule(limits, situation(REST), wrong)
-        assert (ruling.verdict, ruling.command) == (Verdict.REJECTED, ())
+        output = rule(limits, inputs(REST), wrong)
+        assert (output.verdict, output.command) == (Verdict.REJECTED, ())
 
 
 def test_a_delta_out_of_the_bounds_of_the_command_is_brought_inside_or_refused() -> None:
     near = (*REST[:2], 0.075, 0.075, *REST[4:])
     asked = (0.1, -0.1, 0.01, 0.0, 0.0, 0.0, 0.0)
-    assert rule(limits_of(RICH), situation(near), asked).verdict is Verdict.REJECTED
+    assert rule(limits_of(RICH), inputs(near), asked).verdict is Verdict.REJECTED
     clipping = rich({('action', 'fingers', 'out_of_bounds'): 'clip'})
-    ruling = rule(limits_of(clipping), situation(near), asked)
-    assert ruling.verdict is Verdict.LIMITED
-    assert ruling.command[2] == 0.08
-    assert ruling.admitted[2] == pytest.approx(0.005)
+    output = rule(limits_of(clipping), inputs(near), asked)
+    assert output.verdict is Verdict.LIMITED
+    assert output.command[2] == 0.08
+    assert output.admitted[2] == pytest.approx(0.005)
 
 
 def test_an_excess_that_no_sum_can_show_limits_nothing() -> None:
@@ -227,31 +226,31 @@ def test_an_excess_that_no_sum_can_show_limits_nothing() -> None:
     excess = math.nextafter(0.01, 1.0)
     assert 0.04 + excess == 0.04 + 0.01
     asked = (0.1, -0.1, excess, 0.0, 0.0, 0.0, 0.0)
-    ruling = rule(limits_of(clipping), situation(REST), asked)
-    assert (ruling.verdict, ruling.results) == (Verdict.ADMITTED, ())
-    assert ruling.admitted == asked
+    output = rule(limits_of(clipping), inputs(REST), asked)
+    assert (output.verdict, output.results) == (Verdict.ADMITTED, ())
+    assert output.admitted == asked
 
 
 def test_a_choice_that_is_limited_on_the_way_is_no_choice_any_more() -> None:
     slow = rich({('action', 'base', 'max_acceleration'): [0.5, 8.0]})
-    ruling = rule(limits_of(slow), situation(REST), (0.1, -0.1, 0.0, 0.0, 1.0, 0.0, 0.0))
-    assert ruling.verdict is Verdict.LIMITED
-    assert ruling.command[4] == pytest.approx(0.05)
-    assert math.isnan(ruling.admitted[4])
+    output = rule(limits_of(slow), inputs(REST), (0.1, -0.1, 0.0, 0.0, 1.0, 0.0, 0.0))
+    assert output.verdict is Verdict.LIMITED
+    assert output.command[4] == pytest.approx(0.05)
+    assert math.isnan(output.admitted[4])
 
 
 def test_held_commands_of_every_kind_stay_as_they_are() -> None:
-    ruling = rule(limits_of(RICH), situation(REST, trigger=Trigger.TIMER, since_request=0.2), REST)
-    assert (ruling.verdict, ruling.command) == (Verdict.HELD, REST)
-    assert ruling.admitted == (0.1, -0.1, 0.0, 0.0, 0.0, 0.0, 0.0)
+    output = rule(limits_of(RICH), inputs(REST, trigger=Trigger.TIMER, since_request=0.2), REST)
+    assert (output.verdict, output.command) == (Verdict.HELD, REST)
+    assert output.admitted == (0.1, -0.1, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize('pacing', list(Pacing))
 def test_from_an_unknown_state_no_kind_of_action_moves_anything(pacing: Pacing) -> None:
     limits = altered(limits_of(RICH), pacing=pacing)
     for action in ((0.1, -0.1, 0.0, 0.0, 1.0, 0.0, 0.0), (0.1, -0.1, 0.0, 0.0, 9.0, 0.0, 0.0)):
-        ruling = rule(limits, situation(None), action)
-        assert (ruling.verdict, ruling.command) == (Verdict.STOPPED, ())
+        output = rule(limits, inputs(None), action)
+        assert (output.verdict, output.command) == (Verdict.STOPPED, ())
 
 
 # Messages ----------------------------------------------------------------------------------------

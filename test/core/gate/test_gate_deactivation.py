@@ -35,7 +35,7 @@ def test_a_robot_at_rest_is_told_once_more_to_stay(bench: Bench) -> None:
     bench.time.wait(TICK)
     [last] = bench.deactivate()
     assert last.command == (0.0, 0.0)
-    assert last.armed
+    assert last.inputs.armed
 
 
 def test_a_gate_that_has_sent_nothing_has_nothing_to_stop() -> None:
@@ -87,7 +87,7 @@ def test_a_gate_run_again_begins_anew_behind_a_deactivation_that_was_cut_short()
     bench.time.wait(TICK)
     bench.arm()
     bench.say(EpisodeState.RUNNING)
-    assert bench.ask(0.4, 0.0).seeded
+    assert bench.ask(0.4, 0.0).inputs.seeded
     bench.run_again()
 
 

@@ -25,7 +25,7 @@ def test_the_emergency_stop_brakes_at_once_and_latches(bench: Bench) -> None:
     [decision] = bench.press()
     assert decision.verdict is Verdict.STOPPED
     assert reasons(decision) == {Reason.EMERGENCY_STOP}
-    assert decision.emergency_stop
+    assert decision.inputs.emergency_stop
     bench.release()
     seen = bench.wait(1.0, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}

@@ -58,7 +58,11 @@ def test_a_plan_is_what_a_request_then_gets(
         planned = deepcopy(bench.gate).evaluate_actions([action], bench.time.now)[0]
         real = bench.ask(*action)
         same_but_for_whose = replace(
-            real, id=planned.id, sequence=planned.sequence, request=None, received=None
+            real,
+            id=planned.id,
+            sequence=planned.sequence,
+            request=planned.request,
+            received=planned.received,
         )
         assert repr(same_but_for_whose) == repr(planned)
 
@@ -99,8 +103,8 @@ def test_a_plan_reckons_with_a_request_that_is_in_time() -> None:
         bench.ask(0.0, 0.0, age=0.3)
     assert reasons(bench.ask(0.0, 0.0, age=0.3)) == {Reason.LATENCY_BUDGET}
     [planned] = bench.gate.evaluate_actions([(0.0, 0.0)], bench.time.now)
-    assert planned.overruns == 1
-    assert bench.ask(0.0, 0.0).overruns == 1
+    assert planned.inputs.overruns == 1
+    assert bench.ask(0.0, 0.0).inputs.overruns == 1
 
 
 def test_what_is_within_reach_is_what_a_request_can_get() -> None:
@@ -109,8 +113,8 @@ def test_what_is_within_reach_is_what_a_request_can_get() -> None:
     found = bench.gate.evaluate_actions([LOW, HIGH], bench.time.now)
     assert found[0].command == pytest.approx(low)
     assert found[1].command == pytest.approx(high)
-    assert high[0] - low[0] == pytest.approx(2 * RATE[0] * found[0].time_step)
-    assert found[0].time_step <= PERIOD
+    assert high[0] - low[0] == pytest.approx(2 * RATE[0] * found[0].inputs.time_step)
+    assert found[0].inputs.time_step <= PERIOD
 
 
 def test_what_is_within_reach_of_a_robot_nobody_knows_is_all_of_it() -> None:

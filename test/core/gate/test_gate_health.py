@@ -9,7 +9,13 @@ from dataclasses import replace
 import pytest
 
 from boundary_env_ros.core.environment.episode import EpisodeState
-from boundary_env_ros.core.gate.decision import GateDecision, GateState, Reason, Verdict
+from boundary_env_ros.core.gate.decision import (
+    ForeignPublishers,
+    GateDecision,
+    GateState,
+    Reason,
+    Verdict,
+)
 from boundary_env_ros.core.gate.events import (
     PublishersSeen,
     Request,
@@ -75,7 +81,7 @@ def test_after_a_late_timer_nothing_moves_until_something_new_is_asked_for() -> 
     assert (third.verdict, reasons(third)) == (Verdict.STOPPED, {Reason.STILL_STOPPED})
     decision = bench.ask(0.4, 0.0)
     assert decision.verdict is Verdict.LIMITED
-    assert decision.previous_command == third.command
+    assert decision.inputs.previous_command == third.command
     assert bench.gate.state.status(bench.time.now).state is GateState.RUNNING
 
 
@@ -100,7 +106,7 @@ def test_how_long_an_inactive_gate_did_not_run_is_no_lateness(bench: Bench) -> N
     bench.time.wait(60.0)
     bench.gate.apply(TimerStarted(now=bench.time.now))
     bench.pulse()
-    assert bench.ask(0.05, 0.0).since_tick is None
+    assert bench.ask(0.05, 0.0).inputs.since_tick is None
 
 
 # The clock ---------------------------------------------------------------------------------------
@@ -114,7 +120,7 @@ def test_a_clock_that_jumps_stops_the_robot_to_the_end(bench: Bench, seconds: fl
     bench.pulse()
     [first] = bench.tick()
     assert Reason.CLOCK in reasons(first)
-    assert first.clock_error == pytest.approx(seconds)
+    assert first.inputs.clock_error == pytest.approx(seconds)
     seen = bench.wait(0.26)
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
     assert bench.command == (0.0, 0.0)
@@ -192,8 +198,10 @@ def test_simulated_time_that_does_not_move_on_stops_as_a_silent_sensor_does(back
     assert Verdict.STOPPED not in {d.verdict for d in goes_on}
     stopped = [d for d in stands(bench, 0.5, back) if d.verdict is Verdict.STOPPED]
     assert Reason.CLOCK in reasons(stopped[0])
-    assert stopped[0].clock_error is not None
-    assert -SAFETY.sensor_timeout - 2 * TICK <= stopped[0].clock_error < -SAFETY.sensor_timeout
+    assert stopped[0].inputs.clock_error is not None
+    assert (
+        -SAFETY.sensor_timeout - 2 * TICK <= stopped[0].inputs.clock_error < -SAFETY.sensor_timeout
+    )
     assert bench.command == (0.0, 0.0)
     recovers(bench)
 
@@ -244,7 +252,7 @@ def test_what_happened_while_a_request_waited_for_its_turn_is_no_negative_time_a
     bench.tick()
     request = request_for((0.0, 0.0), 9, came, came, lease='of nobody')
     [decision] = bench.gate.apply(Request(request=request, now=came))
-    assert (decision.since_tick, decision.since_environment) == (0.0, 0.0)
+    assert (decision.inputs.since_tick, decision.inputs.since_environment) == (0.0, 0.0)
 
 
 # Somebody else who commands ----------------------------------------------------------------------
@@ -267,12 +275,13 @@ def test_two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named(
     bench: Bench,
 ) -> None:
     cruise(bench)
+    others = tuple(ForeignPublishers(topic=t, count=n) for t, n in (('scan', 1), ('odom', 2)))
     bench.gate.apply(
-        PublishersSeen(foreign_commands=1, crowded={'scan': 1, 'odom': 2}, now=bench.time.now)
+        PublishersSeen(foreign_commands=1, foreign_publishers=others, now=bench.time.now)
     )
     seen = bench.wait(0.5, policy=(0.4, 0.0))
     assert {d.verdict for d in seen} == {Verdict.STOPPED}
-    assert {d.foreign_publishers for d in seen} == {4}
+    assert {d.inputs.foreign for d in seen} == {4}
     assert {(r.rule, r.reason, r.value) for d in seen for r in d.rules} == {
         ('foreign_publisher', Reason.FOREIGN_PUBLISHER, 1.0),
         ('foreign_publisher.scan', Reason.FOREIGN_PUBLISHER, 1.0),
@@ -288,7 +297,7 @@ def test_a_contract_may_have_him_reported_only() -> None:
     bench.gate.apply(PublishersSeen(foreign_commands=1, now=bench.time.now))
     bench.wait(0.5, policy=(0.4, 0.0))
     assert bench.command == (0.4, 0.0)
-    assert bench.witness.decisions[-1].foreign_publishers == 1
+    assert bench.witness.decisions[-1].inputs.foreign == 1
 
 
 # The latency of the policy -----------------------------------------------------------------------
@@ -348,7 +357,7 @@ def test_another_lease_begins_without_the_latencies_of_the_one_before() -> None:
     bench.arm()
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
-    assert bench.ask(0.05, 0.0).overruns == 0
+    assert bench.ask(0.05, 0.0).inputs.overruns == 0
 
 
 # What an event was made of -----------------------------------------------------------------------

@@ -83,8 +83,8 @@ def blind() -> Bench:
 def test_the_first_command_starts_from_where_the_arm_is() -> None:
     bench = arm()
     decision = bench.ask(2.0, -0.5)
-    assert decision.seeded
-    assert decision.previous_command == PLACE
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == PLACE
     assert decision.command == pytest.approx((0.6, -0.5))
 
 
@@ -122,7 +122,7 @@ def test_it_goes_on_from_there_after_a_stop_has_gone() -> None:
     bench.pulse()
     decision = bench.ask(0.9, -0.7)
     assert last is not None
-    assert decision.previous_command == last
+    assert decision.inputs.previous_command == last
     assert decision.command[0] > last[0]
 
 
@@ -143,7 +143,7 @@ def test_the_next_episode_starts_from_where_the_arm_is_by_then() -> None:
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
     decision = bench.ask(-1.0, 1.0)
-    assert decision.seeded
+    assert decision.inputs.seeded
     assert decision.command == (-1.0, 1.0)
 
 
@@ -154,8 +154,8 @@ def test_after_the_driver_took_over_it_starts_from_where_the_arm_is() -> None:
     bench.time.wait(0.27)  # longer than the driver's timeout: nothing ran meanwhile
     bench.pulse()
     decision = bench.ask(0.2, -0.2)
-    assert decision.seeded
-    assert decision.previous_command == (0.2, -0.2)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.2, -0.2)
 
 
 def test_a_rate_is_that_of_the_trajectory_where_it_is_shorter_than_the_period() -> None:
@@ -427,7 +427,7 @@ def test_a_field_that_is_punctual_with_old_values_holds_too() -> None:
 def test_of_what_holds_it_is_told_that_it_can_be_used() -> None:
     bench = arm(HOLDING)
     decision = bench.ask(*PLACE)
-    [measurement] = [m for m in decision.measurements if m.name == 'alive.wrench']
+    [measurement] = [m for m in decision.inputs.measurements if m.name == 'alive.wrench']
     assert (measurement.values, measurement.topic) == ((1.0,), '/wrench')
     assert decision.verdict is Verdict.ADMITTED
 

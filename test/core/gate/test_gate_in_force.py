@@ -89,7 +89,7 @@ def test_a_stop_before_the_first_action_of_the_next_lease_says_the_last_command_
         [stop] = bench.tick()
     else:
         [stop] = bench.press()
-    assert (stop.verdict, stop.command, stop.seeded) == (Verdict.STOPPED, last, False)
+    assert (stop.verdict, stop.command, stop.inputs.seeded) == (Verdict.STOPPED, last, False)
 
 
 def test_the_first_action_of_the_next_lease_goes_on_from_the_last_command() -> None:
@@ -100,7 +100,11 @@ def test_the_first_action_of_the_next_lease_goes_on_from_the_last_command() -> N
     bench.motion = (1.0, -0.5)
     next_lease(bench)
     decision = bench.ask(-2.0, -0.5)
-    assert (decision.previous_command, decision.seeded) == ((pytest.approx(1.2), -0.5), False)
+    inputs = decision.inputs
+    assert (inputs.previous_command, inputs.seeded) == (
+        (pytest.approx(1.2), -0.5),
+        False,
+    )
     assert decision.command == pytest.approx((1.2 - 1.0 * 0.02, -0.5))
 
 
@@ -118,7 +122,7 @@ def test_a_place_that_was_measured_before_the_last_command_is_not_where_the_robo
     bench.lag = 0.01
     bench.pulse()
     decision = bench.ask(1.0, -0.5)
-    assert (decision.command, decision.seeded) == ((1.0, -0.5), True)
+    assert (decision.command, decision.inputs.seeded) == ((1.0, -0.5), True)
 
 
 def test_a_reset_that_may_move_the_robot_ends_what_was_in_force() -> None:
@@ -156,7 +160,7 @@ def test_the_first_request_of_a_lease_goes_on_from_the_effort_that_was_commanded
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
     decision = bench.ask(15.0, 15.0)
-    assert decision.previous_command == decision.command == (15.0, 15.0)
+    assert decision.inputs.previous_command == decision.command == (15.0, 15.0)
 
 
 def test_a_deactivation_between_two_leases_moves_nothing_and_ends_what_was_in_force() -> None:
@@ -167,14 +171,14 @@ def test_a_deactivation_between_two_leases_moves_nothing_and_ends_what_was_in_fo
     drive(bench, *CLOSED, periods=4)
     bench.finish()
     [stop] = bench.deactivate()
-    assert (stop.command, stop.previous_command) == ((), CLOSED)
+    assert (stop.command, stop.inputs.previous_command) == ((), CLOSED)
     assert Reason.DEACTIVATED in reasons(stop)
     bench.gate.apply(TimerStarted(now=bench.time.now))
     bench.say(EpisodeState.RESETTING, 'episode-2')
     bench.pulse()
     bench.arm()
     bench.say(EpisodeState.RUNNING)
-    assert bench.ask(*ON_AN_OBJECT).seeded
+    assert bench.ask(*ON_AN_OBJECT).inputs.seeded
     assert bench.gate.state.status(bench.time.now).state is GateState.RUNNING
 
 
@@ -197,7 +201,7 @@ def test_a_takeover_of_an_arm_that_lags_does_not_jump_and_nor_does_giving_back()
         bench.time.wait(0.02)
         bench.pulse()
         seen = bench.operate(*last, switch=switch) or bench.send(last)
-        assert [d.seeded for d in seen if d.published] == [False]
+        assert [d.inputs.seeded for d in seen if d.published] == [False]
         commands.append(seen[-1].command)
     most = ARM.action[0].rate[0] * 0.02 + 1e-9
     assert all(abs(b[0] - a[0]) <= most for a, b in pairwise(commands))
@@ -216,7 +220,11 @@ def test_a_group_that_departs_frees_no_command_of_another_group() -> None:
     bench.time.wait(0.02)
     bench.pulse()
     decision = bench.ask(*PLACE, *CLOSED)
-    assert (decision.previous_command, decision.seeded) == ((0.75, -0.4, *CLOSED), True)
+    inputs = decision.inputs
+    assert (inputs.previous_command, inputs.seeded) == (
+        (0.75, -0.4, *CLOSED),
+        True,
+    )
     assert decision.command[2:] == CLOSED
 
 
@@ -241,11 +249,11 @@ def test_what_begins_anew_leaves_the_motion_of_the_others_as_it_is(how: str) -> 
     bench.time.wait(0.1 if how == 'departs' else 0.2)
     bench.pulse()
     before, decision = bench.command, bench.ask(2.0, -0.5, *CLOSED)
-    assert decision.seeded
-    assert decision.previous_command == (*before[:2], *ON_AN_OBJECT)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (*before[:2], *ON_AN_OBJECT)
     # At its full speed of 1 rad/s before, and now; the fingers begin at rest.
-    assert decision.previous_rate == pytest.approx((1.0, 0.0, 0.0, 0.0), abs=1e-5)
-    assert decision.command[0] - before[0] == pytest.approx(decision.time_step, abs=1e-6)
+    assert decision.inputs.previous_rate == pytest.approx((1.0, 0.0, 0.0, 0.0), abs=1e-5)
+    assert decision.command[0] - before[0] == pytest.approx(decision.inputs.time_step, abs=1e-6)
 
 
 # Silence of the gate -----------------------------------------------------------------------------
@@ -261,7 +269,11 @@ def test_a_driver_that_took_over_frees_no_command_of_another_driver() -> None:
     bench.time.wait(0.35)
     bench.pulse()
     decision = bench.ask(0.3, 0.0, *CLOSED)
-    assert (decision.previous_command, decision.seeded) == ((0.1, 0.0, *CLOSED), True)
+    inputs = decision.inputs
+    assert (inputs.previous_command, inputs.seeded) == (
+        (0.1, 0.0, *CLOSED),
+        True,
+    )
     assert decision.command[2:] == CLOSED
 
 
@@ -310,7 +322,7 @@ def test_a_stop_says_no_place_that_was_measured_before_the_last_command(who: Tri
         assert (stop.verdict, stop.command) == (Verdict.STOPPED, last)
     else:
         decision = bench.ask(2.0, -0.5, 0.0, 0.0)
-        assert decision.previous_command == last
+        assert decision.inputs.previous_command == last
 
 
 @pytest.mark.parametrize('how', ['timer', 'deactivation', 'end'])

@@ -77,7 +77,7 @@ def test_a_request_that_is_still_young_enough_is_answered_by_a_stop() -> None:
     assert late.verdict is Verdict.STOPPED
     assert Reason.GATE_LATE in reasons(late)
     # The driver has braked meanwhile: nobody knows what the robot does.
-    assert (late.command, late.previous_command) == ((0.0, 0.0), ())
+    assert (late.command, late.inputs.previous_command) == ((0.0, 0.0), ())
     recovers(bench)
 
 
@@ -128,7 +128,7 @@ def test_what_was_never_sent_is_not_under_way() -> None:
     bench.hang = LONG
     late = bench.ask(0.3, 0.0)
     assert late.verdict is Verdict.REJECTED
-    assert late.recent_commands[-1].command == bench.command == (0.2, 0.0)
+    assert late.inputs.recent_commands[-1].command == bench.command == (0.2, 0.0)
 
 
 def test_a_request_that_was_void_counts_once_against_the_latency_budget() -> None:
@@ -137,7 +137,7 @@ def test_a_request_that_was_void_counts_once_against_the_latency_budget() -> Non
     })  # fmt: skip
     bench = HangingBench(contract).start()
     bench.hang = LONG
-    assert bench.ask(0.4, 0.0, age=0.0).overruns == 1
+    assert bench.ask(0.4, 0.0, age=0.0).inputs.overruns == 1
 
 
 @pytest.mark.parametrize(

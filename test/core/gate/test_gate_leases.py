@@ -176,14 +176,14 @@ def test_a_lease_right_after_another_begins_from_the_measured_state(bench: Bench
     bench.ask(0.05, 0.0)
     bench.time.wait(PERIOD)
     bench.pulse()
-    assert bench.ask(0.0, 0.0).previous_rate == pytest.approx((0.5, 0.0))
+    assert bench.ask(0.0, 0.0).inputs.previous_rate == pytest.approx((0.5, 0.0))
     bench.say(EpisodeState.TRUNCATED)
     bench.tick()
     bench.episode = 'second'
     bench.time.wait(PERIOD)
     decision = bench.start().ask(0.1, 0.0)
-    assert decision.previous_rate == ()
-    assert decision.seeded
+    assert decision.inputs.previous_rate == ()
+    assert decision.inputs.seeded
 
 
 def test_the_end_of_a_lease_saves_up_no_speed(bench: Bench) -> None:
@@ -196,7 +196,7 @@ def test_the_end_of_a_lease_saves_up_no_speed(bench: Bench) -> None:
     bench.episode = 'second'
     bench.time.wait(TICK)
     decision = bench.start().ask(0.8, 0.0)
-    assert decision.time_step == pytest.approx(TICK)
+    assert decision.inputs.time_step == pytest.approx(TICK)
     assert decision.command == pytest.approx((RATE[0] * TICK, 0.0))
 
 
@@ -213,8 +213,8 @@ def test_after_a_rearming_the_limits_start_from_the_measured_state_again(bench: 
     bench.motion = (-0.2, 0.0)
     bench.episode = 'second'
     decision = bench.start().ask(0.8, 0.0)
-    assert decision.seeded
-    assert decision.previous_command == (-0.2, 0.0)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (-0.2, 0.0)
 
 
 def test_at_the_end_of_the_episode_the_robot_is_braked_and_then_left_to_its_driver(
@@ -276,7 +276,7 @@ def test_a_new_arming_does_not_cut_short_the_braking_of_the_last_episode(bench: 
     bench.say(EpisodeState.RUNNING)
     bench.pulse()
     decision = bench.ask(0.1, 0.0)
-    assert decision.seeded
+    assert decision.inputs.seeded
     assert decision.verdict is Verdict.ADMITTED
 
 
@@ -327,7 +327,7 @@ def test_a_policy_that_never_acts_is_stopped_like_one_that_fell_silent() -> None
     bench = Bench().start()
     seen = bench.wait(SAFETY.command_timeout + 2 * TICK)
     assert seen[0].verdict is Verdict.STOPPED
-    assert seen[0].seeded
+    assert seen[0].inputs.seeded
 
 
 def test_a_stop_before_any_command_sends_no_speed_to_a_robot_that_rolls() -> None:
@@ -335,7 +335,7 @@ def test_a_stop_before_any_command_sends_no_speed_to_a_robot_that_rolls() -> Non
     bench.motion = (0.6, 0.0)
     bench.start()
     seen = bench.wait(SAFETY.command_timeout + 2 * TICK)
-    assert seen[0].previous_command == (0.6, 0.0)
+    assert seen[0].inputs.previous_command == (0.6, 0.0)
     assert {d.command for d in seen} == {(0.0, 0.0)}
 
 

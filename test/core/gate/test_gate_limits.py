@@ -55,7 +55,7 @@ def test_a_command_that_left_late_takes_its_delay_from_the_next() -> None:
     bench.time.wait(PERIOD / 2)
     bench.pulse()
     decision = bench.ask(HIGH[0], 0.0)
-    assert decision.time_step == pytest.approx(PERIOD / 2)
+    assert decision.inputs.time_step == pytest.approx(PERIOD / 2)
     assert decision.command[0] - 0.3 == pytest.approx(RATE[0] * PERIOD / 2)
 
 
@@ -81,8 +81,8 @@ def test_the_first_action_of_an_episode_is_limited_from_the_measured_state() -> 
     bench.motion = (0.3, -0.2)
     decision = bench.start().ask(HIGH[0], HIGH[1])
     assert decision.verdict is Verdict.LIMITED
-    assert decision.seeded
-    assert decision.previous_command == (0.3, -0.2)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.3, -0.2)
     assert decision.command == pytest.approx((0.3 + RATE[0] * PERIOD, -0.2 + RATE[1] * PERIOD))
 
 
@@ -101,7 +101,7 @@ def test_a_measured_state_out_of_bounds_is_brought_into_them_first() -> None:
     bench = Bench()
     bench.motion = (7.0, -7.0)
     decision = bench.start().ask(0.0, 0.0)
-    assert decision.previous_command == (HIGH[0], LOW[1])
+    assert decision.inputs.previous_command == (HIGH[0], LOW[1])
 
 
 @pytest.mark.parametrize('broken', [math.nan, math.inf, -math.inf])
@@ -128,7 +128,7 @@ def test_without_a_measured_state_nothing_but_the_safe_command_goes_out() -> Non
     decision = Bench().start_without('odometry').ask(0.5, 0.5)
     assert decision.verdict is Verdict.STOPPED
     assert decision.command == (0.0, 0.0)
-    assert not decision.seeded
+    assert not decision.inputs.seeded
 
 
 def test_a_measured_state_that_is_too_old_seeds_nothing() -> None:
@@ -147,7 +147,7 @@ def test_each_command_is_limited_from_the_emitted_one_not_from_delayed_odometry(
         bench.time.wait(PERIOD)
         bench.pulse()
         decision = bench.ask(HIGH[0], 0.0)
-        assert decision.seeded is (k == 1)
+        assert decision.inputs.seeded is (k == 1)
         assert decision.command[0] == pytest.approx(k * RATE[0] * PERIOD)
 
 
@@ -156,7 +156,7 @@ def test_a_pause_saves_up_no_speed(bench: Bench) -> None:
     bench.time.wait(0.9)
     bench.pulse()
     decision = bench.ask(HIGH[0], 0.0)
-    assert decision.time_step == PERIOD
+    assert decision.inputs.time_step == PERIOD
     assert decision.command[0] == pytest.approx(RATE[0] * PERIOD)
 
 
@@ -186,7 +186,7 @@ def test_a_gate_that_hung_until_the_driver_braked_holds_no_command_any_more(benc
     bench.pulse()
     assert bench.tick() == ()
     decision = bench.ask(0.1, 0.0)
-    assert decision.seeded
+    assert decision.inputs.seeded
     assert decision.verdict is Verdict.ADMITTED
 
 
@@ -202,8 +202,8 @@ def test_a_driver_that_never_brakes_by_itself_never_takes_over() -> None:
     bench.motion = (0.0, 0.0)
     bench.pulse()
     decision = bench.tick()[0]
-    assert not decision.seeded
-    assert decision.previous_command == (0.4, 0.0)
+    assert not decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.4, 0.0)
 
 
 def test_a_gate_that_hung_and_knows_no_motion_asks_for_the_safe_command(bench: Bench) -> None:
@@ -230,7 +230,7 @@ def test_readings_of_the_clock_that_overtake_each_other_leave_no_time_to_move(
     bench.time.wait(-0.01)
     overtaken = request_for((0.8, 0.0), 2, bench.time.now, bench.time.now)
     decision = only(bench.gate.apply(Request(request=overtaken, now=bench.time.now)))
-    assert decision.time_step == 0.0
+    assert decision.inputs.time_step == 0.0
     assert decision.command == first.command
 
 
@@ -261,12 +261,12 @@ def test_a_decision_carries_the_inputs_of_its_rules(bench: Bench) -> None:
     bench.pulse()
     bench.time.wait(0.03)
     decision = bench.ask(0.05, 0.0)
-    scan, odometry = decision.measurements
+    scan, odometry = decision.inputs.measurements
     assert (scan.name, scan.topic, scan.values) == ('obstacle.scan', '/scan', (3.0, 2.0, 0.9, 0.8))
     assert (odometry.name, odometry.topic) == ('feedback.base', '/odom')
     assert scan.age == pytest.approx(0.03 + bench.lag)
-    assert decision.since_environment == pytest.approx(0.03)
-    assert decision.previous_command == (0.0, 0.0)
+    assert decision.inputs.since_environment == pytest.approx(0.03)
+    assert decision.inputs.previous_command == (0.0, 0.0)
     assert decision.request is not None
     assert decision.received == bench.time.now
     assert decision.software_version == 'test'

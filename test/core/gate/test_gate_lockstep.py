@@ -125,7 +125,7 @@ def test_the_rate_is_that_of_one_period_however_long_the_policy_thought(
         bench.say(EpisodeState.RUNNING)
         before = bench.command or (0.0, 0.0)
         decision = only(bench.hear(bench.request(0.8, 0.0)))
-        assert decision.time_step == PERIOD
+        assert decision.inputs.time_step == PERIOD
         assert decision.command[0] == pytest.approx(before[0] + RATE[0] * PERIOD)
         bench.step += 1
         bench.advance()
@@ -423,7 +423,7 @@ def test_between_episodes_the_world_stands_still_so_a_new_arming_need_not_brake(
     bench.say(EpisodeState.TRUNCATED)
     bench.step, bench.episode = 0, 'second'
     decision = only(bench.begin().hear(bench.request(0.05, 0.0)))
-    assert decision.seeded
+    assert decision.inputs.seeded
     assert decision.verdict is Verdict.ADMITTED
 
 

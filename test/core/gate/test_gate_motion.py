@@ -25,9 +25,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import rest
-from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from support.core_world import rich
-from support.gate_sequence import altered, of_rule, Sequence, situation, unhindered
+from support.gate_sequence import altered, inputs, of_rule, Sequence, unhindered
 
 PLAIN = Limits(unhindered())
 ACCELERATION = altered(PLAIN, acceleration=(0.5, 20.0))
@@ -57,22 +57,22 @@ class Witness:
         self.limits = limits
         self.times, self.commands = [Fraction(0)], [start]
 
-    def see(self, ruling: RuleOutput, time_step: float) -> None:
+    def see(self, output: RuleOutput, time_step: float) -> None:
         for value, low, high in zip(
-            ruling.command, self.limits.low, self.limits.high, strict=True
+            output.command, self.limits.low, self.limits.high, strict=True
         ):
             assert low <= value <= high
-        if ruling.verdict is Verdict.STOPPED:
+        if output.verdict is Verdict.STOPPED:
             # Stops follow a profile of their own, and are counted apart.
-            self.times, self.commands = [Fraction(0)], [ruling.command]
+            self.times, self.commands = [Fraction(0)], [output.command]
             return
         if time_step == 0.0:
-            assert ruling.command == self.commands[-1], 'moved in no time'
+            assert output.command == self.commands[-1], 'moved in no time'
             return
         self.times.append(self.times[-1] + Fraction(time_step))
-        self.commands.append(ruling.command)
+        self.commands.append(output.command)
         bounds = (self.limits.rate, self.limits.acceleration, self.limits.jerk)
-        for i in range(len(ruling.command)):
+        for i in range(len(output.command)):
             for order, limit in enumerate(bounds, start=1):
                 if len(self.times) > order and limit[i] < math.inf:
                     values = [command[i] for command in self.commands[-order - 1 :]]
@@ -98,22 +98,22 @@ def run(limits: Limits, steps: list[tuple[str, Vector, float]]) -> list[RuleOutp
     sequence, witness = Sequence(limits, (0.0, 0.0)), Witness(limits, (0.0, 0.0))
     ramp = altered(limits, safety=replace(limits.safety, on_timeout=OnTimeout.RAMP))
     goal: Vector = (0.0, 0.0)
-    rulings = []
+    outputs = []
     for what, wanted, time_step in steps:
         sequence.limits = ramp if what == 'ramp' else limits
         if what == 'ask':
             goal = wanted
-            ruling = sequence.ask(wanted, time_step)
+            output = sequence.ask(wanted, time_step)
         elif what == 'again':
-            ruling = sequence.again(goal, time_step)
+            output = sequence.again(goal, time_step)
         elif what == 'stop':
-            ruling = sequence.stop(time_step)
-            goal = ruling.command
+            output = sequence.stop(time_step)
+            goal = output.command
         else:
-            ruling = sequence.hold(time_step)
-        witness.see(ruling, time_step)
-        rulings.append(ruling)
-    return rulings
+            output = sequence.hold(time_step)
+        witness.see(output, time_step)
+        outputs.append(output)
+    return outputs
 
 
 @PROFILED
@@ -214,18 +214,18 @@ def test_to_hold_safely_brakes_as_a_stop_does_and_leaves_a_profile_at_rest_there
 
 
 def test_a_command_that_would_accelerate_too_hard_says_by_how_much() -> None:
-    ruling = Sequence(ACCELERATION, (0.0, 0.0)).ask((0.05, 0.0), 0.1)
-    [result] = ruling.results
+    output = Sequence(ACCELERATION, (0.0, 0.0)).ask((0.05, 0.0), 0.1)
+    [result] = output.results
     assert (result.rule, result.reason) == ('acceleration', Reason.ACCELERATION_LIMIT)
     assert result.value == pytest.approx(4.0 * 0.05 / 0.1**2)
     assert result.limit == ACCELERATION.acceleration[0]
     assert result.unit == 'm/s/s^2'
-    assert 0.0 < ruling.command[0] < 0.05
+    assert 0.0 < output.command[0] < 0.05
 
 
 def test_with_a_limit_on_jerk_it_says_how_much_jerk_that_would_have_been() -> None:
-    ruling = Sequence(JERK, (0.0, 0.0)).ask((0.05, 0.0), 0.1)
-    [result] = ruling.results
+    output = Sequence(JERK, (0.0, 0.0)).ask((0.05, 0.0), 0.1)
+    [result] = output.results
     assert (result.rule, result.reason) == ('acceleration', Reason.JERK_LIMIT)
     assert result.value == pytest.approx(32.0 * 0.05 / 0.1**3)
     assert result.limit == JERK.jerk[0]
@@ -256,10 +256,10 @@ def test_at_the_full_rate_nothing_but_the_rate_is_in_the_way(limits: Limits) -> 
     slow = Limits(limits.contract, rate=(0.1, 4.0))
     sequence = Sequence(slow, (-0.3, 0.0))
     for _ in range(20):
-        ruling = sequence.ask((0.8, 0.0), 0.1)
-    [result] = ruling.results
+        output = sequence.ask((0.8, 0.0), 0.1)
+    [result] = output.results
     assert (result.rule, result.reason) == ('rate', Reason.RATE_LIMIT)
-    assert result.value == pytest.approx((0.8 - ruling.command[0] + 0.01) / 0.1)
+    assert result.value == pytest.approx((0.8 - output.command[0] + 0.01) / 0.1)
     assert result.limit == 0.1
     assert sequence.rate[0] == pytest.approx(0.1, rel=1e-5)
 
@@ -268,8 +268,8 @@ def test_at_the_full_rate_nothing_but_the_rate_is_in_the_way(limits: Limits) -> 
 def test_whoever_is_told_of_an_acceleration_asked_for_more_of_it_than_is_allowed(
     steps: list[tuple[str, Vector, float]],
 ) -> None:
-    for ruling in run(ACCELERATION, steps):
-        for result in ruling.results:
+    for output in run(ACCELERATION, steps):
+        for result in output.results:
             assert result.value is not None
             assert result.limit is not None
             if result.rule != 'bounds':
@@ -281,8 +281,8 @@ def test_whoever_is_told_of_an_acceleration_asked_for_more_of_it_than_is_allowed
 def test_a_jerk_is_told_as_what_is_needed_at_least_which_is_near_to_what_is_allowed_or_above(
     limits: Limits, steps: list[tuple[str, Vector, float]]
 ) -> None:
-    for ruling in run(limits, steps):
-        for result in of_rule(ruling, 'acceleration'):
+    for output in run(limits, steps):
+        for result in of_rule(output, 'acceleration'):
             assert result.value is not None
             assert result.limit is not None
             assert result.value > 0.5 * result.limit
@@ -295,13 +295,13 @@ def test_a_jerk_is_told_as_what_is_needed_at_least_which_is_near_to_what_is_allo
 def test_a_contract_without_such_limits_is_clamped_as_ever(
     wanted: Vector, time_step: float
 ) -> None:
-    ruling = Sequence(PLAIN, (0.2, -0.2)).ask(wanted, time_step)
-    for i, (value, was) in enumerate(zip(ruling.command, (0.2, -0.2), strict=True)):
+    output = Sequence(PLAIN, (0.2, -0.2)).ask(wanted, time_step)
+    for i, (value, was) in enumerate(zip(output.command, (0.2, -0.2), strict=True)):
         inside = min(max(wanted[i], PLAIN.low[i]), PLAIN.high[i])
         most = PLAIN.rate[i] * time_step
         assert value == pytest.approx(min(max(inside, was - most), was + most), abs=1e-12)
-    assert not of_rule(ruling, 'acceleration')
-    assert ruling.acceleration == ()
+    assert not of_rule(output, 'acceleration')
+    assert output.acceleration == ()
 
 
 def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
@@ -317,12 +317,12 @@ def test_dimensions_of_other_groups_keep_their_mean_rate() -> None:
     assert limits.profiled == (0, 1)
     assert limits.plain == (2, 3)
     sequence = Sequence(limits, (0.0, 0.0, 0.0, 0.0))
-    ruling = sequence.ask((0.5, 0.0, 1.0), 0.1)
-    assert ruling.command[2:] == (pytest.approx(0.2), 0.0)
-    assert ruling.rate[2:] == (pytest.approx(2.0), 0.0)
-    assert ruling.acceleration[2:] == (0.0, 0.0)
-    assert 0.0 < ruling.command[0] < 0.1
-    assert 0.0 < ruling.rate[0] <= 0.2
+    output = sequence.ask((0.5, 0.0, 1.0), 0.1)
+    assert output.command[2:] == (pytest.approx(0.2), 0.0)
+    assert output.rate[2:] == (pytest.approx(2.0), 0.0)
+    assert output.acceleration[2:] == (0.0, 0.0)
+    assert 0.0 < output.command[0] < 0.1
+    assert 0.0 < output.rate[0] <= 0.2
 
 
 @given(st.lists(st.tuples(st.just('ask'), _goal, _time_step), min_size=1, max_size=30))
@@ -351,4 +351,4 @@ def test_bounds_that_were_made_stricter_are_reached_without_a_jump(
 
 
 def test_where_a_sequence_without_a_command_comes_to_rest_is_unknown() -> None:
-    assert rest(JERK, situation(previous=None)) == ()
+    assert rest(JERK, inputs(previous=None)) == ()

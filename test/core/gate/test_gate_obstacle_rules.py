@@ -15,11 +15,18 @@ import pytest
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.safety import Corridor, Sector, Side
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement, Reason, RuleResult, Trigger, Verdict
+from boundary_env_ros.core.gate.decision import (
+    Measurement,
+    Reason,
+    RuleInput,
+    RuleResult,
+    Trigger,
+    Verdict,
+)
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.obstacles import AT_REST
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from boundary_env_ros.errors import ContractError
 from boundary_env_ros.storage.contract.parser import parse
@@ -60,25 +67,25 @@ distances = st.one_of(st.floats(0.0, 12.0), st.just(math.inf))
 
 
 def seen(**sensors: Vector) -> RuleInput:
-    """Return a situation of a robot that drives at ``previous``, with what its sensors say."""
+    """Return the inputs of a robot that drives at ``previous``, with what its sensors say."""
     previous = sensors.pop('previous', (0.0, 0.0))
     return RuleInput(
         trigger=Trigger.REQUEST,
         time_step=PERIOD,
-        previous=previous,
+        previous_command=previous,
         since_request=0.02,
         since_environment=0.02,
-        measurements={
-            item.input: Measurement(
+        measurements=tuple(
+            Measurement(
                 name=item.input, topic=item.topic, values=sensors.get(item.name, FREE), age=0.02
             )
             for item in CONTRACT.safety.obstacles
-        },
+        ),
     )
 
 
-def ruled(situation: RuleInput, speed: float) -> RuleOutput:
-    return rule(LIMITS, situation, (speed, 0.0))
+def ruled(inputs: RuleInput, speed: float) -> RuleOutput:
+    return rule(LIMITS, inputs, (speed, 0.0))
 
 
 def told(results: tuple[RuleResult, ...]) -> list[tuple[str, Reason]]:
@@ -103,10 +110,10 @@ def test_how_rules_stand_in_the_file_has_no_meaning() -> None:
 
 @pytest.mark.parametrize('name', ['front', 'depth'])
 def test_each_of_them_stops_the_robot_and_says_which(name: str) -> None:
-    ruling = ruled(seen(**{name: (0.3, 8.0, 1.0, 1.0)}), 0.3)
-    assert ruling.verdict is Verdict.STOPPED
-    assert told(ruling.results) == [(f'obstacle_stop.{name}', Reason.OBSTACLE_STOP)]
-    assert (ruling.results[0].value, ruling.results[0].limit) == (0.3, 0.5)
+    output = ruled(seen(**{name: (0.3, 8.0, 1.0, 1.0)}), 0.3)
+    assert output.verdict is Verdict.STOPPED
+    assert told(output.results) == [(f'obstacle_stop.{name}', Reason.OBSTACLE_STOP)]
+    assert (output.results[0].value, output.results[0].limit) == (0.3, 0.5)
 
 
 def test_all_that_stop_are_recorded() -> None:
@@ -139,9 +146,9 @@ def test_what_is_missing_is_told_in_the_words_of_the_sensor(name: str, unit: str
 
 def test_each_sensor_that_is_silent_stops_the_robot() -> None:
     for item in CONTRACT.safety.obstacles:
-        situation = seen()
-        left = {name: m for name, m in situation.measurements.items() if name != item.input}
-        silent = replace(situation, measurements=left)
+        inputs = seen()
+        left = tuple(m for m in inputs.measurements if m.name != item.input)
+        silent = replace(inputs, measurements=left)
         assert told(stops(LIMITS, silent, (0.0, 0.0))) == [
             (f'sensors.{item.input}', Reason.OBSERVATION_TIMEOUT)
         ]
@@ -167,8 +174,8 @@ def test_of_several_rules_the_strictest_wins(
 
 @given(distance=distances, wanted=speeds)
 def test_the_stop_distance_is_not_reached_before_its_time(distance: float, wanted: float) -> None:
-    situation = seen(front=(distance, distance, 1.0, 1.0), previous=(wanted, 0.0))
-    (speed, _), results = left_of(LIMITS, replace(situation, time_step=1e6), (wanted, 0.0))
+    inputs = seen(front=(distance, distance, 1.0, 1.0), previous=(wanted, 0.0))
+    (speed, _), results = left_of(LIMITS, replace(inputs, time_step=1e6), (wanted, 0.0))
     left = max(0.0, distance - 0.5)
     assert abs(speed) * 2.0 <= left or math.isclose(abs(speed) * 2.0, left)
     assert speed * wanted >= 0.0  # never the other way
@@ -183,8 +190,8 @@ def test_the_stop_distance_is_not_reached_before_its_time(distance: float, wante
 
 
 def test_the_time_that_was_left_and_the_time_to_keep_are_told() -> None:
-    situation = replace(seen(front=(1.5, 8.0, 1.0, 1.0)), time_step=1e6)
-    [result] = left_of(LIMITS, situation, (0.8, 0.0))[1]
+    inputs = replace(seen(front=(1.5, 8.0, 1.0, 1.0)), time_step=1e6)
+    [result] = left_of(LIMITS, inputs, (0.8, 0.0))[1]
     assert (result.rule, result.reason) == ('time_to_collision.front', Reason.TIME_TO_COLLISION)
     assert (result.before, result.after) == (0.8, 0.5)
     assert (result.value, result.limit, result.unit) == (1.25, 2.0, 's')
@@ -193,15 +200,15 @@ def test_the_time_that_was_left_and_the_time_to_keep_are_told() -> None:
 
 def test_slow_zones_come_before_times_whatever_their_rules_are_called() -> None:
     near, farther = (0.6, 8.0, 1.0, 1.0), (1.0, 8.0, 1.0, 1.0)
-    situation = replace(seen(front=near, depth=farther), time_step=1e6)
-    assert [result.rule for result in left_of(LIMITS, situation, (0.8, 0.0))[1]] == [
+    inputs = replace(seen(front=near, depth=farther), time_step=1e6)
+    assert [result.rule for result in left_of(LIMITS, inputs, (0.8, 0.0))[1]] == [
         'obstacle_slow.front', 'time_to_collision.depth', 'time_to_collision.front',
     ]  # fmt: skip
 
 
 def test_driving_away_takes_as_long_as_it_likes() -> None:
-    situation = replace(seen(front=(0.5, 8.0, 1.0, 1.0)), time_step=1e6)
-    assert left_of(LIMITS, situation, (-0.3, 0.0)) == ((-0.3, 0.0), ())
+    inputs = replace(seen(front=(0.5, 8.0, 1.0, 1.0)), time_step=1e6)
+    assert left_of(LIMITS, inputs, (-0.3, 0.0)) == ((-0.3, 0.0), ())
 
 
 @given(
@@ -221,11 +228,11 @@ def test_a_robot_that_meets_a_wall_never_comes_nearer_than_the_time_allows(
     for step in range(60):
         ago = min(len(before) - 1, math.floor(late / PERIOD))
         distance = wall - before[-1 - ago]
-        situation = seen(front=(distance, 8.0, 1.0, 1.0), previous=(speed, 0.0))
-        ruling = ruled(situation, asked[step % len(asked)])
+        inputs = seen(front=(distance, 8.0, 1.0, 1.0), previous=(speed, 0.0))
+        output = ruled(inputs, asked[step % len(asked)])
         if distance > 0.5:
-            assert ruling.verdict in (Verdict.ADMITTED, Verdict.LIMITED)
-        speed = ruling.command[0]
+            assert output.verdict in (Verdict.ADMITTED, Verdict.LIMITED)
+        speed = output.command[0]
         place += speed * PERIOD
         before.append(place)
         assert wall - place >= 0.5 - 1e-9
@@ -237,8 +244,8 @@ def test_a_robot_that_meets_a_wall_never_comes_nearer_than_the_time_allows(
 @given(st.floats(-AT_REST, AT_REST))
 def test_what_rounding_leaves_of_a_stop_is_no_drive_into_what_is_near(left: float) -> None:
     near = (0.3, 0.3, 1.0, 1.0)
-    for situation in (seen(front=near), seen(front=near, previous=(left, 0.0))):
-        assert not stops(LIMITS, situation, (left, 0.0))
+    for inputs in (seen(front=near), seen(front=near, previous=(left, 0.0))):
+        assert not stops(LIMITS, inputs, (left, 0.0))
 
 
 @given(speed=st.floats(1.01 * AT_REST, FASTEST), sign=st.sampled_from([1.0, -1.0]))
@@ -247,8 +254,8 @@ def test_whoever_drives_or_asks_to_drive_into_what_is_near_is_stopped(
 ) -> None:
     near = (0.3, 0.3, 1.0, 1.0)
     moving = seen(front=near, previous=(sign * min(speed, 0.5), 0.0))
-    for situation, wanted in ((seen(front=near), sign * min(speed, 0.5)), (moving, 0.0)):
-        assert told(stops(LIMITS, situation, (wanted, 0.0))) == [
+    for inputs, wanted in ((seen(front=near), sign * min(speed, 0.5)), (moving, 0.0)):
+        assert told(stops(LIMITS, inputs, (wanted, 0.0))) == [
             ('obstacle_stop.front', Reason.OBSTACLE_STOP)
         ]
 

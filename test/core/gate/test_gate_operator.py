@@ -89,9 +89,9 @@ def test_whoever_takes_over_goes_on_from_the_last_command(bench: Bench) -> None:
     bench.pulse()
     bench.time.wait(TICK)
     [decision] = bench.operate(0.8, 0.0)
-    assert not decision.seeded
-    assert decision.previous_command == (0.4, 0.0)
-    assert decision.command[0] == pytest.approx(0.4 + RATE[0] * decision.time_step)
+    assert not decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.4, 0.0)
+    assert decision.command[0] == pytest.approx(0.4 + RATE[0] * decision.inputs.time_step)
 
 
 def test_a_robot_that_says_nothing_of_itself_is_taken_over_from_where_it_was_told_to_be(
@@ -101,8 +101,8 @@ def test_a_robot_that_says_nothing_of_itself_is_taken_over_from_where_it_was_tol
     bench.alive.discard('odometry')
     bench.wait(0.5, policy=(0.4, 0.0))
     [decision] = bench.operate(0.8, 0.0)
-    assert not decision.seeded
-    assert decision.previous_command == (0.4, 0.0)
+    assert not decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.4, 0.0)
 
 
 def test_a_chunk_under_way_is_dropped_by_a_takeover() -> None:
@@ -228,8 +228,8 @@ def test_the_policy_goes_on_from_what_the_operator_commanded(bench: Bench) -> No
     bench.operate(0.5, 0.0, switch=0.0)
     bench.time.wait(TICK)
     decision = bench.ask(0.8, 0.0)
-    assert not decision.seeded
-    assert decision.previous_command == (0.5, 0.0)
+    assert not decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.5, 0.0)
     assert not bench.gate.state.status(bench.time.now).teleoperated
 
 

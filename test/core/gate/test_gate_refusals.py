@@ -102,7 +102,7 @@ def test_an_action_after_the_episode_is_rejected(bench: Bench, state: EpisodeSta
 def test_an_action_to_a_gate_that_nobody_armed_is_rejected() -> None:
     decision = Bench().ask(0.1, 0.0)
     assert reasons(decision) == {Reason.NOT_ARMED}
-    assert not decision.armed
+    assert not decision.inputs.armed
 
 
 @pytest.mark.parametrize('age', [SAFETY.max_action_age + 0.001, 10.0, None])

@@ -79,8 +79,8 @@ def test_what_the_driver_has_braked_from_is_not_sent_again() -> None:
     bench.pulse()
     assert bench.tick() == ()
     decision = bench.ask(0.4, 0.0)
-    assert decision.seeded
-    assert decision.previous_command == (0.0, 0.0)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.0, 0.0)
 
 
 # After a stop ------------------------------------------------------------------------------------
@@ -157,18 +157,18 @@ def test_to_hold_by_a_ramp_goes_to_the_safe_command_at_the_normal_rate() -> None
     seen = [d for d in bench.wait(0.12) if d.verdict is Verdict.HELD]
     assert seen
     for decision in seen:
-        assert decision.time_step is not None
-        before = decision.previous_command[0]
-        assert decision.command[0] == pytest.approx(before - RATE[0] * decision.time_step)
+        assert decision.inputs.time_step is not None
+        before = decision.inputs.previous_command[0]
+        assert decision.command[0] == pytest.approx(before - RATE[0] * decision.inputs.time_step)
         assert decision.requested_command == (0.0, 0.0)
 
 
 def test_to_hold_safely_is_to_follow_the_stop_profile() -> None:
     bench = cruise(Bench(shipped({('safety', 'on_timeout'): 'safe'})).start())
     first = next(d for d in bench.wait(SAFETY.command_timeout) if d.verdict is Verdict.HELD)
-    assert first.time_step is not None
+    assert first.inputs.time_step is not None
     assert first.requested_command == (0.0, 0.0)
-    assert first.command[0] == pytest.approx(0.4 - STOP[0] * first.time_step)
+    assert first.command[0] == pytest.approx(0.4 - STOP[0] * first.inputs.time_step)
     assert first.rules[-1].limit == STOP[0]
 
 
@@ -205,13 +205,13 @@ def test_an_action_goes_on_from_what_is_measured_where_the_two_have_parted() -> 
     bench.motion = (0.31, 0.0)
     bench.pulse()
     bench.time.wait(TICK)
-    assert not bench.ask(0.4, 0.0).seeded
+    assert not bench.ask(0.4, 0.0).inputs.seeded
     bench.motion = (0.2, 0.0)
     bench.pulse()
     bench.time.wait(TICK)
     decision = bench.ask(0.4, 0.0)
-    assert decision.seeded
-    assert decision.previous_command == (0.2, 0.0)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.2, 0.0)
 
 
 @pytest.mark.parametrize('nonsense', [float('nan'), float('inf')])
@@ -223,7 +223,7 @@ def test_what_is_measured_and_cannot_be_true_is_not_gone_on_from_but_stops(
     bench.pulse()
     bench.time.wait(TICK)
     decision = bench.ask(0.4, 0.0)
-    assert not decision.seeded
+    assert not decision.inputs.seeded
     assert reasons(decision) == {Reason.SENSOR_INVALID}
 
 
@@ -243,7 +243,7 @@ def test_what_the_robot_does_beyond_its_command_is_not_taken_for_one(measured: f
     bench.motion = (measured, 0.0)  # pushed, or a broken encoder
     seen = bench.wait(1.0, policy=(0.0, 0.0))
     assert {d.command for d in seen} == {(0.0, 0.0)}
-    assert not any(d.seeded for d in seen)
+    assert not any(d.inputs.seeded for d in seen)
 
 
 def test_no_obstacle_makes_a_robot_that_was_told_to_stand_drive() -> None:
@@ -261,9 +261,9 @@ def test_a_stop_of_a_blocked_robot_takes_from_what_was_commanded() -> None:
     bench.time.wait(TICK)
     decision = bench.ask(0.4, 0.0)
     assert reasons(decision) == {Reason.OBSTACLE_STOP}
-    assert not decision.seeded
-    assert decision.previous_command == (0.4, 0.0)
-    assert decision.command[0] == pytest.approx(0.4 - STOP[0] * decision.time_step)
+    assert not decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.4, 0.0)
+    assert decision.command[0] == pytest.approx(0.4 - STOP[0] * decision.inputs.time_step)
 
 
 def test_a_robot_that_goes_the_other_way_is_commanded_from_rest() -> None:
@@ -272,6 +272,6 @@ def test_a_robot_that_goes_the_other_way_is_commanded_from_rest() -> None:
     bench.pulse()
     bench.time.wait(TICK)
     decision = bench.ask(0.4, 0.0)
-    assert decision.seeded
-    assert decision.previous_command == (0.0, 0.0)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command == (0.0, 0.0)
     assert 0.0 < decision.command[0] < 0.2

@@ -30,7 +30,7 @@ from boundary_env_ros.core.gate.rules.rotation import (
 )
 from support.core_world import shipped
 from support.gate_bench import Bench
-from support.gate_sequence import altered, explained, of_rule, Sequence, situation, TOOL
+from support.gate_sequence import altered, explained, inputs, of_rule, Sequence, TOOL
 
 RATE = 1.0
 
@@ -100,8 +100,8 @@ def test_whatever_is_asked_for_a_rotation_is_emitted_that_was_turned_no_faster_t
     sequence = Sequence(HOLDING, (*START, *start))
     for wanted, seconds, stopped in steps:
         before = sequence.command[TURN]
-        ruling = sequence.stop(seconds) if stopped else sequence.ask((*START, *wanted), seconds)
-        after = ruling.command[TURN]
+        output = sequence.stop(seconds) if stopped else sequence.ask((*START, *wanted), seconds)
+        after = output.command[TURN]
         assert math.hypot(*after) == pytest.approx(1.0, abs=1e-12)
         assert angle(before, after) <= (0.0 if stopped else RATE) * seconds + 1e-9
         assert angle_between(before, after) <= (0.0 if stopped else RATE) * seconds + 1e-12
@@ -112,8 +112,8 @@ def test_it_turns_on_the_shortest_way_as_far_as_it_may(
     start: Vector, wanted: Vector, seconds: float
 ) -> None:
     far_enough(start, wanted)
-    ruling = Sequence(HOLDING, (*START, *start)).ask((*START, *wanted), seconds)
-    after = ruling.command[TURN]
+    output = Sequence(HOLDING, (*START, *start)).ask((*START, *wanted), seconds)
+    after = output.command[TURN]
     whole = angle(start, wanted)
     assert angle(start, after) == pytest.approx(min(whole, RATE * seconds), abs=1e-9)
     assert angle(start, after) + angle(after, wanted) == pytest.approx(whole, abs=1e-7)
@@ -135,17 +135,17 @@ def test_the_two_quaternions_of_one_rotation_are_turned_to_alike(
 @given(_rotation)
 def test_the_other_quaternion_of_where_it_is_asks_for_no_turn(start: Vector) -> None:
     opposite = tuple(-value for value in start)
-    ruling = Sequence(HOLDING, (*START, *start)).ask((*START, *opposite), 0.0)
-    assert ruling.verdict is Verdict.ADMITTED
-    assert ruling.command[TURN] == opposite
+    output = Sequence(HOLDING, (*START, *start)).ask((*START, *opposite), 0.0)
+    assert output.verdict is Verdict.ADMITTED
+    assert output.command[TURN] == opposite
 
 
 @given(_rotation, _rotation)
 def test_what_is_within_reach_is_admitted_to_the_last_bit(start: Vector, wanted: Vector) -> None:
     near = turned(start, wanted, 0.999 * RATE * 0.1)
-    ruling = Sequence(HOLDING, (*START, *start)).ask((*START, *near), 0.1)
-    assert ruling.verdict is Verdict.ADMITTED
-    assert ruling.command[TURN] == near
+    output = Sequence(HOLDING, (*START, *start)).ask((*START, *near), 0.1)
+    assert output.verdict is Verdict.ADMITTED
+    assert output.command[TURN] == near
 
 
 @given(_rotation, _rotation)
@@ -162,10 +162,10 @@ def test_what_is_nearly_a_rotation_is_made_one_and_that_is_told(
 ) -> None:
     assume(abs(factor - 1.0) > 1.1e-6)
     stretched = tuple(factor * value for value in wanted)
-    ruling = Sequence(HOLDING, (*START, *wanted)).ask((*START, *stretched), 0.1)
-    assert ruling.verdict is Verdict.LIMITED
-    assert ruling.command[TURN] == pytest.approx(wanted, abs=1e-12)
-    for result in ruling.results:
+    output = Sequence(HOLDING, (*START, *wanted)).ask((*START, *stretched), 0.1)
+    assert output.verdict is Verdict.LIMITED
+    assert output.command[TURN] == pytest.approx(wanted, abs=1e-12)
+    for result in output.results:
         assert (result.rule, result.reason) == ('rotation', Reason.NOT_A_ROTATION)
         assert result.value == pytest.approx(factor)
         assert (result.limit, result.unit) == (1.0, 'norm')
@@ -174,10 +174,10 @@ def test_what_is_nearly_a_rotation_is_made_one_and_that_is_told(
 @given(_rotation, st.one_of(st.floats(0.0, 0.989), st.floats(1.011, 1e300)))
 def test_what_is_no_rotation_is_no_command(wanted: Vector, factor: float) -> None:
     stretched = tuple(factor * value for value in wanted)
-    ruling = Sequence(HOLDING, (*START, *wanted)).ask((*START, *stretched), 0.1)
-    assert ruling.verdict is Verdict.REJECTED
-    assert ruling.command == ()
-    [result] = ruling.results
+    output = Sequence(HOLDING, (*START, *wanted)).ask((*START, *stretched), 0.1)
+    assert output.verdict is Verdict.REJECTED
+    assert output.command == ()
+    [result] = output.results
     assert (result.rule, result.reason) == ('rotation', Reason.NOT_A_ROTATION)
     assert result.dimension == 3
     assert result.value == pytest.approx(factor)
@@ -185,15 +185,15 @@ def test_what_is_no_rotation_is_no_command(wanted: Vector, factor: float) -> Non
 
 def test_a_stop_goes_before_what_is_no_rotation() -> None:
     sequence = Sequence(HOLDING, (*START, 0.0, 0.0, 0.0, 1.0))
-    ruling = sequence.ask((*START, 0.0, 0.0, 0.0, 0.0), 0.1, emergency_stop=True)
-    assert ruling.verdict is Verdict.STOPPED
+    output = sequence.ask((*START, 0.0, 0.0, 0.0, 0.0), 0.1, emergency_stop=True)
+    assert output.verdict is Verdict.STOPPED
 
 
 def test_a_turn_that_is_too_fast_says_how_fast_it_would_have_been() -> None:
     sequence = Sequence(HOLDING, (*START, *about_z(0.0)))
-    ruling = sequence.ask((*START, *about_z(0.8)), 0.1)
-    assert ruling.command[TURN] == pytest.approx(about_z(RATE * 0.1))
-    results = of_rule(ruling, 'rate')
+    output = sequence.ask((*START, *about_z(0.8)), 0.1)
+    assert output.command[TURN] == pytest.approx(about_z(RATE * 0.1))
+    results = of_rule(output, 'rate')
     assert [result.dimension for result in results] == [5, 6]
     for result in results:
         assert result.reason is Reason.RATE_LIMIT
@@ -203,19 +203,19 @@ def test_a_turn_that_is_too_fast_says_how_fast_it_would_have_been() -> None:
 
 def test_the_quaternion_that_is_given_back_is_on_the_side_of_the_one_before() -> None:
     opposite = tuple(-value for value in about_z(0.8))
-    ruling = Sequence(HOLDING, (*START, *about_z(0.0))).ask((*START, *opposite), 0.1)
-    assert ruling.command[TURN] == pytest.approx(about_z(0.1))
-    explained(ruling)
+    output = Sequence(HOLDING, (*START, *about_z(0.0))).ask((*START, *opposite), 0.1)
+    assert output.command[TURN] == pytest.approx(about_z(0.1))
+    explained(output)
 
 
 def test_no_number_of_a_rotation_is_clamped_for_itself() -> None:
-    ruling = Sequence(HOLDING, (*START, *about_z(3.0))).ask((*START, *about_z(-3.0)), 0.1)
-    assert not of_rule(ruling, 'bounds')
-    assert angle(about_z(3.0), ruling.command[TURN]) == pytest.approx(0.1)
+    output = Sequence(HOLDING, (*START, *about_z(3.0))).ask((*START, *about_z(-3.0)), 0.1)
+    assert not of_rule(output, 'bounds')
+    assert angle(about_z(3.0), output.command[TURN]) == pytest.approx(0.1)
     refusing = altered(HOLDING, reject_beyond=(True, True, True, False, False, False, False))
     stretched = tuple(1.005 * value for value in about_z(0.0))
-    ruling = Sequence(refusing, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
-    assert ruling.verdict is Verdict.LIMITED
+    output = Sequence(refusing, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
+    assert output.verdict is Verdict.LIMITED
 
 
 def test_a_group_that_refuses_what_is_beyond_refuses_no_rotation_for_a_number_of_it() -> None:
@@ -225,8 +225,8 @@ def test_a_group_that_refuses_what_is_beyond_refuses_no_rotation_for_a_number_of
     )
     limits = Limits(replace(contract, action=groups))
     stretched = tuple(1.005 * value for value in about_z(0.0))
-    ruling = Sequence(limits, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
-    assert ruling.verdict is Verdict.LIMITED
+    output = Sequence(limits, (*START, *about_z(0.0))).ask((*START, *stretched), 0.1)
+    assert output.verdict is Verdict.LIMITED
 
 
 # Stops and holds ---------------------------------------------------------------------------------
@@ -234,7 +234,7 @@ def test_a_group_that_refuses_what_is_beyond_refuses_no_rotation_for_a_number_of
 
 @given(_rotation, st.floats(0.0, 0.1))
 def test_where_to_stop_is_to_stay_no_rotation_is_turned(start: Vector, seconds: float) -> None:
-    command = brake(HOLDING, situation(previous=(*START, *start), time_step=seconds))
+    command = brake(HOLDING, inputs(previous=(*START, *start), time_step=seconds))
     assert command == (*START, *start)
 
 
@@ -300,8 +300,8 @@ def test_a_tool_starts_from_the_rotation_that_is_measured() -> None:
     bench.motion = (*START, *(1.005 * value for value in about_z(0.3)))
     bench.pulse()
     decision = bench.gate.evaluate_actions(((*START, *about_z(0.3)),), bench.time.now)[0]
-    assert decision.seeded
-    assert decision.previous_command[TURN] == pytest.approx(about_z(0.3), abs=1e-12)
+    assert decision.inputs.seeded
+    assert decision.inputs.previous_command[TURN] == pytest.approx(about_z(0.3), abs=1e-12)
 
 
 @pytest.mark.parametrize('wrong', [(0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.5, 0.5)])
@@ -324,4 +324,4 @@ def test_the_other_quaternion_of_what_was_commanded_is_no_departure_from_it() ->
     bench.time.wait(bench.contract.period)
     bench.pulse()
     decision = bench.gate.evaluate_actions((asked,), bench.time.now)[0]
-    assert not decision.seeded
+    assert not decision.inputs.seeded

@@ -13,13 +13,11 @@ import pytest
 
 from boundary_env_ros.core.contract.model import Interface, Pacing
 from boundary_env_ros.core.contract.sources import Paths, Vector
-from boundary_env_ros.core.gate.decision import Measurement, Reason, Trigger, Verdict
-from boundary_env_ros.core.gate.lease import LeaseState
-from boundary_env_ros.core.gate.rules.admission import age, Lease, well_formed
+from boundary_env_ros.core.gate.decision import Measurement, Reason, RuleInput, Trigger, Verdict
+from boundary_env_ros.core.gate.rules.admission import age, authority, well_formed
 from boundary_env_ros.core.gate.rules.braking import brake
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 from boundary_env_ros.core.gate.rules.stopping import stops
 from support.core_world import request_for, shipped, Timepiece
 from support.gate_sequence import altered, left_of
@@ -35,17 +33,17 @@ def scan(*values: float, age: float | None = 0.02) -> Measurement:
     return Measurement(name='obstacle.scan', topic='/scan', values=values, age=age)
 
 
-def situation(**changes: object) -> RuleInput:
-    """Return a situation in which everything is well."""
+def inputs(*, previous: Vector | None = (0.0, 0.0), **changes: object) -> RuleInput:
+    """Return inputs in which everything is well."""
     found = changes.pop('scan', scan(8.0, 8.0, 1.0, 1.0))
     assert isinstance(found, Measurement)
     well: dict[str, object] = {
         'trigger': Trigger.REQUEST,
         'time_step': CONTRACT.period,
-        'previous': (0.0, 0.0),
+        'previous_command': previous or (),
         'since_request': 0.02,
         'since_environment': 0.02,
-        'measurements': {'obstacle.scan': found},
+        'measurements': (found,),
     }
     return RuleInput(**{**well, **changes})
 
@@ -58,7 +56,7 @@ def reasons(results: tuple[object, ...]) -> list[Reason]:
 
 
 def test_every_reason_to_stop_is_told_in_the_documented_order() -> None:
-    everything = situation(
+    everything = inputs(
         trigger=Trigger.TIMER,
         emergency_stop=True,
         over=True,
@@ -83,34 +81,34 @@ def test_every_reason_to_stop_is_told_in_the_documented_order() -> None:
 
 def test_a_stop_goes_before_a_refusal_for_bounds() -> None:
     limits = altered(LIMITS, reject_beyond=(True, True))
-    assert rule(limits, situation(), (9.0, 0.0)).verdict is Verdict.REJECTED
-    ruling = rule(limits, situation(emergency_stop=True), (9.0, 0.0))
-    assert ruling.verdict is Verdict.STOPPED
+    assert rule(limits, inputs(), (9.0, 0.0)).verdict is Verdict.REJECTED
+    output = rule(limits, inputs(emergency_stop=True), (9.0, 0.0))
+    assert output.verdict is Verdict.STOPPED
 
 
 def test_a_refusal_for_bounds_goes_before_any_limit() -> None:
     limits = altered(LIMITS, reject_beyond=(True, False))
-    ruling = rule(limits, situation(scan=scan(0.6, 8.0, 1.0, 1.0)), (9.0, 9.0))
-    assert ruling.verdict is Verdict.REJECTED
-    assert [(r.reason, r.dimension) for r in ruling.results] == [(Reason.OUT_OF_BOUNDS, 0)]
-    assert ruling.command == ruling.admitted == ()
+    output = rule(limits, inputs(scan=scan(0.6, 8.0, 1.0, 1.0)), (9.0, 9.0))
+    assert output.verdict is Verdict.REJECTED
+    assert [(r.reason, r.dimension) for r in output.results] == [(Reason.OUT_OF_BOUNDS, 0)]
+    assert output.command == output.admitted == ()
 
 
 def test_limits_are_told_in_the_documented_order_each_with_its_own_change() -> None:
-    ruling = rule(LIMITS, situation(scan=scan(0.7, 8.0, 1.0, 1.0)), (9.0, 0.1))
-    assert [r.rule for r in ruling.results] == ['bounds', 'obstacle_slow.scan', 'rate']
-    first, second, third = ruling.results
+    output = rule(LIMITS, inputs(scan=scan(0.7, 8.0, 1.0, 1.0)), (9.0, 0.1))
+    assert [r.rule for r in output.results] == ['bounds', 'obstacle_slow.scan', 'rate']
+    first, second, third = output.results
     assert (first.before, first.after) == (9.0, LIMITS.high[0])
     assert (second.before, second.after) == (first.after, OBSTACLE.slow_speed)
-    assert (third.before, third.after) == (second.after, ruling.command[0])
-    assert ruling.command[0] == pytest.approx(LIMITS.rate[0] * CONTRACT.period)
-    assert ruling.command[1] == 0.1
+    assert (third.before, third.after) == (second.after, output.command[0])
+    assert output.command[0] == pytest.approx(LIMITS.rate[0] * CONTRACT.period)
+    assert output.command[1] == 0.1
 
 
 def test_the_timer_holds_the_last_command_and_says_so() -> None:
     held = rule(
         LIMITS,
-        situation(trigger=Trigger.TIMER, previous=(0.4, 0.1), since_request=0.2),
+        inputs(trigger=Trigger.TIMER, previous=(0.4, 0.1), since_request=0.2),
         (0.4, 0.1),
     )
     assert held.verdict is Verdict.HELD
@@ -119,9 +117,9 @@ def test_the_timer_holds_the_last_command_and_says_so() -> None:
 
 
 def test_the_timer_without_a_command_to_hold_brakes() -> None:
-    ruling = rule(LIMITS, situation(trigger=Trigger.TIMER, previous=(0.4, 0.0)), None)
-    assert ruling.verdict is Verdict.STOPPED
-    assert ruling.command == (pytest.approx(0.4 - LIMITS.stop[0] * CONTRACT.period), 0.0)
+    output = rule(LIMITS, inputs(trigger=Trigger.TIMER, previous=(0.4, 0.0)), None)
+    assert output.verdict is Verdict.STOPPED
+    assert output.command == (pytest.approx(0.4 - LIMITS.stop[0] * CONTRACT.period), 0.0)
 
 
 # Is it a command at all --------------------------------------------------------------------------
@@ -154,20 +152,21 @@ def test_an_age_beyond_the_limit_or_unknown_is_refused(given_age: float | None) 
 def test_authority_wants_the_lease_of_this_very_episode() -> None:
     time = Timepiece()
     request = request_for((0.0, 0.0), 3, time.now, time.now, lease='lease-1')
-    lease = Lease(
-        lease_id='lease-1', holder='policy', episode_id=request.id.episode_id, last_sequence=2
-    )
+    episode, digest = request.id.episode_id, request.id.digest
+    lease = {'lease_id': 'lease-1', 'lease_episode': episode, 'running': True, 'last_sequence': 2}
 
-    def asked(lease: Lease | None, running: bool = True) -> list[Reason]:
-        state = LeaseState(digest=request.id.digest, agent='cart', lease=lease)
-        return reasons(state.refusals(request, running=running))
+    def asked(digest: str = digest, agent: str = 'cart', **changes: object) -> list[Reason]:
+        known = inputs(**{**lease, **changes})
+        return reasons(authority(request, known, digest=digest, agent=agent))
 
-    assert asked(lease) == []
-    assert asked(None) == [Reason.NOT_ARMED]
-    assert asked(lease, running=False) == [Reason.NOT_ARMED]
-    assert asked(replace(lease, episode_id='other')) == [Reason.WRONG_EPISODE]
-    assert asked(replace(lease, lease_id='other')) == [Reason.WRONG_LEASE]
-    assert asked(replace(lease, last_sequence=3)) == [Reason.OUT_OF_ORDER]
+    assert asked() == []
+    assert asked(digest='other') == [Reason.WRONG_DIGEST]
+    assert asked(agent='other') == [Reason.WRONG_AGENT]
+    assert asked(lease_id='', lease_episode='') == [Reason.NOT_ARMED]
+    assert asked(running=False) == [Reason.NOT_ARMED]
+    assert asked(lease_episode='other') == [Reason.WRONG_EPISODE]
+    assert asked(lease_id='other') == [Reason.WRONG_LEASE]
+    assert asked(last_sequence=3) == [Reason.OUT_OF_ORDER]
 
 
 # Must the robot stop -----------------------------------------------------------------------------
@@ -202,7 +201,7 @@ def test_authority_wants_the_lease_of_this_very_episode() -> None:
         ({'scan': scan(8.0, 0.0, 1.0, 0.0)}, []),
         ({'scan': scan(8.0, 8.0, 0.5, 1.0)}, []),
         ({'scan': scan(8.0, 8.0, 0.49, 1.0)}, [Reason.SENSOR_INVALID]),
-        ({'measurements': {}}, [Reason.OBSERVATION_TIMEOUT]),
+        ({'measurements': ()}, [Reason.OBSERVATION_TIMEOUT]),
         ({'scan': scan(0.0, 8.0, 0.0, 1.0)}, [Reason.SENSOR_INVALID]),
         ({'scan': scan(0.0, 8.0, 1.0, 1.0), 'previous': (-0.2, 0.0)}, [Reason.OBSTACLE_STOP]),
         ({'scan': scan(8.0, 0.0, 1.0, 1.0), 'previous': (-0.2, 0.0)}, [Reason.OBSTACLE_STOP]),
@@ -211,18 +210,18 @@ def test_authority_wants_the_lease_of_this_very_episode() -> None:
 def test_each_reason_to_stop_and_its_bound(
     changes: dict[str, object], expected: list[Reason]
 ) -> None:
-    assert reasons(stops(LIMITS, situation(**changes), (0.1, 0.0))) == expected
+    assert reasons(stops(LIMITS, inputs(**changes), (0.1, 0.0))) == expected
 
 
 def test_a_robot_at_rest_that_is_not_asked_to_move_may_stand_before_an_obstacle() -> None:
-    near = situation(scan=scan(0.1, 0.1, 1.0, 1.0))
+    near = inputs(scan=scan(0.1, 0.1, 1.0, 1.0))
     assert stops(LIMITS, near, (0.0, 0.5)) == ()
     assert stops(LIMITS, near, None) == ()
 
 
 def test_in_lockstep_the_policy_may_think_until_the_deadline() -> None:
     limits = altered(LIMITS, pacing=Pacing.LOCKSTEP)
-    thinking = situation(trigger=Trigger.TIMER, since_request=limits.lockstep_deadline)
+    thinking = inputs(trigger=Trigger.TIMER, since_request=limits.lockstep_deadline)
     assert stops(limits, thinking, None) == ()
     late = replace(thinking, since_request=limits.lockstep_deadline + 0.001)
     assert reasons(stops(limits, late, None)) == [Reason.COMMAND_TIMEOUT]
@@ -240,21 +239,21 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 def test_braking_goes_towards_the_safe_command_and_never_past_it(
     previous: Vector, seconds: float
 ) -> None:
-    result = brake(LIMITS, situation(previous=previous, time_step=seconds))
+    result = brake(LIMITS, inputs(previous=previous, time_step=seconds))
     for value, was, safe, most in zip(result, previous, LIMITS.safe, LIMITS.stop, strict=True):
         assert min(was, safe) <= value <= max(was, safe)
         assert abs(value - was) <= most * seconds + 1e-12
 
 
 def test_braking_from_an_unknown_state_is_the_safe_command() -> None:
-    assert brake(LIMITS, situation(previous=None)) == LIMITS.safe
+    assert brake(LIMITS, inputs(previous=None)) == LIMITS.safe
 
 
 def test_braking_ends_at_a_safe_command_that_is_not_zero() -> None:
     limits = altered(LIMITS, safe=(0.2, -0.1))
     value: Vector = (0.8, 1.0)
     for _ in range(10):
-        value = brake(limits, situation(previous=value))
+        value = brake(limits, inputs(previous=value))
     assert value == (0.2, -0.1)
 
 
@@ -265,7 +264,7 @@ def test_braking_ends_at_a_safe_command_that_is_not_zero() -> None:
 def test_what_is_published_lies_within_the_bounds_and_the_rate(
     previous: Vector, wanted: Vector, seconds: float
 ) -> None:
-    values, results = left_of(LIMITS, situation(previous=previous, time_step=seconds), wanted)
+    values, results = left_of(LIMITS, inputs(previous=previous, time_step=seconds), wanted)
     for i, value in enumerate(values):
         assert LIMITS.low[i] <= value <= LIMITS.high[i]
         assert abs(value - previous[i]) <= LIMITS.rate[i] * seconds + 1e-12
@@ -274,12 +273,12 @@ def test_what_is_published_lies_within_the_bounds_and_the_rate(
 
 @pytest.mark.parametrize(('previous', 'wanted'), [(0.4, 0.8), (0.4, -0.2), (-0.1, -0.3)])
 def test_a_rate_limit_tells_the_rate_that_was_wanted(previous: float, wanted: float) -> None:
-    _, [result] = left_of(LIMITS, situation(previous=(previous, 0.0)), (wanted, 0.0))
+    _, [result] = left_of(LIMITS, inputs(previous=(previous, 0.0)), (wanted, 0.0))
     assert result.value == pytest.approx(abs(wanted - previous) / CONTRACT.period)
 
 
 def test_at_the_slow_distance_itself_nothing_is_slowed() -> None:
-    fast = situation(previous=(0.8, 0.0), scan=scan(SLOW, SLOW, 1.0, 1.0))
+    fast = inputs(previous=(0.8, 0.0), scan=scan(SLOW, SLOW, 1.0, 1.0))
     assert left_of(LIMITS, fast, (0.8, 0.0)) == ((0.8, 0.0), ())
 
 
@@ -289,23 +288,21 @@ def test_what_could_be_published_as_it_is_is_not_touched(previous: Vector, wante
         max(min(w, p + r * 0.09), p - r * 0.09)
         for w, p, r in zip(wanted, previous, LIMITS.rate, strict=True)
     )
-    assert left_of(LIMITS, situation(previous=previous), near) == (near, ())
+    assert left_of(LIMITS, inputs(previous=previous), near) == (near, ())
 
 
 @given(previous=command, wanted=st.tuples(finite, finite), ahead=st.floats(0.0, 1.2))
 def test_near_an_obstacle_the_robot_never_gets_faster_than_the_slow_speed(
     previous: Vector, wanted: Vector, ahead: float
 ) -> None:
-    values, _ = left_of(
-        LIMITS, situation(previous=previous, scan=scan(ahead, 8.0, 1.0, 1.0)), wanted
-    )
+    values, _ = left_of(LIMITS, inputs(previous=previous, scan=scan(ahead, 8.0, 1.0, 1.0)), wanted)
     if ahead < SLOW:
         assert values[0] <= max(OBSTACLE.slow_speed, previous[0])
 
 
 def test_rates_of_an_unknown_previous_command_limit_nothing_by_themselves() -> None:
-    """Such a situation is stopped by the sensors' rule, before it comes to limits."""
-    unknown = situation(previous=None)
+    """Such a robot is stopped by the sensors' rule, before it comes to limits."""
+    unknown = inputs(previous=None)
     assert left_of(LIMITS, unknown, (0.8, 0.0)) == ((0.8, 0.0), ())
     assert rule(LIMITS, unknown, (0.8, 0.0)).verdict is Verdict.STOPPED
 
@@ -322,6 +319,6 @@ def test_limits_lie_flat_over_all_groups_of_the_action() -> None:
     assert limits.safe == (0.0, 0.0, 0.5)
     assert limits.unit == ('m/s', 'rad/s', 'rad')
     assert limits.reject_beyond == (False,) * 3
-    values, results = left_of(limits, situation(previous=(0.0, 0.0, 0.5)), (0.0, 0.0, 2.0))
+    values, results = left_of(limits, inputs(previous=(0.0, 0.0, 0.5)), (0.0, 0.0, 2.0))
     assert values == (0.0, 0.0, pytest.approx(0.8))
     assert [(r.dimension, r.unit) for r in results] == [(2, 'rad/s')]

@@ -17,9 +17,9 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.gate.rules.evaluate import rule
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from support.core_world import shipped
-from support.gate_sequence import explained, left_of, of_rule, Sequence, situation
+from support.gate_sequence import explained, inputs, left_of, of_rule, Sequence
 
 
 def cart(**base: Any) -> Contract:
@@ -34,11 +34,9 @@ QUICK = Limits(CART.contract, rate=(1e3, 1e3))
 SLOW = CART.safety.obstacles[0].slow_speed
 
 
-def ahead(distance: float) -> dict[str, Measurement]:
+def ahead(distance: float) -> tuple[Measurement, ...]:
     values = (distance, 8.0, 1.0, 1.0)
-    return {
-        'obstacle.scan': Measurement(name='obstacle.scan', topic='/scan', values=values, age=0.02)
-    }
+    return (Measurement(name='obstacle.scan', topic='/scan', values=values, age=0.02),)
 
 
 FREE = ahead(8.0)
@@ -50,12 +48,12 @@ def ask(
     previous: Vector = (0.0, 0.0),
     *,
     seconds: float = 0.1,
-    scan: dict[str, Measurement] = FREE,
+    scan: tuple[Measurement, ...] = FREE,
 ) -> RuleOutput:
-    known = situation(previous=previous, time_step=seconds, measurements=scan)
-    ruling = rule(limits, known, wanted)
-    explained(ruling)
-    return ruling
+    known = inputs(previous=previous, time_step=seconds, measurements=scan)
+    output = rule(limits, known, wanted)
+    explained(output)
+    return output
 
 
 def keeps_its_curvature(command: Vector, wanted: Vector) -> bool:
@@ -84,43 +82,43 @@ _inside = st.tuples(st.floats(CART.low[0], CART.high[0]), st.floats(CART.low[1],
 
 @given(_twist)
 def test_what_is_beyond_its_bounds_is_scaled_as_a_whole(wanted: Vector) -> None:
-    ruling = ask(QUICK, wanted)
-    assert keeps_its_curvature(ruling.command, wanted)
-    parts = [value / asked for value, asked in zip(ruling.command, wanted, strict=True)]
+    output = ask(QUICK, wanted)
+    assert keeps_its_curvature(output.command, wanted)
+    parts = [value / asked for value, asked in zip(output.command, wanted, strict=True)]
     assert parts[0] == pytest.approx(parts[1])
     at_a_bound = any(
         value in (low, high)
-        for value, low, high in zip(ruling.command, CART.low, CART.high, strict=True)
+        for value, low, high in zip(output.command, CART.low, CART.high, strict=True)
     )
-    assert at_a_bound or ruling.command == wanted
+    assert at_a_bound or output.command == wanted
 
 
 @given(_twist, st.floats(0.51, 2.0))
 def test_what_is_slowed_before_an_obstacle_is_scaled_as_a_whole(
     wanted: Vector, distance: float
 ) -> None:
-    ruling = ask(QUICK, wanted, scan=ahead(distance))
-    assume(ruling.verdict is not Verdict.STOPPED)
-    assert keeps_its_curvature(ruling.command, wanted)
-    assert ruling.command[0] <= max(SLOW, CART.high[0] * (distance >= 0.6))
+    output = ask(QUICK, wanted, scan=ahead(distance))
+    assume(output.verdict is not Verdict.STOPPED)
+    assert keeps_its_curvature(output.command, wanted)
+    assert output.command[0] <= max(SLOW, CART.high[0] * (distance >= 0.6))
 
 
 def test_each_dimension_that_is_scaled_says_by_how_much() -> None:
-    ruling = ask(QUICK, (0.8, 1.2), scan=ahead(0.7))
-    assert ruling.command == (SLOW, pytest.approx(1.2 * SLOW / 0.8))
-    [result] = of_rule(ruling, 'scale_together')
+    output = ask(QUICK, (0.8, 1.2), scan=ahead(0.7))
+    assert output.command == (SLOW, pytest.approx(1.2 * SLOW / 0.8))
+    [result] = of_rule(output, 'scale_together')
     assert (result.reason, result.dimension) == (Reason.SCALED_TOGETHER, 1)
     assert result.value == pytest.approx(SLOW / 0.8)
     assert (result.limit, result.unit) == (1.0, 'of what was asked for')
-    assert [r.rule for r in ruling.results] == ['obstacle_slow.scan', 'scale_together']
+    assert [r.rule for r in output.results] == ['obstacle_slow.scan', 'scale_together']
 
 
 def test_the_dimension_with_least_left_decides() -> None:
-    ruling = ask(QUICK, (8.0, 3.0))
-    assert ruling.command == (0.8, pytest.approx(0.3))
-    ruling = ask(QUICK, (1.6, 15.0))
-    assert ruling.command == (pytest.approx(0.16), 1.5)
-    assert [(r.rule, r.dimension) for r in ruling.results] == [
+    output = ask(QUICK, (8.0, 3.0))
+    assert output.command == (0.8, pytest.approx(0.3))
+    output = ask(QUICK, (1.6, 15.0))
+    assert output.command == (pytest.approx(0.16), 1.5)
+    assert [(r.rule, r.dimension) for r in output.results] == [
         ('bounds', 0),
         ('bounds', 1),
         ('scale_together', 0),
@@ -128,15 +126,15 @@ def test_the_dimension_with_least_left_decides() -> None:
 
 
 def test_without_the_word_each_dimension_is_limited_for_itself() -> None:
-    ruling = ask(Limits(ALONE.contract, rate=(1e3, 1e3)), (8.0, 1.0))
-    assert ruling.command == (0.8, 1.0)
-    assert not of_rule(ruling, 'scale_together')
+    output = ask(Limits(ALONE.contract, rate=(1e3, 1e3)), (8.0, 1.0))
+    assert output.command == (0.8, 1.0)
+    assert not of_rule(output, 'scale_together')
 
 
 def test_what_no_rule_lowered_is_not_touched() -> None:
-    ruling = ask(QUICK, (0.5, 0.7))
-    assert ruling.verdict is Verdict.ADMITTED
-    assert ruling.command == (0.5, 0.7)
+    output = ask(QUICK, (0.5, 0.7))
+    assert output.verdict is Verdict.ADMITTED
+    assert output.command == (0.5, 0.7)
 
 
 def test_a_turn_on_the_spot_and_a_straight_line_have_no_curvature_to_lose() -> None:
@@ -148,7 +146,7 @@ def test_a_rule_that_turned_a_dimension_round_is_left_to_itself() -> None:
     # A tightened bound may leave no room for what is asked for, on its side of 0.
     backwards_only = Limits(CART.contract, rate=(1e3, 1e3), high=(-0.1, 1.5))
     command, results = left_of(
-        backwards_only, situation(previous=(-0.1, 0.0), measurements=FREE), (0.5, 1.0)
+        backwards_only, inputs(previous=(-0.1, 0.0), measurements=FREE), (0.5, 1.0)
     )
     assert command == (-0.1, 1.0)
     assert [r.rule for r in results] == ['bounds']
@@ -174,26 +172,26 @@ def test_the_greatest_part_within_reach_of_every_rate_is_taken(
     wanted: Vector, previous: Vector, seconds: float
 ) -> None:
     assume(all(abs(value) >= 1e-3 for value in wanted))
-    ruling = ask(CART, wanted, previous, seconds=seconds)
-    for value, was, rate in zip(ruling.command, previous, CART.rate, strict=True):
+    output = ask(CART, wanted, previous, seconds=seconds)
+    for value, was, rate in zip(output.command, previous, CART.rate, strict=True):
         assert abs(value - was) <= rate * seconds + 1e-15
     within = parts_within_reach(wanted, previous, seconds)
     if within:
-        assert keeps_its_curvature(ruling.command, wanted)
-        assert ruling.command[0] / wanted[0] >= within[-1] - 1e-12
-        assert ruling.command[0] / wanted[0] <= within[-1] + 1.1e-3
+        assert keeps_its_curvature(output.command, wanted)
+        assert output.command[0] / wanted[0] >= within[-1] - 1e-12
+        assert output.command[0] / wanted[0] <= within[-1] + 1.1e-3
 
 
 @given(_twist, _inside, _seconds)
 def test_where_no_part_is_within_reach_each_dimension_is_limited_for_itself(
     wanted: Vector, previous: Vector, seconds: float
 ) -> None:
-    ruling = ask(CART, wanted, previous, seconds=seconds)
-    if of_rule(ruling, 'scale_together') or keeps_its_curvature(ruling.command, wanted):
+    output = ask(CART, wanted, previous, seconds=seconds)
+    if of_rule(output, 'scale_together') or keeps_its_curvature(output.command, wanted):
         return
     inside = ask(QUICK, wanted, previous, seconds=1.0).command
     alone = ask(ALONE, inside, previous, seconds=seconds)
-    assert ruling.command == alone.command
+    assert output.command == alone.command
 
 
 @given(st.lists(st.tuples(_twist, _seconds), max_size=20))
@@ -208,9 +206,9 @@ def test_from_rest_a_twist_that_is_asked_for_again_and_again_is_reached_on_its_a
 
 
 def test_the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled() -> None:
-    ruling = ask(CART, (0.4, 0.3))
-    assert ruling.command == (pytest.approx(0.1), pytest.approx(0.075))
-    first, second = ruling.results
+    output = ask(CART, (0.4, 0.3))
+    assert output.command == (pytest.approx(0.1), pytest.approx(0.075))
+    first, second = output.results
     assert (first.rule, first.reason, first.dimension) == ('rate', Reason.RATE_LIMIT, 0)
     assert (first.value, first.limit) == (pytest.approx(4.0), CART.rate[0])
     assert (second.rule, second.reason, second.dimension) == (
@@ -222,14 +220,14 @@ def test_the_dimension_that_is_too_fast_is_told_as_that_and_the_other_as_scaled(
 
 
 def test_to_stand_still_is_reached_by_each_dimension_for_itself() -> None:
-    ruling = ask(CART, (0.0, 0.0), (0.4, 0.3))
-    assert ruling.command == (pytest.approx(0.3), 0.0)
-    assert not of_rule(ruling, 'scale_together')
+    output = ask(CART, (0.0, 0.0), (0.4, 0.3))
+    assert output.command == (pytest.approx(0.3), 0.0)
+    assert not of_rule(output, 'scale_together')
 
 
 def test_no_time_moves_nothing() -> None:
-    ruling = ask(CART, (0.4, 0.3), (0.2, 0.1), seconds=0.0)
-    assert ruling.command == (0.2, 0.1)
+    output = ask(CART, (0.4, 0.3), (0.2, 0.1), seconds=0.0)
+    assert output.command == (0.2, 0.1)
 
 
 def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
@@ -241,9 +239,9 @@ def test_what_was_scaled_is_not_limited_once_more_for_its_rounding() -> None:
             )
             for _ in range(2)
         )
-        ruling = ask(CART, wanted, previous, seconds=numbers.uniform(0.01, 0.1))
-        if of_rule(ruling, 'scale_together'):
-            assert len(ruling.results) == 2
+        output = ask(CART, wanted, previous, seconds=numbers.uniform(0.01, 0.1))
+        if of_rule(output, 'scale_together'):
+            assert len(output.results) == 2
 
 
 PROFILE: dict[tuple[str | int, ...], object] = {
@@ -259,8 +257,8 @@ def test_with_a_profile_the_goal_keeps_its_curvature_and_so_does_the_end() -> No
     )
     sequence = Sequence(limits, (0.0, 0.0))
     for _ in range(60):
-        ruling = sequence.ask((1.6, 1.0), 0.1)
-    assert ruling.command == (0.8, 0.5)
+        output = sequence.ask((1.6, 1.0), 0.1)
+    assert output.command == (0.8, 0.5)
 
 
 def test_on_the_way_there_each_dimension_follows_the_profile_that_is_its_own() -> None:

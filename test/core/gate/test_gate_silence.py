@@ -33,7 +33,7 @@ def test_a_late_policy_is_held_and_a_silent_one_stopped_within_the_bound(bench: 
     assert sorted(verdicts) == verdicts
     held, stop = seen[0], next(d for d in seen if d.verdict is Verdict.STOPPED)
     assert reasons(held) == {Reason.COMMAND_LATE}
-    assert held.command == held.previous_command == (0.4, 0.0)
+    assert held.command == held.inputs.previous_command == (0.4, 0.0)
     assert reasons(stop) == {Reason.COMMAND_TIMEOUT}
     [result] = stop.rules
     assert result.value is not None
@@ -188,7 +188,7 @@ def test_a_sensor_stamped_by_another_clock_is_judged_by_its_arrival(bench: Bench
     )
     decision = bench.ask(0.05, 0.0)
     assert decision.verdict is Verdict.ADMITTED
-    assert decision.measurements[0].age == 0.0
+    assert decision.inputs.measurements[0].age == 0.0
 
 
 @pytest.mark.parametrize('trouble', ['paused', 'backward', 'forward'])

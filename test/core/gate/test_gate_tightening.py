@@ -312,8 +312,8 @@ def test_a_stricter_timeout_stops_earlier(bench: Bench) -> None:
     seen = bench.wait(0.2)
     first = next(d for d in seen if d.verdict is Verdict.STOPPED)
     assert reasons(first) == {Reason.COMMAND_TIMEOUT}
-    assert first.since_request is not None
-    assert 0.16 < first.since_request <= 0.16 + TICK + 1e-9
+    assert first.inputs.since_request is not None
+    assert 0.16 < first.inputs.since_request <= 0.16 + TICK + 1e-9
 
 
 def test_a_stricter_bound_is_part_of_what_is_within_reach(bench: Bench) -> None:

@@ -82,7 +82,7 @@ def test_before_its_agent_has_asked_for_anything_it_holds_what_is_safe() -> None
     bench.advance()
     said = status(EpisodeState.RUNNING, bench.time.now, episode=bench.episode)
     held = only(bench.gate.apply(EpisodeTold(status=said, now=bench.time.now)))
-    assert (held.verdict, held.command, held.seeded) == (Verdict.HELD, (0.0, 0.0), True)
+    assert (held.verdict, held.command, held.inputs.seeded) == (Verdict.HELD, (0.0, 0.0), True)
 
 
 def test_all_rules_hold_while_another_acts_and_a_stop_lasts_until_its_own_turn(

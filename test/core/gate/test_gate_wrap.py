@@ -77,9 +77,9 @@ def test_a_length_beside_it_goes_where_it_is_sent() -> None:
 def test_it_arrives_after_the_angle_between_and_no_later(start: float, wanted: float) -> None:
     sequence = Sequence(LIMITS, (start, 0.0))
     apart = turn_between(start, wanted)
-    ruling = sequence.ask((wanted, 0.0), apart / RATE + 1e-9)
-    assert turn_between(ruling.command[0], wanted) <= 1e-8
-    assert abs(ruling.command[0] - start) <= apart + 1e-8
+    output = sequence.ask((wanted, 0.0), apart / RATE + 1e-9)
+    assert turn_between(output.command[0], wanted) <= 1e-8
+    assert abs(output.command[0] - start) <= apart + 1e-8
 
 
 @given(_angle, st.lists(st.tuples(st.floats(-9.0, 9.0), st.floats(0.0, 0.5)), max_size=10))
@@ -96,9 +96,9 @@ def test_whatever_is_asked_for_numbers_never_jump_and_stay_in_bounds(
 
 def test_a_way_that_leads_beyond_a_bound_is_none() -> None:
     sequence = Sequence(LIMITS, (6.4, 0.0))
-    ruling = sequence.ask((1.0, 0.0), 0.01)
-    assert ruling.command[0] == pytest.approx(6.39)
-    assert ruling.wanted == (1.0, 0.0)
+    output = sequence.ask((1.0, 0.0), 0.01)
+    assert output.command[0] == pytest.approx(6.39)
+    assert output.wanted == (1.0, 0.0)
 
 
 def test_a_profile_takes_the_short_way_too() -> None:
@@ -112,8 +112,8 @@ def test_a_profile_takes_the_short_way_too() -> None:
 
 def test_the_hand_of_an_operator_takes_the_short_way_too() -> None:
     sequence = Sequence(LIMITS, (3.10, 0.0))
-    ruling = sequence.ask((-3.10, 0.0), 0.01, trigger=Trigger.OPERATOR)
-    assert ruling.command[0] == pytest.approx(3.11)
+    output = sequence.ask((-3.10, 0.0), 0.01, trigger=Trigger.OPERATOR)
+    assert output.command[0] == pytest.approx(3.11)
 
 
 # What was measured -------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def test_a_driver_that_wraps_what_it_measures_does_not_make_the_gate_begin_anew(
     bench.start()
     for _ in range(10):
         decision = bench.ask(-3.10, 0.0)
-        assert not decision.seeded or decision.previous_command == (3.12, 0.0)
+        assert not decision.inputs.seeded or decision.inputs.previous_command == (3.12, 0.0)
         before = decision.command[0]
         bench.motion = (math.remainder(before, math.tau), 0.0)
         bench.wait(0.02)
@@ -188,5 +188,5 @@ def test_an_angle_that_is_not_declared_to_wrap_goes_where_it_is_sent() -> None:
     contract = turntable()
     bounded = replace(contract, action=(replace(contract.action[0], wrap=()),))
     start: Vector = (3.10, 0.0)
-    ruling = Sequence(Limits(bounded), start).ask((-3.10, 0.0), 0.01)
-    assert ruling.command[0] == pytest.approx(3.09)
+    output = Sequence(Limits(bounded), start).ask((-3.10, 0.0), 0.01)
+    assert output.command[0] == pytest.approx(3.09)

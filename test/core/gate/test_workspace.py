@@ -18,7 +18,7 @@ from boundary_env_ros.core.gate.decision import Measurement, Reason, Verdict
 from boundary_env_ros.core.gate.rules import workspace
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.pending_motion import Recent, under_way
-from boundary_env_ros.core.gate.rules.rule_input import RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
 from support.places import CART, contract_with, CRANE, IdealRobot, SLED, spare
 
 #: An axis of its own each, as of joints: nothing but bounds, one of them missing.
@@ -49,19 +49,19 @@ def robot(place: dict[str, Any], at: Vector, **changes: Any) -> IdealRobot:
     return IdealRobot(contract_with(place, changes.pop('changes', None)), at, lag=10, **changes)
 
 
-def results(ruling: RuleOutput, rule: str = 'workspace') -> list[Any]:
-    return [result for result in ruling.results if result.rule == rule]
+def results(output: RuleOutput, rule: str = 'workspace') -> list[Any]:
+    return [result for result in output.results if result.rule == rule]
 
 
 def drive(moved: IdealRobot, wanted: Vector, seconds: float) -> list[RuleOutput]:
     """Ask for the same again and again, with the gate's timer in between."""
-    rulings = []
+    outputs = []
     for _ in range(round(seconds / 0.1)):
-        rulings.append(moved.decide(wanted))
+        outputs.append(moved.decide(wanted))
         for _ in range(5):
             assert not moved.tick()
             moved.move(2)
-    return rulings
+    return outputs
 
 
 # It never leaves ---------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def test_what_is_not_computed_far_from_boundaries_changes_no_ruling(
     moved, moves = data.draw(traffic(place))
     again = deepcopy(moved)
 
-    def rulings(of: IdealRobot) -> list[RuleOutput]:
+    def outputs(of: IdealRobot) -> list[RuleOutput]:
         found = []
         for wanted, times, every, age in moves:
             for _ in range(times):
@@ -158,11 +158,11 @@ def test_what_is_not_computed_far_from_boundaries_changes_no_ruling(
                 of.move(every)
         return found
 
-    quick = rulings(moved)
+    quick = outputs(moved)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workspace._Course, 'is_far', lambda course, command: False)
         patch.setattr(workspace, '_most_that_passes', by_halves)
-        assert quick == rulings(again)
+        assert quick == outputs(again)
 
 
 def by_halves(spare: Callable[[float], float], at_most: float) -> float:
@@ -208,16 +208,16 @@ def test_what_cannot_slow_down_at_once_is_stopped_rather_than_let_out(
 
 def test_a_robot_that_is_asked_to_leave_comes_as_near_as_it_may_without_a_stop() -> None:
     moved = robot(YARD, (-1.0, -0.1, 0.0))
-    rulings = drive(moved, (0.8, 0.0), 12.0)
-    assert max(ruling.verdict for ruling in rulings) is Verdict.LIMITED
+    outputs = drive(moved, (0.8, 0.0), 12.0)
+    assert max(output.verdict for output in outputs) is Verdict.LIMITED
     # Straight ahead is the slanted side of the rack, from (0.6, -0.6) to (1.2, 0.2).
     assert 0.0 <= spare(moved.place, moved.at) < 0.01
 
 
 def test_an_axis_comes_as_near_as_it_may_without_a_stop() -> None:
     moved = robot(SLIDES, (0.0, 0.0))
-    rulings = drive(moved, (0.8, 0.6), 10.0)
-    assert max(ruling.verdict for ruling in rulings) is Verdict.LIMITED
+    outputs = drive(moved, (0.8, 0.6), 10.0)
+    assert max(output.verdict for output in outputs) is Verdict.LIMITED
     for value, bound in zip(moved.at, (0.95, 0.35), strict=True):
         assert bound - 0.01 <= value <= bound + 1e-9
 
@@ -239,15 +239,15 @@ def test_a_place_of_one_coordinate_is_ruled_on_far_from_its_bounds_too() -> None
 
 def test_the_needed_way_is_that_of_its_speed_until_it_rests() -> None:
     moved = robot(SLIDES, (0.0, 0.0)).go((0.8, 0.0), (0.35, 0.0))
-    ruling = moved.decide((0.8, 0.0))
+    output = moved.decide((0.8, 0.0))
     # Under way for the delay, in force until the driver's timeout, and braked then.
     way = 0.8 * (0.1 + 0.25) + 0.8**2 / (2.0 * 0.9)
-    (taken,) = results(ruling)
+    (taken,) = results(output)
     assert (taken.reason, taken.outcome) == (Reason.WORKSPACE, Verdict.LIMITED)
     assert (taken.dimension, taken.before, taken.unit) == (0, 0.8, 'm')
     assert taken.value == pytest.approx(1.0 - moved.at[0] - way)
     assert taken.limit == 0.05
-    assert ruling.command[0] == taken.after < 0.8
+    assert output.command[0] == taken.after < 0.8
 
 
 def test_a_body_is_slowed_down_on_the_path_that_was_asked_for() -> None:
@@ -260,9 +260,9 @@ def test_a_body_is_slowed_down_on_the_path_that_was_asked_for() -> None:
 
 def test_an_axis_is_slowed_down_alone() -> None:
     moved = robot(SLIDES, (0.94, 0.0))
-    ruling = moved.decide((0.1, -0.08))
-    assert [result.dimension for result in results(ruling)] == [0]
-    assert ruling.command[1] == -0.08
+    output = moved.decide((0.1, -0.08))
+    assert [result.dimension for result in results(output)] == [0]
+    assert output.command[1] == -0.08
 
 
 def test_a_bound_that_is_none_is_none() -> None:
@@ -338,12 +338,12 @@ def test_a_robot_that_is_too_near_for_its_speed_is_stopped(
     place: dict[str, Any], start: Vector, wanted: Vector, jump: Vector
 ) -> None:
     moved = robot(place, start).go(wanted, jump)
-    ruling = moved.decide(wanted)
-    assert ruling.verdict is Verdict.STOPPED
-    (stop,) = results(ruling, 'workspace_stop')
+    output = moved.decide(wanted)
+    assert output.verdict is Verdict.STOPPED
+    (stop,) = results(output, 'workspace_stop')
     assert stop.reason is Reason.WORKSPACE
     assert stop.value < stop.limit <= 0.05
-    assert abs(ruling.command[0]) < 0.6
+    assert abs(output.command[0]) < 0.6
     assert moved.tick()
 
 
@@ -436,9 +436,9 @@ def test_a_place_that_is_not_known_stops_the_robot(values: Vector) -> None:
     moved.seen = lambda age: Measurement(  # type: ignore[method-assign]
         name='workspace.hall', topic='pose', values=values, age=0.0
     )
-    ruling = moved.decide((0.1, 0.0))
-    assert ruling.verdict is Verdict.STOPPED
-    assert [result.rule for result in ruling.results] == ['sensors.workspace.hall']
+    output = moved.decide((0.1, 0.0))
+    assert output.verdict is Verdict.STOPPED
+    assert [result.rule for result in output.results] == ['sensors.workspace.hall']
 
 
 def test_in_lockstep_a_command_is_in_force_for_a_period() -> None:

@@ -4,11 +4,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 import math
 from typing import Any
 
+from boundary_env_ros.core.contract.safety import Operator
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import ActionRequest, Reason, RuleResult, Verdict
+from boundary_env_ros.core.environment.observation import age_of
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    Measurement,
+    measurement_of,
+    Reason,
+    RuleInput,
+    RuleResult,
+    Verdict,
+)
+from boundary_env_ros.core.gate.rules.limits import OPERATOR
+from boundary_env_ros.core.sources.usable import is_fresh
+from boundary_env_ros.core.timebase import ClockReading, elapsed
 from boundary_env_ros.frozen import frozen
 
 #: How far the sequence of a request may be ahead of the last that was heard; others got lost.
@@ -19,6 +34,18 @@ STRANGERS = (Reason.WRONG_DIGEST, Reason.WRONG_AGENT, Reason.WRONG_EPISODE, Reas
 
 #: The same, or of an old one, which is no new action.
 UNHEARD = (*STRANGERS, Reason.OUT_OF_ORDER)
+
+#: Names of the rules about documents.
+DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'
+
+#: Rules that refuse a request before it counts as one of the holder of the lease.
+_OF_STRANGERS = frozenset({'well_formed', 'authority', 'turn', 'sensors', DOCUMENT})
+
+#: Rules by which the number of a request is not used up.
+_UNUSED = _OF_STRANGERS | {'age', DOCUMENT_RATE}
+
+#: What the operator's switch reads at least while it is held.
+HELD = 0.5
 
 #: The last step that a message can number.
 LAST_STEP = 2**64 - 1
@@ -87,18 +114,76 @@ def numbered(request: ActionRequest) -> tuple[RuleResult, ...]:
     return (rejected('well_formed', Reason.WRONG_SHAPE, unit='steps', **numbers),)
 
 
-def out_of_order(request: ActionRequest, due: int) -> tuple[RuleResult, ...]:
-    """Refuse a request whose sequence number is below the one that is due, or far ahead."""
-    numbers = {'value': float(request.sequence), 'limit': float(due)}
+def authority(
+    request: ActionRequest, inputs: RuleInput, *, digest: str, agent: str
+) -> tuple[RuleResult, ...]:
+    """
+    Refuse a request without the lease of this episode, under this contract, for this agent.
+
+    The sequence must grow: a request that was sent twice, or overtaken, must not move the robot.
+    Nor may it leap: after one request with an absurd number no other would be accepted.
+    """
+    if request.id.digest != digest:
+        return (rejected('authority', Reason.WRONG_DIGEST),)
+    if request.id.agent != agent:
+        return (rejected('authority', Reason.WRONG_AGENT),)
+    if not (inputs.armed and inputs.running):
+        return not_armed()
+    if request.id.episode_id != inputs.lease_episode:
+        return (rejected('authority', Reason.WRONG_EPISODE),)
+    if request.lease_id != inputs.lease_id:
+        return (rejected('authority', Reason.WRONG_LEASE),)
+    if 0 < request.sequence - inputs.last_sequence <= MOST_SKIPPED:
+        return ()
+    numbers = {'value': float(request.sequence), 'limit': float(inputs.last_sequence + 1)}
     return (rejected('authority', Reason.OUT_OF_ORDER, **numbers),)
 
 
-def acted_on(request: ActionRequest, last_step: int) -> tuple[RuleResult, ...]:
+def not_accepted(results: Iterable[RuleResult]) -> bool:
+    """Return whether a request is refused as none of the holder of the lease, in its turn."""
+    return any(
+        result.outcome is Verdict.REJECTED and result.rule in _OF_STRANGERS for result in results
+    )
+
+
+def is_used(decision: GateDecision) -> bool:
+    """Return whether a decision used up the number of its request: it may not come again."""
+    return not any(
+        result.outcome is Verdict.REJECTED
+        and result.rule in (*_OF_STRANGERS, 'age', DOCUMENT_RATE)
+        for result in decision.rules
+    )
+
+
+def repeated_step(request: ActionRequest, last_step: int) -> tuple[RuleResult, ...]:
     """Refuse an action for a step that was acted on: in lockstep each step is one period."""
     if request.id.step > last_step:
         return ()
     numbers = {'value': float(request.id.step), 'limit': float(last_step + 1)}
     return (rejected('authority', Reason.OUT_OF_ORDER, unit='step', **numbers),)
+
+
+def latency(request: ActionRequest, received: ClockReading, *, lockstep: bool) -> float | None:
+    """
+    Return the age of the observation that an action answers, seconds; None if it is unknown.
+
+    On the steady clock of one host; between hosts and in lockstep, ROS time.
+    """
+    if request.observed is None:
+        return None
+    steady = None if lockstep else elapsed(request.observed, received)
+    return age_of(request.observed.ros, received) if steady is None else steady
+
+
+def switch_held(operator: Operator, measurements: Iterable[Measurement]) -> bool:
+    """Return whether an operator holds the switch, as far as is known lately enough."""
+    found = measurement_of(measurements, OPERATOR)
+    return (
+        found is not None
+        and bool(found.values)
+        and is_fresh(found.age, operator.timeout)
+        and found.values[-1] >= HELD
+    )
 
 
 def age(observation_age: float | None, limit: float) -> tuple[RuleResult, ...]:

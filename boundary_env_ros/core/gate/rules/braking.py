@@ -8,11 +8,11 @@ import math
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.decision import RuleInput
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import RuleInput
 
 
-def brake(limits: Limits, situation: RuleInput) -> Vector:
+def brake(limits: Limits, inputs: RuleInput) -> Vector:
     """
     Return the next command of the stop profile: towards the safe one at the declared rate.
 
@@ -21,23 +21,23 @@ def brake(limits: Limits, situation: RuleInput) -> Vector:
     brake from, a velocity or an effort is the safe one at once: a stop sends none that was not
     commanded, whatever the robot says that it does.
     """
-    if situation.previous is None:
+    if not inputs.previous_command:
         return () if any(map(math.isnan, limits.safe)) else limits.safe
     command = [
-        run_on(limits, situation, i)[0]
+        run_on(limits, inputs, i)[0]
         if math.isnan(safe)
-        else towards(previous, safe, stop * situation.time_step)
+        else towards(previous, safe, stop * inputs.time_step)
         for i, (previous, safe, stop) in enumerate(
-            zip(situation.previous, limits.safe, limits.stop, strict=True)
+            zip(inputs.previous_command, limits.safe, limits.stop, strict=True)
         )
     ]
-    if situation.seeded:
+    if inputs.seeded:
         for i in limits.speeds:
             command[i] = limits.safe[i]
     return tuple(command)
 
 
-def run_on(limits: Limits, situation: RuleInput, dimension: int) -> tuple[float, float]:
+def run_on(limits: Limits, inputs: RuleInput, dimension: int) -> tuple[float, float]:
     """
     Return where a stop sends a position next, and the velocity (unit/s) that it has there.
 
@@ -45,9 +45,9 @@ def run_on(limits: Limits, situation: RuleInput, dimension: int) -> tuple[float,
     on and never turns back. Without that limit, and where the last command is so old that the
     driver has come to rest, it stays. The bounds of the contract end its way at once.
     """
-    assert situation.previous is not None  # the caller knows where it is
-    was, step = situation.previous[dimension], situation.time_step
-    velocity = situation.previous_rate[dimension] if situation.previous_rate else 0.0
+    assert inputs.previous_command  # the caller knows where it is
+    was, step = inputs.previous_command[dimension], inputs.time_step
+    velocity = inputs.previous_rate[dimension] if inputs.previous_rate else 0.0
     deceleration = limits.deceleration[dimension]
     # The gate sends a command at least once a period as long as a profile moves; see its check.
     rests = limits.pacing is not Pacing.LOCKSTEP and step >= limits.period

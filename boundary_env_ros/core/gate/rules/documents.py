@@ -14,19 +14,17 @@ from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     Reason,
+    RuleInput,
     RuleResult,
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.rules.admission import rejected
+from boundary_env_ros.core.gate.rules.admission import DOCUMENT, DOCUMENT_RATE, rejected
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS
 from boundary_env_ros.errors import RecordError
 
 #: When a group was sent a document last: episode, step, and steady time, ns.
 Sent = tuple[str, int, int]
-
-#: Names of the rules.
-DOCUMENT, DOCUMENT_RATE = 'document', 'document_rate'
 
 
 @lru_cache(maxsize=4)
@@ -95,20 +93,25 @@ class DocumentRules:
                 return Reason.WRONG_SHAPE, f'{name}: {why}.'
         return (None, '') if self._groups else (Reason.WRONG_SHAPE, 'Expected no documents.')
 
-    def too_often(
-        self, request: ActionRequest, sent: Mapping[str, Sent], now: ClockReading
-    ) -> tuple[RuleResult, ...]:
+    def too_often(self, inputs: RuleInput, request: ActionRequest) -> tuple[RuleResult, ...]:
         """Refuse documents that come sooner after the last than the contract allows."""
+        sent = dict(zip(self._groups, inputs.since_documents, strict=False))
         for name in _sent(request.payload):
             most = self._groups[name].max_rate
             least = 1.0 / most if most else 0.0
-            since = self._since(sent.get(name), request, now)
+            since = sent.get(name, 0.0)
             # In lockstep it is a whole number of periods, which a product of floats is not.
             if since < least - 1e-9:
                 return (
                     rejected(DOCUMENT_RATE, Reason.RATE_LIMIT, value=since, limit=least, unit='s'),
                 )
         return ()
+
+    def since(
+        self, sent: Mapping[str, Sent], request: ActionRequest, now: ClockReading
+    ) -> tuple[float, ...]:
+        """Return the seconds since each group was sent a document; infinite if it was not."""
+        return tuple(self._since(sent.get(name), request, now) for name in self._groups)
 
     def _since(self, last: Sent | None, request: ActionRequest, now: ClockReading) -> float:
         if last is None:

@@ -6,27 +6,25 @@ from __future__ import annotations
 
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.commands import Results
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuleInput, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import follow
 from boundary_env_ros.core.gate.rules.obstacles import slow_down
 from boundary_env_ros.core.gate.rules.rotation import normalise
-from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import keep_curvature
 from boundary_env_ros.core.gate.rules.workspace import keep_inside
 
 
-def shape(
-    limits: Limits, situation: RuleInput, wanted: Vector, because: Results = ()
-) -> RuleOutput:
+def shape(limits: Limits, inputs: RuleInput, wanted: Vector, because: Results = ()) -> RuleOutput:
     """Return as much of a wanted command as may be published, and why after what else is told."""
     shaped = LimitedCommand(wanted)
-    _bounds(limits, situation.previous, shaped)
+    _bounds(limits, inputs.previous_command, shaped)
     normalise(limits, shaped)
-    slow_down(limits, situation, shaped)
-    keep_inside(limits, situation, shaped)
+    slow_down(limits, inputs, shaped)
+    keep_inside(limits, inputs, shaped)
     keep_curvature(limits, wanted, shaped)
-    rate, acceleration = follow(limits, situation, shaped)
+    rate, acceleration = follow(limits, inputs, shaped)
     results = (*because, *shaped.results)
     return RuleOutput(
         verdict=max((r.outcome for r in results), default=Verdict.ADMITTED),

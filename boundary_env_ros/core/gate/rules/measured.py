@@ -4,18 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.angles import all_near
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Measurement
+from boundary_env_ros.core.gate.decision import Measurement, measurement_of
 from boundary_env_ros.core.gate.rules.limits import FEEDBACK, Limits
 from boundary_env_ros.core.gate.rules.rotation import measured_rotations, nearer_sign
 
 
 def measured_command(
-    limits: Limits, measurements: Mapping[str, Measurement], since: float = math.inf
+    limits: Limits, measurements: Sequence[Measurement], since: float = math.inf
 ) -> Vector | None:
     """
     Return the measured state as a command, with unit quaternions for rotations.
@@ -29,7 +29,7 @@ def measured_command(
     limits
         The limits in force.
     measurements
-        The feedback of every group, and whatever else, by name.
+        The feedback of every group, and whatever else.
     since
         Seconds since the last command: a robot that has moved since an older measurement is not
         there any more, and to send that would move it back.
@@ -40,7 +40,7 @@ def measured_command(
 
 
 def known_of(
-    limits: Limits, measurements: Mapping[str, Measurement], since: float = math.inf
+    limits: Limits, measurements: Sequence[Measurement], since: float = math.inf
 ) -> Vector:
     """
     Return what is known of the measured state, as a command; NaN for a group that is not known.
@@ -50,7 +50,7 @@ def known_of(
     values: list[float] = []
     for group in limits.groups:
         name = f'{FEEDBACK}.{group.name}'
-        need, measurement = limits.needs[name], measurements.get(name)
+        need, measurement = limits.needs[name], measurement_of(measurements, name)
         if (
             measurement is None
             or not need.fresh(measurement)

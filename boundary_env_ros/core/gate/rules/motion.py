@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import math
 
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, Verdict
+from boundary_env_ros.core.gate.decision import Reason, RuleInput, RuleResult, Verdict
 from boundary_env_ros.core.gate.motion_profile import (
     advance,
     MotionLimits,
@@ -19,7 +19,7 @@ from boundary_env_ros.core.gate.motion_profile import (
 from boundary_env_ros.core.gate.rules.braking import brake, run_on, towards
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.rotation import turn
-from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, RuleOutput
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, RuleOutput
 from boundary_env_ros.core.gate.rules.scale_together import limit_rate, SHORTEST, slow_together
 from boundary_env_ros.frozen import replace
 
@@ -27,7 +27,7 @@ from boundary_env_ros.frozen import replace
 _NEARLY = 2e-6
 
 
-def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tuple[Vector, Vector]:
+def follow(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> tuple[Vector, Vector]:
     """
     Limit how far the command may go from the one before it.
 
@@ -39,10 +39,10 @@ def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tupl
         the mean rate from the last command to this one.
 
     """
-    end = limit_change(limits, situation, shaped)
-    if situation.previous is None:
+    end = limit_change(limits, inputs, shaped)
+    if not inputs.previous_command:
         return (), ()
-    rate = rate_between(situation.previous, tuple(shaped.values), situation.time_step)
+    rate = rate_between(inputs.previous_command, tuple(shaped.values), inputs.time_step)
     if not end:
         return rate, ()
     _, velocity, acceleration = zip(*end, strict=True)
@@ -50,10 +50,10 @@ def follow(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> tupl
     return _put(rate, limits.profiled, velocity), _put(still, limits.profiled, acceleration)
 
 
-def limit_change(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> MotionState:
+def limit_change(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> MotionState:
     """Do what :func:`follow` does, and return where the profiles are then."""
-    previous, step = situation.previous, situation.time_step
-    if previous is None:
+    previous, step = inputs.previous_command, inputs.time_step
+    if not previous:
         return ()
     alone: Sequence[int] = limits.plain
     if limits.curvatures:
@@ -68,25 +68,23 @@ def limit_change(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -
     turn(limits, previous, step, shaped)
     if limits.profile is None:
         return ()
-    return _follow_profile(limits, limits.profile, situation, previous, shaped)
+    return _follow_profile(limits, limits.profile, inputs, previous, shaped)
 
 
-def rest(limits: Limits, situation: RuleInput) -> Vector:
+def rest(limits: Limits, inputs: RuleInput) -> Vector:
     """Return the command at which the sequence comes to rest if nothing more is asked for."""
-    previous = situation.previous or ()
+    previous = inputs.previous_command
     if limits.profile is None or not previous:
         return previous
-    place = settle(limits.profile, _state(limits, situation, previous))
+    place = settle(limits.profile, _state(limits, inputs, previous))
     return _put(previous, limits.profiled, place)
 
 
-def brake_to(
-    limits: Limits, situation: RuleInput, safe: Vector, because: RuleResult
-) -> RuleOutput:
+def brake_to(limits: Limits, inputs: RuleInput, safe: Vector, because: RuleResult) -> RuleOutput:
     """Return the next command of the stop profile, and why: also why it is not the safe one."""
-    previous, step = situation.previous or safe, situation.time_step
+    previous, step = inputs.previous_command or safe, inputs.time_step
     shaped = LimitedCommand(safe)
-    for i, (was, after) in enumerate(zip(previous, brake(limits, situation), strict=True)):
+    for i, (was, after) in enumerate(zip(previous, brake(limits, inputs), strict=True)):
         if after == safe[i]:
             continue
         if math.isnan(limits.safe[i]):
@@ -95,41 +93,41 @@ def brake_to(
                 Reason.ACCELERATION_LIMIT,
                 i,
                 after,
-                abs(situation.previous_rate[i]) / max(step, SHORTEST),
+                abs(inputs.previous_rate[i]) / max(step, SHORTEST),
                 limits.deceleration[i],
                 f'{limits.unit[i]}/s^2',
             )
         else:
             limit_rate(limits, shaped, i, was, after, step, limits.stop[i])
-    ruling = RuleOutput(
+    output = RuleOutput(
         verdict=Verdict.HELD,
         wanted=safe,
         command=tuple(shaped.values),
         results=(because, *shaped.results),
     )
-    return start_anew(limits, situation, ruling)
+    return start_anew(limits, inputs, output)
 
 
-def start_anew(limits: Limits, situation: RuleInput, ruling: RuleOutput) -> RuleOutput:
+def start_anew(limits: Limits, inputs: RuleInput, output: RuleOutput) -> RuleOutput:
     """
-    Return a ruling with where the commands go after one that is on no profile: a stop, or a jump.
+    Return an output with where the commands go after one that is on no profile: a stop, or a jump.
 
     A profile begins again there from rest, or from the velocity with which a position still runs
     on, since the commands before are none of its path: what follows keeps the limits on its own.
     """
-    previous, command = situation.previous, ruling.command
-    if previous is None or not command:
-        return replace(ruling, rate=(0.0,) * len(command))
-    rate = list(rate_between(previous, command, situation.time_step))
+    previous, command = inputs.previous_command, output.command
+    if not previous or not command:
+        return replace(output, rate=(0.0,) * len(command))
+    rate = list(rate_between(previous, command, inputs.time_step))
     slowing = [0.0] * len(rate)
     for i in limits.profiled:
-        rate[i] = run_on(limits, situation, i)[1] if math.isnan(limits.safe[i]) else 0.0
+        rate[i] = run_on(limits, inputs, i)[1] if math.isnan(limits.safe[i]) else 0.0
         if rate[i] and limits.jerk[i] < math.inf:
             # No more than can be taken back, by the limit on jerk, until it rests.
             eased = min(math.sqrt(2.0 * limits.jerk[i] * abs(rate[i])), limits.acceleration[i])
             slowing[i] = -math.copysign(eased, rate[i])
     acceleration = tuple(slowing) if any(slowing) else ()
-    return replace(ruling, rate=tuple(rate), acceleration=acceleration)
+    return replace(output, rate=tuple(rate), acceleration=acceleration)
 
 
 def rate_between(previous: Vector, command: Vector, time_step: float) -> Vector:
@@ -145,13 +143,13 @@ def rate_between(previous: Vector, command: Vector, time_step: float) -> Vector:
 def _follow_profile(
     limits: Limits,
     profile: MotionLimits,
-    situation: RuleInput,
+    inputs: RuleInput,
     previous: Vector,
     shaped: LimitedCommand,
 ) -> MotionState:
     """Go the next step of the profile of each dimension that has one, and tell why."""
-    dimensions, step = limits.profiled, situation.time_step
-    start = _state(limits, situation, previous)
+    dimensions, step = limits.profiled, inputs.time_step
+    start = _state(limits, inputs, previous)
     # To where it may go, not only as far as its rate reaches now: it would brake for that.
     end = advance(profile, start, tuple(shaped.values[i] for i in dimensions), step)
     for place, i in enumerate(dimensions):
@@ -221,11 +219,11 @@ def _jerk_needed(missing: float, rate: float, acceleration: float, step: float) 
     )
 
 
-def _state(limits: Limits, situation: RuleInput, previous: Vector) -> MotionState:
+def _state(limits: Limits, inputs: RuleInput, previous: Vector) -> MotionState:
     """Return where the profiles are; what is not known of their motion is none."""
     still = (0.0,) * len(previous)
-    rate = situation.previous_rate or still
-    acceleration = situation.previous_acceleration or still
+    rate = inputs.previous_rate or still
+    acceleration = inputs.previous_acceleration or still
     return tuple([MotionStep(previous[i], rate[i], acceleration[i]) for i in limits.profiled])
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 
 from boundary_env_ros.core.contract.safety import Corridor, Obstacle, Sector
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult
+from boundary_env_ros.core.gate.decision import measurement_of, Reason, RuleInput, RuleResult
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, stop
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, stop
 
 #: Speed (m/s) up to which a robot is at rest: what rounding leaves of a stop must not count as the
 #: wish to drive into what is behind. It makes less than 4 mm in an hour.
@@ -23,13 +23,13 @@ AT_REST = 1e-6
 
 
 def obstacle_stops(
-    limits: Limits, situation: RuleInput, wanted: Vector | None
+    limits: Limits, inputs: RuleInput, wanted: Vector | None
 ) -> Iterator[RuleResult]:
     """Stop before what is near, on the side that the robot moves to or is asked to move to."""
     for rule in limits.safety.obstacles:
         name = f'obstacle_stop.{rule.name}'
-        for distance, valid, sign in _sides(limits, situation, rule):
-            if not _heads(rule.dimension, sign, situation.previous, wanted):
+        for distance, valid, sign in _sides(limits, inputs, rule):
+            if not _heads(rule.dimension, sign, inputs.previous_command, wanted):
                 continue
             if valid < rule.min_valid:
                 yield stop(name, Reason.SENSOR_INVALID, valid, rule.min_valid, _of_what(rule))
@@ -37,11 +37,11 @@ def obstacle_stops(
                 yield stop(name, Reason.OBSTACLE_STOP, distance, rule.stop_distance, 'm')
 
 
-def slow_down(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:
+def slow_down(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
     """Limit the speed towards what is inside a slow-down zone, or would be reached too soon."""
     for apply in (_slow_zone, _collision):
         for rule in limits.safety.obstacles:
-            for distance, _, sign in _sides(limits, situation, rule):
+            for distance, _, sign in _sides(limits, inputs, rule):
                 apply(rule, distance, sign, shaped)
 
 
@@ -79,14 +79,14 @@ def _collision(rule: Obstacle, distance: float, sign: int, shaped: LimitedComman
 
 
 def _sides(
-    limits: Limits, situation: RuleInput, rule: Obstacle
+    limits: Limits, inputs: RuleInput, rule: Obstacle
 ) -> tuple[tuple[float, float, int], ...]:
     """
     Return (distance, usable fraction, sign of the motion to it) ahead and behind.
 
     Without a usable one there are no sides: the rule about sensors stops the robot then.
     """
-    measurement = situation.measurements.get(rule.input)
+    measurement = measurement_of(inputs.measurements, rule.input)
     if measurement is None or not limits.needs[rule.input].usable(measurement):
         return ()
     ahead, behind, valid_ahead, valid_behind = measurement.values

@@ -18,7 +18,7 @@ from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason, RuleResult
 from boundary_env_ros.core.gate.rules.admission import rejected
 from boundary_env_ros.core.gate.rules.limits import Limits, Rotation
-from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand
 
 #: Difference from 1 of the norm beyond which four numbers were not meant to be a rotation.
 NOT_MEANT = 0.01

@@ -59,6 +59,23 @@ def tightened_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
     return limits
 
 
+def stricter_limits(declared: Limits, runtime_limits: RuntimeLimits) -> Limits:
+    """Return the stricter of what a contract declares and what was set while the gate ran."""
+    if runtime_limits == RuntimeLimits():
+        return declared
+    timeout = runtime_limits.command_timeout
+    stricter = RuntimeLimits(
+        low=tuple(map(max, runtime_limits.low, declared.low)),
+        high=tuple(map(min, runtime_limits.high, declared.high)),
+        rate=tuple(map(min, runtime_limits.rate, declared.rate)),
+        command_timeout=None if timeout is None else min(timeout, declared.safety.command_timeout),
+    )
+    try:
+        return tightened_limits(declared, stricter)
+    except RequestRejected:
+        return declared
+
+
 def refuse_looser(
     before: Limits, numbers: Mapping[str, Vector], command_timeout: float, what: str
 ) -> None:

@@ -15,7 +15,7 @@ import math
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import Reason
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand
 
 _UNIT = 'of what was asked for'
 #: Shortest time (s) by which a change is divided to say how fast it would have been.

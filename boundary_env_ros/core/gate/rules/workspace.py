@@ -23,11 +23,18 @@ import math
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.safety import Moves, Polygon, Workspace
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Reason, RuleResult, SentCommand, Trigger
+from boundary_env_ros.core.gate.decision import (
+    measurement_of,
+    Reason,
+    RuleInput,
+    RuleResult,
+    SentCommand,
+    Trigger,
+)
 from boundary_env_ros.core.gate.rules.limits import Limits
 from boundary_env_ros.core.gate.rules.motion import limit_change
 from boundary_env_ros.core.gate.rules.pending_motion import PendingMotion, under_way
-from boundary_env_ros.core.gate.rules.rule_input import LimitedCommand, RuleInput, stop
+from boundary_env_ros.core.gate.rules.rule_output import LimitedCommand, stop
 from boundary_env_ros.core.geometry import (
     added,
     distances,
@@ -50,22 +57,22 @@ _PARTS = 2**16
 _AROUND = 1.02
 
 
-def workspace_stops(limits: Limits, situation: RuleInput) -> Iterator[RuleResult]:
+def workspace_stops(limits: Limits, inputs: RuleInput) -> Iterator[RuleResult]:
     """
     Stop when what was commanded last leads out of a workspace faster than it can slow down.
 
     Judged is the least that the limits on the rate let follow, until the gate looks again; for the
     timer the last command itself, since it may send no other.
     """
-    if situation.previous is None:
+    if not inputs.previous_command:
         return
     for place in limits.safety.workspaces:
-        least, by_timer = situation.previous, situation.trigger is Trigger.TIMER
-        course = _Course.of(limits, situation, place, hold=_until_next_look(limits))
+        least, by_timer = inputs.previous_command, inputs.trigger is Trigger.TIMER
+        course = _Course.of(limits, inputs, place, hold=_until_next_look(limits))
         if course is None or course.is_far(least if by_timer else _fastest(limits, least)):
             continue
         if not by_timer:
-            least = _what_follows(limits, situation, least, place.moved_by, 0.0)
+            least = _what_follows(limits, inputs, least, place.moved_by, 0.0)
             if course.is_far(least):
                 continue
         gap = min(rule(least) for rule, _ in course.rules)
@@ -74,20 +81,20 @@ def workspace_stops(limits: Limits, situation: RuleInput) -> Iterator[RuleResult
             yield stop('workspace_stop', Reason.WORKSPACE, *numbers)
 
 
-def keep_inside(limits: Limits, situation: RuleInput, shaped: LimitedCommand) -> None:
+def keep_inside(limits: Limits, inputs: RuleInput, shaped: LimitedCommand) -> None:
     """
     Limit the speed towards a boundary to what can be braked before it.
 
     Where each dimension moves the place along an axis of its own and only that axis is bounded,
     only that dimension is slowed down.
     """
-    most = _fastest(limits, situation.previous)
+    most = _fastest(limits, inputs.previous_command)
     for place in limits.safety.workspaces:
-        course = _Course.of(limits, situation, place, hold=_until_the_driver_brakes(limits))
+        course = _Course.of(limits, inputs, place, hold=_until_the_driver_brakes(limits))
         if course is None or course.is_far(most):
             continue
         for rule, dimensions in course.rules:
-            _slow_down(limits, situation, shaped, course, rule, dimensions)
+            _slow_down(limits, inputs, shaped, course, rule, dimensions)
 
 
 def looks_back(contract: Contract) -> float:
@@ -126,7 +133,7 @@ def _until_the_driver_brakes(limits: Limits) -> float:
 
 def _slow_down(
     limits: Limits,
-    situation: RuleInput,
+    inputs: RuleInput,
     shaped: LimitedCommand,
     course: _Course,
     rule: _Rule,
@@ -134,14 +141,14 @@ def _slow_down(
 ) -> None:
     """Leave the greatest part of some dimensions that a rule lets pass."""
     wanted = tuple(shaped.values)
-    follows = _what_follows(limits, situation, wanted, dimensions, 1.0)
+    follows = _what_follows(limits, inputs, wanted, dimensions, 1.0)
     if course.is_far(follows):
         return
     gap = rule(follows)
     if not gap.missing:
         return
     passes = _most_that_passes(
-        lambda part: rule(_what_follows(limits, situation, wanted, dimensions, part)).spare,
+        lambda part: rule(_what_follows(limits, inputs, wanted, dimensions, part)).spare,
         gap.spare,
     )
     for dimension in dimensions:
@@ -209,13 +216,13 @@ def _fastest(limits: Limits, previous: Vector | None) -> Vector:
 
 
 def _what_follows(
-    limits: Limits, situation: RuleInput, wanted: Vector, dimensions: Sequence[int], part: float
+    limits: Limits, inputs: RuleInput, wanted: Vector, dimensions: Sequence[int], part: float
 ) -> Vector:
     """Return what would be sent if only a part of some dimensions were asked for."""
     slower = LimitedCommand(
         tuple([part * v if i in dimensions else v for i, v in enumerate(wanted)]), explains=False
     )
-    limit_change(limits, situation, slower)
+    limit_change(limits, inputs, slower)
     return tuple(slower.values)
 
 
@@ -288,16 +295,16 @@ class _Course:
 
     @classmethod
     def of(
-        cls, limits: Limits, situation: RuleInput, place: Workspace, *, hold: float
+        cls, limits: Limits, inputs: RuleInput, place: Workspace, *, hold: float
     ) -> _Course | None:
         """Return it; None if there is no measurement, for which the rule ``sensors`` stops."""
-        found = situation.measurements.get(place.input)
+        found = measurement_of(inputs.measurements, place.input)
         if found is None or found.age is None or not limits.needs[place.input].usable(found):
             return None
-        sent = situation.recent_commands
-        if situation.previous is not None and (not sent or sent[-1].command != situation.previous):
+        sent = inputs.recent_commands
+        if inputs.previous_command and (not sent or sent[-1].command != inputs.previous_command):
             # It was measured, or nothing is known of what was before.
-            sent = (*sent, SentCommand(age=0.0, command=situation.previous))
+            sent = (*sent, SentCommand(age=0.0, command=inputs.previous_command))
         return cls(place, found.values, max(found.age, 0.0), sent, hold)
 
     @property

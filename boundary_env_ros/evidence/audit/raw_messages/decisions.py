@@ -63,7 +63,7 @@ class DecisionChecks:
     def check(self, decision: GateDecision) -> None:
         """Tie the measurements of a decision to messages."""
         agent = decision.id.agent
-        for measurement in decision.measurements:
+        for measurement in decision.inputs.measurements:
             use = self._ties.use(agent, f'gate {measurement.name}')
             if use is None or not measurement.received_steady:
                 continue
@@ -101,7 +101,7 @@ class DecisionChecks:
         stop.decided = decision.sequence != 1
         # What was decided before and came later could not know.
         earlier = not self._ties.contract.sim_time and decision.decided.ros.nanoseconds < stop.sent
-        if decision.emergency_stop or decision.sequence == 1:
+        if decision.inputs.emergency_stop or decision.sequence == 1:
             stop.since = None
         if earlier or stop.since is None or decision.verdict is Verdict.REJECTED:
             return

@@ -14,13 +14,11 @@ from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
     RuleResult,
-    RuntimeLimits,
 )
+from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Transition
-from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.catalogue import RULE
 from boundary_env_ros.frozen import frozen
 
@@ -59,14 +57,19 @@ class Terms:
     ----------
     contract, digest
         The contract and its digest.
-    limits
-        What the rules of the gate need of the contract.
+    judge
+        The rules of the gate under the contract.
 
     """
 
     contract: Contract
     digest: str
-    limits: Limits
+    judge: Judge
+
+    @property
+    def limits(self) -> Limits:
+        """Return the limits of the contract."""
+        return self.judge.limits
 
 
 @dataclass(slots=True, kw_only=True)
@@ -224,12 +227,7 @@ def of_decision(
 
 def limits_of(decision: GateDecision, terms: Terms) -> Limits:
     """Return the limits that held for a decision; those of the contract if it claims looser."""
-    if decision.runtime_limits == RuntimeLimits():
-        return terms.limits
-    try:
-        return tightened_limits(terms.limits, decision.runtime_limits)
-    except RequestRejected:
-        return terms.limits
+    return terms.judge.limits_under(decision.runtime_limits)
 
 
 def known(terms: Terms | None) -> Terms:

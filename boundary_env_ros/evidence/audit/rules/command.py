@@ -39,7 +39,7 @@ def _command_in_bounds(link: Link) -> Found:
     if len(command) != len(limits.low):
         yield Mismatch('command', f'{len(limits.low)} values', str(len(command)))
         return
-    previous = link.decision.previous_command
+    previous = link.decision.inputs.previous_command
     for i, value in enumerate(command):
         low, high = limits.low[i], limits.high[i]
         if math.isnan(limits.safe[i]) and len(previous) == len(command):
@@ -53,7 +53,7 @@ def _command_in_bounds(link: Link) -> Found:
 
 def _in_tighter_bounds(decision: GateDecision, limits: Limits, names: Sequence[str]) -> Found:
     """Yield what is out of tighter bounds, and farther than the command before was."""
-    previous = decision.previous_command or decision.command
+    previous = decision.inputs.previous_command or decision.command
     for i in limits.plain:  # what follows a profile may have to brake outside of them
         low, high = min(limits.low[i], previous[i]), max(limits.high[i], previous[i])
         value, why = decision.command[i], 'as `runtime_limits` says'
@@ -63,7 +63,7 @@ def _in_tighter_bounds(decision: GateDecision, limits: Limits, names: Sequence[s
 @of_decision('command-motion', contract=True)
 def _command_rate(link: Link) -> Found:
     declared, decision = known(link.terms), link.decision
-    command, previous = decision.command, decision.previous_command
+    command, previous = decision.command, decision.inputs.previous_command
     if len(command) != len(declared.limits.rate):
         return
     stopped = decision.verdict is Verdict.STOPPED
@@ -79,12 +79,12 @@ def _command_rate(link: Link) -> Found:
     for i in limits.bounded:
         value, was = command[i], previous[i]
         safe = was if math.isnan(limits.safe[i]) else limits.safe[i]
-        nothing_to_brake = stopped and decision.seeded and i in limits.speeds
+        nothing_to_brake = stopped and decision.inputs.seeded and i in limits.speeds
         if nothing_to_brake and close(value, safe):
             continue
         # What follows a profile when its rate is made tighter has to slow down first.
         rate = (declared.limits if i in limits.profiled else limits).rate[i]
-        seconds = min(decision.time_step or 0.0, declared.limits.within[i])
+        seconds = min(decision.inputs.time_step, declared.limits.within[i])
         most = (limits.stop[i] if braked else rate) * seconds
         place, why = (
             f'command[{names[i]}]',
@@ -92,7 +92,7 @@ def _command_rate(link: Link) -> Found:
         )
         yield from outside(place, value, was - most, was + most, why)
         if braked and limits.deceleration[i] < math.inf:
-            rate = decision.previous_rate[i] if decision.previous_rate else 0.0
+            rate = decision.inputs.previous_rate[i] if decision.inputs.previous_rate else 0.0
             least, most = sorted((was, was + rate * seconds))
             yield from outside(place, value, least, most, why)
         elif braked and abs(value - safe) > abs(was - safe) + ROUNDING:
@@ -130,7 +130,7 @@ def _silence_recomputed(link: Link) -> Found:
     if since is not None:
         why = f's since decision {last.sequence}'
         since = max(since, 0.0)
-        yield from outside('since_request', decision.since_request, since, since, why)
+        yield from outside('since_request', decision.inputs.since_request, since, since, why)
 
 
 @of_decision('inputs-recomputed', contract=True)

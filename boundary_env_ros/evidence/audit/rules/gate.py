@@ -8,21 +8,17 @@ from itertools import pairwise
 
 from boundary_env_ros.core.contract.model import slices_of
 from boundary_env_ros.core.contract.safety import OnForeignPublisher
-from boundary_env_ros.core.gate.decision import GateDecision, Trigger, Verdict
-from boundary_env_ros.core.gate.rules.evaluate import rule as rule_on
-from boundary_env_ros.core.gate.rules.recorded import situation_of, wanted_of
+from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.core.timebase import elapsed
 from boundary_env_ros.evidence.audit.rules.base import (
     close,
     format_value,
     Found,
     known,
-    limits_of,
     Link,
     Mismatch,
     number,
     of_decision,
-    Terms,
     unlike,
     vector,
 )
@@ -81,10 +77,9 @@ def _request_carried(link: Link) -> Found:
     if not (later == 0 if decision.trigger is Trigger.REQUEST else 0 < later < request.horizon):
         expected = f'a step that request {request.sequence} from {request.id.step} on is for'
         yield Mismatch('id.step', expected, str(decision.id.step))
-    elif decision.verdict is not Verdict.REJECTED:
-        size = len(request.action) // max(request.horizon, 1)
-        asked = request.action[size * later : size * (later + 1)]
-        yield from unlike('requested_action', asked, decision.requested_action, 'of its request')
+    heard = link.heard
+    if decision.trigger is Trigger.CHUNK and heard is not None:
+        yield from unlike('request', heard, request, 'as it was admitted')
 
 
 @of_decision('decision-recomputed')
@@ -105,8 +100,7 @@ def _changes_said(link: Link) -> Found:
 
 
 @of_decision('decision-recomputed', contract=True)
-def _probe_recomputed(link: Link) -> Found:
-    # A probe is not run again with the others: its ruling follows from the decision alone.
+def _probe_as_contract(link: Link) -> Found:
     decision, terms = link.decision, known(link.terms)
     if decision.trigger is not Trigger.PROBE:
         return
@@ -117,23 +111,6 @@ def _probe_recomputed(link: Link) -> Found:
         probe = group.driver_timeout_probe
         if wanted and probe and not same_numbers(probe, wanted[part]):
             yield Mismatch('requested_command', f'{vector(probe)}, the probe', vector(wanted))
-    yield from ruled_otherwise(decision, terms)
-
-
-def ruled_otherwise(decision: GateDecision, terms: Terms) -> Found:
-    """Yield what does not follow from what a decision itself says that it was based on."""
-    ruling = rule_on(limits_of(decision, terms), situation_of(decision), wanted_of(decision))
-    yield from unlike('verdict', ruling.verdict, decision.verdict)
-    if not same_numbers(ruling.command, decision.command):
-        yield Mismatch('command', vector(ruling.command), vector(decision.command))
-    ours, theirs = (
-        [(each.rule, each.outcome, each.reason, each.dimension) for each in results]
-        for results in (ruling.results, decision.rules)
-    )
-    if ours != theirs:
-        yield Mismatch(
-            'rules', *(', '.join(r[0] for r in each) or 'none' for each in (ours, theirs))
-        )
 
 
 @of_decision('allowed-to-move')
@@ -147,13 +124,13 @@ def _allowed_to_move(link: Link) -> Found:
     if not (probing or moving):
         return
     why = f'for {decision.verdict.name} by {decision.trigger.name}'
-    yield from unlike('armed', not probing, decision.armed, why)
+    yield from unlike('armed', not probing, decision.inputs.armed, why)
     if bool(decision.id.episode_id) is probing:
         expected = 'none for a probe' if probing else 'an episode'
         yield Mismatch('id.episode_id', expected, repr(decision.id.episode_id))
     if not moving:
         return
-    yield from unlike('emergency_stop', False, decision.emergency_stop, why)
+    yield from unlike('emergency_stop', False, decision.inputs.emergency_stop, why)
     if (
         decision.trigger is Trigger.TIMER
         and last is not None
@@ -163,7 +140,7 @@ def _allowed_to_move(link: Link) -> Found:
         yield Mismatch('verdict', f'STOPPED, as in decision {last.sequence}', why)
     safety = None if link.terms is None else link.terms.contract.safety
     if safety is not None and safety.foreign_publisher is OnForeignPublisher.STOP:
-        yield from unlike('foreign_publishers', 0, decision.foreign_publishers, why)
+        yield from unlike('foreign_publishers', 0, decision.inputs.foreign, why)
 
 
 @of_decision('request-answered', near=True)

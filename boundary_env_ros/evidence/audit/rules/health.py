@@ -10,9 +10,7 @@ import math
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.gate.decision import GateDecision, RuntimeLimits, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
-from boundary_env_ros.core.gate.rules.recorded import crowded_in
 from boundary_env_ros.core.gate.rules.runtime_limits import tightened_limits
-from boundary_env_ros.core.gate.rules.stopping import FOREIGN_PUBLISHER
 from boundary_env_ros.core.timebase import ClockReading, elapsed, NANOSECONDS
 from boundary_env_ros.errors import RequestRejected
 from boundary_env_ros.evidence.audit.rules.base import (
@@ -44,7 +42,7 @@ def _tightened_stricter(link: Link) -> Found:
     if (
         before is None
         or before.runtime_limits == decision.runtime_limits
-        or not (before.armed and decision.armed and decision.id.episode_id)
+        or not (before.inputs.armed and decision.inputs.armed and decision.id.episode_id)
         or before.id.episode_id != decision.id.episode_id
     ):
         return
@@ -79,12 +77,11 @@ def _foreign_publisher(link: Link) -> Found:
 
 def _foreign(decision: GateDecision) -> dict[str, int]:
     """Return how many foreign publishers a decision counts, by topic, as far as it names them."""
-    found = dict(crowded_in(decision))
-    others = decision.foreign_publishers - sum(found.values())
-    if others > 0:
-        commanding = any(result.rule == FOREIGN_PUBLISHER for result in decision.rules)
-        found['a command topic' if commanding else 'a topic that the gate goes by'] = others
-    return found
+    inputs = decision.inputs
+    found = {each.topic: each.count for each in inputs.foreign_publishers}
+    return (
+        {'a command topic': inputs.foreign_commands, **found} if inputs.foreign_commands else found
+    )
 
 
 @of_decision('inputs-recomputed', contract=True)
@@ -93,8 +90,9 @@ def _tick_recomputed(link: Link) -> Found:
     if known(link.terms).contract.pacing is not Pacing.REALTIME:
         return
     for name in ('since_tick', 'since_environment'):
-        if getattr(decision, name) is not None:
-            yield from outside(name, getattr(decision, name), 0.0, math.inf, 's')
+        seconds = getattr(decision.inputs, name)
+        if seconds is not None:
+            yield from outside(name, seconds, 0.0, math.inf, 's')
     if (
         last is None
         or last.sequence > decision.sequence
@@ -106,7 +104,7 @@ def _tick_recomputed(link: Link) -> Found:
     if passed is not None:
         why = f's, since decision {last.sequence}'
         # The timer may have run while a request was waiting for its turn.
-        yield from outside('since_tick', decision.since_tick, 0.0, max(passed, 0.0), why)
+        yield from outside('since_tick', decision.inputs.since_tick, 0.0, max(passed, 0.0), why)
 
 
 @of_decision('allowed-to-move', contract=True)
@@ -126,7 +124,9 @@ def _clock_recomputed(link: Link) -> Found:
     jump = _jumped(last.commanded, decision.decided)
     if jump is None or abs(jump) <= contract.safety.clock_jump + _READING:
         return
-    yield Mismatch('clock_error', f'{number(jump)} s, and STOPPED', number(decision.clock_error))
+    yield Mismatch(
+        'clock_error', f'{number(jump)} s, and STOPPED', number(decision.inputs.clock_error)
+    )
 
 
 def _jumped(start: ClockReading, end: ClockReading) -> float | None:

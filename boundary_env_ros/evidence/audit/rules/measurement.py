@@ -24,7 +24,7 @@ from boundary_env_ros.evidence.audit.rules.base import (
 @of_decision('inputs-recomputed', contract=True)
 def _measurement_age(link: Link) -> Found:
     decision = link.decision
-    for i, measurement in enumerate(decision.measurements):
+    for i, measurement in enumerate(decision.inputs.measurements):
         if not measurement.received_steady:
             continue
         if known(link.terms).contract.pacing is Pacing.LOCKSTEP:
@@ -54,12 +54,12 @@ def _measurements_as_contract(link: Link) -> Found:
     if contract.safety.operator is not None:
         sizes[OPERATOR] = contract.command_size + 1  # and the switch
     of_fields = {f'{ALIVE}.{field.name}': field.size for field in contract.fields}
-    found = {measurement.name: measurement for measurement in decision.measurements}
-    if set(found) != set(sizes) or len(found) != len(decision.measurements):
-        actual = ', '.join(measurement.name for measurement in decision.measurements)
+    found = {measurement.name: measurement for measurement in decision.inputs.measurements}
+    if set(found) != set(sizes) or len(found) != len(decision.inputs.measurements):
+        actual = ', '.join(measurement.name for measurement in decision.inputs.measurements)
         yield Mismatch('measurements', ', '.join(sorted(sizes)), actual or 'none')
         return
-    before = {} if link.before is None else {m.name: m for m in link.before.measurements}
+    before = {} if link.before is None else {m.name: m for m in link.before.inputs.measurements}
     for name, measurement in found.items():
         size = sizes[name]
         if len(measurement.values) != size:

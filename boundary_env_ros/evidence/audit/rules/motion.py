@@ -62,7 +62,7 @@ def _path(link: Link, terms: Terms) -> list[Node]:
         return []
     time, nodes = 0.0, [(0.0, decision.command)]
     for last in (*reversed(link.emitted), None):
-        previous, step = decision.previous_command, decision.time_step or 0.0
+        previous, step = decision.inputs.previous_command, decision.inputs.time_step
         if len(previous) != size:
             break
         time -= step
@@ -71,7 +71,7 @@ def _path(link: Link, terms: Terms) -> list[Node]:
         if (
             last is None
             or len(nodes) > _MOST
-            or decision.seeded
+            or decision.inputs.seeded
             or begins_anew(last, decision)
             or brakes(last, terms)
             or last.command != previous
@@ -131,11 +131,11 @@ def _command_motion(link: Link) -> Found:
 def command_rotation(link: Link) -> Found:
     """Yield where a rotation is none, or is turned too far."""
     declared, decision = known(link.terms), link.decision
-    command, previous = decision.command, decision.previous_command
+    command, previous = decision.command, decision.inputs.previous_command
     if len(command) != len(declared.limits.low):
         return
     stopped = decision.verdict is Verdict.STOPPED
-    seconds = decision.time_step or 0.0
+    seconds = decision.inputs.time_step
     for rotation in limits_of(decision, declared).rotations:
         now = [command[i] for i in rotation.dimensions]
         place = f'command[{rotation.dimensions[0]}..{rotation.dimensions[-1]}]'

@@ -87,7 +87,7 @@ def _stamps(now: Transition, clock: Clock) -> Iterator[tuple[str, Stamp | None, 
         yield f'{place}.published', field.published, Clock.SYSTEM
         yield f'{place}.arrived', field.arrived, Clock.SYSTEM
     for i, decision in enumerate(now.decisions):
-        for found in decision.measurements:
+        for found in decision.inputs.measurements:
             yield f'decisions[{i}].{found.name}.captured', found.captured, clock
     for place, instant in _instants(now):
         yield f'{place}.ros', instant.ros, clock

@@ -146,7 +146,7 @@ def shows(decision: GateDecision, contract: Contract) -> bool:
     return decision.published and any(
         abs(command - previous) >= 2.0 * value
         for previous, command, value in zip(
-            decision.previous_command, decision.command, least, strict=False
+            decision.inputs.previous_command, decision.command, least, strict=False
         )
     )
 

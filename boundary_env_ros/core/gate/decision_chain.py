@@ -1,0 +1,193 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""What ties the decisions of a gate to each other: what each repeats of those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.sources import Vector
+from boundary_env_ros.core.gate.command_history import CommandHistory
+from boundary_env_ros.core.gate.decision import (
+    GateDecision,
+    Reason,
+    RuleInput,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.gate.rules.admission import is_used, switch_held
+from boundary_env_ros.core.gate.rules.judge import Judge
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.frozen import replace
+
+#: Inputs that follow from the decisions before.
+FROM_BEFORE = (
+    'previous_command',
+    'seeded',
+    'previous_rate',
+    'previous_acceleration',
+    'time_step',
+    'recent_commands',
+)
+
+
+class DecisionChain:
+    """
+    The decisions of one gate, in their order.
+
+    Where some are missing nothing is known of what they sent, until the next command.
+
+    Parameters
+    ----------
+    contract, judge
+        The contract, and its rules.
+
+    """
+
+    def __init__(self, contract: Contract, judge: Judge) -> None:
+        self._contract, self._judge = contract, judge
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self._last: GateDecision | None = None
+        # What the gate may remember of its commands: more than one where a lease has ended.
+        self._histories: tuple[CommandHistory, ...] = ()
+        self._used = 0
+
+    def add(self, decision: GateDecision, output: RuleOutput) -> GateDecision:
+        """
+        Return the next decision with those of its inputs that follow from the ones before.
+
+        Parameters
+        ----------
+        decision
+            The next decision of the record.
+        output
+            What follows from its inputs.
+
+        """
+        last, self._last = self._last, decision
+        if decision.sequence == 1:
+            self._histories = (CommandHistory.of(self._contract),)
+        elif last is None or decision.sequence != last.sequence + 1:
+            last, self._histories = None, ()
+        histories, expected = self._followed(last, decision)
+        if last is not None:
+            expected = self._under_lease(last, decision, expected)
+        self._use(last, decision)
+        wanted, by_hand = decision.requested_command, self._by_hand(decision)
+        histories = tuple(history.in_hands(by_hand) for history in histories)
+        if histories and any(rule.reason is Reason.REPUBLISHED for rule in decision.rules):
+            goals = [history.goal or wanted for history in histories]
+            wanted = wanted if wanted in goals else goals[0]
+        if decision.command:
+            if not histories:
+                known = CommandHistory.of(self._contract)
+                sent_before = expected.recent_commands
+                histories = (known.recalled(sent_before, decision.decided),)
+            sent = replace(output, verdict=decision.verdict, command=decision.command)
+            out = decision.commanded or decision.decided
+            histories = tuple(
+                history.after(sent, decision.trigger, decision.decided).gone_out(out)
+                for history in histories
+            )
+        self._histories = tuple(
+            history for i, history in enumerate(histories) if history not in histories[:i]
+        )
+        return replace(decision, inputs=expected, requested_command=wanted)
+
+    def _by_hand(self, decision: GateDecision) -> bool:
+        operator = self._contract.safety.operator
+        return decision.trigger is Trigger.OPERATOR or (
+            operator is not None and switch_held(operator, decision.inputs.measurements)
+        )
+
+    def _followed(
+        self, last: GateDecision | None, decision: GateDecision
+    ) -> tuple[tuple[CommandHistory, ...], RuleInput]:
+        """Return what may have been sent before a decision, and its inputs as they follow."""
+        recorded, known = decision.inputs, [*self._known(last, decision)]
+        fitting = tuple(
+            history for history in known if recorded in self._inputs(history, decision)
+        )
+        if fitting or not known:
+            return fitting, recorded
+        return tuple(known), next(self._inputs(known[0], decision))
+
+    def _known(
+        self, last: GateDecision | None, decision: GateDecision
+    ) -> Iterator[CommandHistory]:
+        """Yield what may be known of what was sent: at the end of a lease it is forgotten."""
+        yield from self._histories
+        if last is None:
+            return
+        before, now = last.inputs, decision.inputs
+        probes = Trigger.PROBE in (before.trigger, now.trigger)
+        if before.lease_id != now.lease_id or before.over or before.deactivated or probes:
+            yield from (history.forgotten() for history in self._histories)
+        if before.deactivated:
+            yield from (history.dropped() for history in self._histories)
+
+    def _inputs(self, history: CommandHistory, decision: GateDecision) -> Iterator[RuleInput]:
+        """Yield the inputs of a decision as they may follow from what was sent."""
+        inputs, now = decision.inputs, decision.decided
+        limits = self._judge.limits_under(decision.runtime_limits)
+        measurements = inputs.measurements
+
+        def begun(previous: Vector, seeded: bool, motion: tuple[Vector, Vector]) -> RuleInput:
+            rate, acceleration = motion
+            return replace(
+                inputs,
+                previous_command=previous,
+                seeded=seeded,
+                previous_rate=rate,
+                previous_acceleration=acceleration,
+                time_step=history.time_step(now),
+                recent_commands=history.under_way(now),
+            )
+
+        previous, seeded = history.previous(limits, inputs.trigger, measurements, now)
+        motion = history.motion_at(previous, now, seeded=seeded)
+        yield begun(previous, seeded, motion)
+        if inputs.deactivated and history.in_force is not None:
+            yield begun(history.in_force, False, motion)
+        if decision.verdict is not Verdict.STOPPED:
+            return
+        # A stop takes from what was commanded, as far as that is in force.
+        commanded = history.rate, history.acceleration
+        previous, seeded = history.previous(limits, Trigger.TIMER, measurements, now)
+        if not seeded:
+            yield begun(previous, False, commanded)
+        unheeded = history.unheeded(limits, measurements, now)
+        if unheeded is not None and not decision.id.episode_id:
+            yield begun(unheeded, False, commanded)
+
+    def _under_lease(
+        self, last: GateDecision, decision: GateDecision, inputs: RuleInput
+    ) -> RuleInput:
+        """Return the inputs of a decision with what the same lease has come to."""
+        before = last.inputs
+        if not inputs.lease_id:
+            return inputs
+        goes_on = before.lease_id == inputs.lease_id
+        sequence = self._used if goes_on else 0
+        if self._lockstep:
+            # What waits for its sensors counts as well, until it is decided on.
+            sequence = max(sequence, inputs.last_sequence)
+        if not goes_on:
+            return replace(inputs, last_sequence=sequence)
+        last_step = inputs.last_step
+        return replace(
+            inputs,
+            lease_episode=before.lease_episode,
+            last_sequence=sequence,
+            last_step=max(last_step, before.last_step) if self._lockstep else last_step,
+            emergency_stop=inputs.emergency_stop or before.emergency_stop,
+        )
+
+    def _use(self, last: GateDecision | None, decision: GateDecision) -> None:
+        """Take note of the number of a request that may not come again under its lease."""
+        inputs, request = decision.inputs, decision.request
+        if last is None or last.inputs.lease_id != inputs.lease_id:
+            self._used = 0 if self._lockstep else inputs.last_sequence
+        if request is not None and decision.trigger is Trigger.REQUEST and is_used(decision):
+            self._used = max(self._used, request.sequence)

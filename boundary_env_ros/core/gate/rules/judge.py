@@ -1,0 +1,168 @@
+# Copyright 2026 The boundary_env_ros developers
+# SPDX-License-Identifier: Apache-2.0
+"""
+What follows from the inputs of a decision, under a contract: one function for all who ask.
+
+The gate decides by it; audit, replay and the question what another contract would have done call
+it with the inputs that a decision has recorded.
+"""
+
+from __future__ import annotations
+
+from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    measurement_of,
+    RuleInput,
+    RuleResult,
+    RuntimeLimits,
+    Trigger,
+    Verdict,
+)
+from boundary_env_ros.core.gate.rules.admission import (
+    age,
+    authority,
+    latency,
+    never_came,
+    numbered,
+    precedence,
+    repeated_step,
+    switch_held,
+    well_formed,
+)
+from boundary_env_ros.core.gate.rules.agent_order import out_of_time, out_of_turn
+from boundary_env_ros.core.gate.rules.documents import DocumentRules
+from boundary_env_ros.core.gate.rules.evaluate import rule
+from boundary_env_ros.core.gate.rules.limits import Limits, OPERATOR
+from boundary_env_ros.core.gate.rules.rule_output import RuleOutput
+from boundary_env_ros.core.gate.rules.runtime_limits import stricter_limits
+from boundary_env_ros.core.timebase import ClockReading, elapsed
+from boundary_env_ros.frozen import replace
+
+#: Part of a period after which the environment may have closed the next step.
+_ABOUT_TO_CLOSE = 0.65
+
+
+class Judge:
+    """
+    The rules of a contract.
+
+    Parameters
+    ----------
+    contract, digest
+        The contract, and the digest that requests must name.
+
+    Attributes
+    ----------
+    limits
+        The limits of the contract.
+    documents
+        Its rules about documents.
+
+    """
+
+    def __init__(self, contract: Contract, *, digest: str) -> None:
+        self._contract, self._digest = contract, digest
+        self._lockstep = contract.pacing is Pacing.LOCKSTEP
+        self.limits = Limits(contract)
+        self.documents = DocumentRules(contract)
+
+        self._tightened: tuple[RuntimeLimits, Limits] = RuntimeLimits(), self.limits
+
+    def limits_under(self, runtime_limits: RuntimeLimits) -> Limits:
+        """Return the limits that were in force: the stricter of contract and what was set."""
+        if runtime_limits != self._tightened[0]:
+            self._tightened = runtime_limits, stricter_limits(self.limits, runtime_limits)
+        return self._tightened[1]
+
+    def refusals(
+        self,
+        agent: str,
+        inputs: RuleInput,
+        request: ActionRequest,
+        received: ClockReading,
+        now: ClockReading,
+    ) -> tuple[RuleResult, ...]:
+        """
+        Return why a request is no action that the rules could limit; empty if it is one.
+
+        Parameters
+        ----------
+        agent
+            Whose gate decides.
+        inputs
+            What the gate knows.
+        request, received, now
+            The request, when it came, and when it is decided on.
+
+        """
+        contract = self._contract
+        late = self._lockstep and (elapsed(received, now) or 0.0) > contract.lockstep_deadline
+        return (
+            # First whose it is: what a stranger sends, in whatever form, is no action of the step.
+            authority(request, inputs, digest=self._digest, agent=agent)
+            or well_formed(request.action, contract.action_size, request.horizon, contract.horizon)
+            or numbered(request)
+            or self._out_of_step(agent, inputs, request)
+            or (self.documents.refusals(request) if request.payload else ())
+            or (never_came(contract.lockstep_deadline) if late else ())
+            or self._overridden(inputs)
+            or age(
+                latency(request, received, lockstep=self._lockstep),
+                contract.safety.max_action_age,
+            )
+            or (self.documents.too_often(inputs, request) if request.payload else ())
+        )
+
+    def _out_of_step(
+        self, agent: str, inputs: RuleInput, request: ActionRequest
+    ) -> tuple[RuleResult, ...]:
+        step, contract = request.id.step, self._contract
+        if self._lockstep:
+            refusals = repeated_step(request, inputs.last_step)
+        elif contract.agent_order:
+            # When a step is about to be closed, the policy may know of that before the gate does.
+            closes = (inputs.since_step or 0.0) > _ABOUT_TO_CLOSE * contract.period
+            refusals = out_of_time(step, inputs.last_step, 2 if closes else 1)
+        else:
+            return ()
+        return refusals or out_of_turn(contract, agent, step)
+
+    def _overridden(self, inputs: RuleInput) -> tuple[RuleResult, ...]:
+        """Refuse an action of the policy while an operator holds the switch."""
+        operator = self._contract.safety.operator
+        if operator is None:
+            return ()
+        return precedence(teleoperated=switch_held(operator, inputs.measurements))
+
+    def output(self, decision: GateDecision) -> RuleOutput:
+        """Return what follows from the inputs of a decision."""
+        inputs, request, wanted = decision.inputs, decision.request, decision.wanted
+        refusals: tuple[RuleResult, ...] = ()
+        if inputs.trigger is Trigger.REQUEST and request is not None:
+            received = decision.received or decision.decided
+            refusals = self.refusals(
+                decision.id.agent, inputs, request, received, decision.decided
+            )
+        elif inputs.trigger is Trigger.CHUNK:
+            refusals = self._overridden(inputs)
+        elif inputs.trigger is Trigger.OPERATOR:
+            by_hand = measurement_of(inputs.measurements, OPERATOR)
+            wanted = () if by_hand is None else by_hand.values[:-1]
+            refusals = well_formed(wanted, self._contract.command_size)
+        if refusals:
+            return RuleOutput(verdict=Verdict.REJECTED, results=refusals)
+        return rule(self.limits_under(decision.runtime_limits), inputs, wanted)
+
+    @staticmethod
+    def again(decision: GateDecision, output: RuleOutput) -> GateDecision:
+        """Return a decision with what followed from its inputs."""
+        return replace(
+            decision,
+            verdict=output.verdict,
+            admitted_action=output.admitted,
+            requested_command=output.wanted,
+            command=output.command,
+            rules=output.results,
+        )

@@ -36,7 +36,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import LoadedContract, loads, make_task
 from support.bag_forging import Forge
 from support.bag_maker import record_of, Tape, write_bag
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.damage import later, put
 from support.hand_maker import by_hand, hand_contract, HandBench, JOY
 from support.record_maker import chosen_start, seek_goal, transitions_of
@@ -192,7 +192,7 @@ def hand(**changes: Any) -> Change:
     """Return a change of what the gate had from the operator."""
 
     def changed(decision: GateDecision) -> GateDecision:
-        return with_inputs(
+        return changed_decision(
             decision,
             measurements=tuple(
                 replace(m, **changes) if m.name == 'operator' else m
@@ -205,7 +205,7 @@ def hand(**changes: Any) -> Change:
 
 def other(**changes: Any) -> Change:
     """Return a change of some fields of a decision."""
-    return lambda decision: replace(decision, **changes)
+    return lambda decision: changed_decision(decision, **changes)
 
 
 def nudged(name: str, by: float) -> Change:
@@ -287,7 +287,7 @@ DAMAGES = (
         other(runtime_limits=RuntimeLimits()),
     ),
     Damage('fewer overruns', 'decision-recomputed', heard, other(overruns=99)),
-    Damage('somebody else', 'allowed-to-move', heard, other(foreign_publishers=1)),
+    Damage('somebody else', 'allowed-to-move', heard, other(foreign_commands=1)),
     Damage('an unknown tick', 'inputs-recomputed', heard, other(since_tick=None)),
     Damage('a tick of long ago', 'inputs-recomputed', heard, other(since_tick=9.0)),
     Damage('a tick to come', 'inputs-recomputed', heard, other(since_tick=-0.01)),
@@ -364,13 +364,13 @@ def test_second_obstacle_and_place_are_held_against_their_own_topics(
 
     def farther(value: Any) -> Any:
         if isinstance(value, GateDecision) and value.sequence == victim.sequence:
-            return replace(
+            return changed_decision(
                 value,
                 measurements=tuple(
                     replace(m, values=tuple(v + 0.25 for v in m.values))
                     if m.name in ('obstacle.behind', 'workspace.hall')
                     else m
-                    for m in value.measurements
+                    for m in value.inputs.measurements
                 ),
             )
         return value
@@ -427,7 +427,7 @@ def about_z(angle: float) -> Vector:
 def test_rotation_is_judged_by_its_angle(
     turning: Terms, steps: list[Transition], angle: float, verdict: Verdict, found: int
 ) -> None:
-    decision = replace(
+    decision = changed_decision(
         steps[1].decisions[0],
         verdict=verdict,
         time_step=0.1,
@@ -442,7 +442,7 @@ def test_command_that_is_no_unit_quaternion_is_named(
     turning: Terms, steps: list[Transition]
 ) -> None:
     command = (*about_z(0.4)[:-1], 0.5)
-    decision = replace(
+    decision = changed_decision(
         steps[1].decisions[0], time_step=0.1, previous_command=about_z(0.4), command=command
     )
     one = link(None, decision, '', turning, direct=True)

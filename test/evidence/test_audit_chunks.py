@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
@@ -74,7 +74,7 @@ def _another_request(decision: GateDecision) -> GateDecision:
 
 
 def _of_itself(decision: GateDecision) -> GateDecision:
-    return with_inputs(decision, trigger=Trigger.REQUEST)
+    return changed_decision(decision, trigger=Trigger.REQUEST)
 
 
 def _longer(decision: GateDecision) -> GateDecision:
@@ -87,10 +87,10 @@ def _longer(decision: GateDecision) -> GateDecision:
     ('forge', 'rule'),
     [
         (_another_step, 'request-valid'),
-        (_another_action, 'decision-recomputed'),
-        (_another_request, 'decision-recomputed'),
+        (_another_action, 'request-valid'),
+        (_another_request, 'request-valid'),
         (_of_itself, 'request-valid'),
-        (_longer, 'decision-recomputed'),
+        (_longer, 'request-valid'),
     ],
 )
 def test_a_forged_action_of_a_chunk_is_found(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
@@ -223,7 +223,7 @@ def test_an_action_of_a_chunk_under_no_lease_is_a_finding(tmp_path: Path, tape: 
     """And where decisions are missing before it, the gate that is run again has only its word."""
     asked = [d for d in of(tape, GateDecision) if d.request is not None and d.published]
     before, true = asked[19:21]
-    forged = with_inputs(true, trigger=Trigger.CHUNK, lease_id='')
+    forged = changed_decision(true, trigger=Trigger.CHUNK, lease_id='')
 
     def told(what: Any) -> Any:
         if isinstance(what, Transition):

@@ -98,7 +98,7 @@ def ask_for_what_was_sent(step: Json) -> None:
     """Say that the policy asked for what the robot got, wherever that stands."""
     sent = step['commanded_action']
     step.update(requested_action=sent, admitted_action=sent)
-    call_it_admitted(step, rules=[], requested_command=sent, requested_action=sent)
+    call_it_admitted(step, rules=[], requested_command=sent)
     answer(step).update(admitted_action=sent)
     answer(step)['request']['action'] = sent
 
@@ -263,8 +263,8 @@ DAMAGES: dict[str, tuple[str, bool, Change]] = {
     ),
     'sent what was requested, by the gate too': ('command-motion', True, send_what_was_asked),
     'another action in the request': (
-        'request-valid',
-        False,
+        'decision-recomputed',
+        True,
         lambda step: put(action=shift(answer(step)['request']['action']))(answer(step)['request']),
     ),
     'an observation called clipped': ('fields-as-contract', True, of_field(clipped=True)),
@@ -312,15 +312,17 @@ DAMAGES: dict[str, tuple[str, bool, Change]] = {
     'an emergency stop that stops nothing': (
         'allowed-to-move',
         False,
-        of_answer(emergency_stop=True),
+        of_answer(inputs__emergency_stop=True),
     ),
-    'no lease': ('allowed-to-move', False, of_answer(lease_id='')),
-    'another publisher': ('foreign-publisher', False, of_answer(foreign_publishers=1)),
-    'no measurements': ('measurements-as-contract', True, of_answer(measurements=[])),
+    'no lease': ('allowed-to-move', False, of_answer(inputs__lease_id='')),
+    'another publisher': ('foreign-publisher', False, of_answer(inputs__foreign_commands=1)),
+    'no measurements': ('measurements-as-contract', True, of_answer(inputs__measurements=[])),
     'another command before': (
         'decision-recomputed',
         True,
-        lambda step: put(previous_command=shift(answer(step)['previous_command']))(answer(step)),
+        lambda step: put(previous_command=shift(answer(step)['inputs']['previous_command']))(
+            answer(step)['inputs']
+        ),
     ),
     'an action that was answered, and none came': ('step-recomputed', False, put(overrun=True)),
     # What became of it.
@@ -349,7 +351,7 @@ UNSEEN: dict[str, Change] = {
     'a request that was changed together with the decision on it': ask_for_what_was_sent,
     'another number of a request': lambda step: put(sequence=9)(answer(step)['request']),
     'or decision': of_answer(sequence=9),
-    'a shorter silence': of_answer(since_request=0.0),
+    'a shorter silence': of_answer(inputs__since_request=0.0),
     'another seed': put(seed=99),
     'another software version': put(software_version='9.9.9'),
 }

@@ -23,7 +23,7 @@ from boundary_env_ros.resources import share_file
 from boundary_env_ros.storage.contract_file import load, LoadedContract, loads, make_task
 from boundary_env_ros.storage.records import Entry
 from support.bag_maker import drive
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.damage import Case
 from support.damage_cases import CASES
 from support.hand_maker import by_hand, hand_contract, HandBench
@@ -226,7 +226,7 @@ def _reason(step: Transition) -> Transition:
 def _previous(step: Transition) -> Transition:
     speed, turn = step.decisions[step.decision].inputs.previous_command
     i = step.decision
-    decision = with_inputs(step.decisions[i], previous_command=(speed + 0.01, turn))
+    decision = changed_decision(step.decisions[i], previous_command=(speed + 0.01, turn))
     return _answer(step, inputs=decision.inputs)
 
 

@@ -23,6 +23,7 @@ from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.report.anomalies import anomalies_of, KINDS
 from boundary_env_ros.evidence.report.suspicion import GAP, KEPT, Moment, Suspects
+from support.core_messages import changed_decision
 
 Change = Callable[[Transition], Transition]
 
@@ -61,7 +62,7 @@ def took(seconds: float) -> Change:
 
 def decided(**changes: object) -> Change:
     def change(step: Transition) -> Transition:
-        last: GateDecision = replace(step.decisions[-1], **changes)  # type: ignore[arg-type]
+        last: GateDecision = changed_decision(step.decisions[-1], **changes)
         return replace(step, decisions=(*step.decisions[:-1], last))
 
     return change
@@ -69,7 +70,7 @@ def decided(**changes: object) -> Change:
 
 PLANTED: dict[str, tuple[str, Change]] = {
     'emergency stop': ('emergency_stop', ruled(Reason.EMERGENCY_STOP, Verdict.STOPPED)),
-    'another publisher': ('foreign_publisher', decided(foreign_publishers=1)),
+    'another publisher': ('foreign_publisher', decided(foreign_commands=1)),
     'robot lost': ('machinery_lost', lambda t: replace(t, truncated=True, ending='robot_lost')),
     'no reset': ('reset_failed', lambda t: replace(t, truncated=True, ending='reset_failed')),
     'reward not finite': ('not_finite', lambda t: replace(t, reward=math.nan)),

@@ -33,7 +33,7 @@ from support.shipped import changed
 DIFFERS = frozenset(
     {
         'steady', 'received_steady', 'since_request', 'since_environment', 'duration',
-        'episode_id', 'lease_id',
+        'episode_id', 'lease_id', 'lease_episode',
     }
 )  # fmt: skip
 

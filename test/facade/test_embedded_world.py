@@ -43,7 +43,7 @@ APART = {'scenario': 'apart'}
 
 #: What may differ between two runs of one seed: readings of the steady clock, and random ids.
 DIFFERS = {'steady', 'received_steady', 'since_request', 'since_environment', 'duration',
-           'episode_id', 'lease_id'}  # fmt: skip
+           'episode_id', 'lease_id', 'lease_episode'}  # fmt: skip
 
 
 class WatchedCarts(CartRobot):

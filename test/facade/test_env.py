@@ -18,6 +18,8 @@ from gymnasium.utils.env_checker import check_env
 import numpy as np
 import pytest
 
+from support.core_messages import changed_decision
+
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 
 from boundary_env_ros.core.contract.model import Pacing
@@ -157,7 +159,7 @@ def test_a_stop_that_came_before_the_action_is_explained(env: BoundaryEnv) -> No
     pressed = RuleResult(
         rule='emergency_stop', outcome=Verdict.STOPPED, reason=Reason.EMERGENCY_STOP
     )
-    stopped = replace(
+    stopped = changed_decision(
         transition.decisions[-1], verdict=Verdict.STOPPED, trigger=Trigger.TIMER, rules=(pressed,)
     )
     seen = replace(env.last, transition=replace(transition, decisions=(stopped,), decision=-1))

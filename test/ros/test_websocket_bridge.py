@@ -162,7 +162,7 @@ def test_all_wire_types_are_answered(bridge: str) -> None:
     assert len(image['data']) == 2 * image['height'] * image['step']
     asked = {'digest': spaces['digest'], 'agent': spaces['agents'][0]}
     candidates = said('evaluate_actions', {**asked, 'actions': AHEAD, 'count': 1})
-    assert candidates['decisions'][0]['requested_action'] == AHEAD
+    assert candidates['decisions'][0]['request'][0]['action'] == AHEAD
     said('close', {'episode_id': episode, 'client': 'curl'})
 
 

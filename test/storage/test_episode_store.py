@@ -27,6 +27,7 @@ from boundary_env_ros.core.environment.episode_label import (
 from boundary_env_ros.core.gate.decision import Trigger, Verdict
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.episode_store import EpisodeRow, EpisodeStore
+from support.core_messages import changed_decision
 from support.storage_wire import decision, DIGEST, EPISODE, instant, step_id, transition
 
 
@@ -232,9 +233,9 @@ def test_finished_index_is_one_plain_file(tmp_path: Path) -> None:
 
 
 def test_every_takeover_by_a_person_is_counted_once(store: EpisodeStore) -> None:
-    taken = replace(decision(1), trigger=Trigger.OPERATOR)
-    held = replace(decision(2), trigger=Trigger.TIMER)
-    obeyed = replace(decision(3), trigger=Trigger.REQUEST, verdict=Verdict.ADMITTED)
+    taken = changed_decision(decision(1), trigger=Trigger.OPERATOR)
+    held = changed_decision(decision(2), trigger=Trigger.TIMER)
+    obeyed = changed_decision(decision(3), trigger=Trigger.REQUEST, verdict=Verdict.ADMITTED)
     for step, decisions in enumerate(
         [(obeyed,), (obeyed, taken, taken), (held, taken), (obeyed,), (taken, obeyed, taken)]
     ):

@@ -30,7 +30,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from support.bag_forging import copied, Forge, stamp_of
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.damage import MS, remeasured
 from support.record_maker import COMMAND, Sent, STOP
 
@@ -383,4 +383,4 @@ def statuses_of_long_ago(forge: Forge) -> None:
 
 def status_to_come(forge: Forge) -> None:
     victim = forge.decision(lambda d: d.verdict is Verdict.ADMITTED and d.sequence > 10)
-    forge.put_decisions({victim.sequence: with_inputs(victim, since_environment=-5.0)})
+    forge.put_decisions({victim.sequence: changed_decision(victim, since_environment=-5.0)})

@@ -31,7 +31,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from support.bag_forging import Forge, measured
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.damage import MS, remeasured
 
 
@@ -105,7 +105,7 @@ def feedback_and_seed(forge: Forge) -> None:
 
     def change(decision: GateDecision) -> GateDecision:
         made = measured(decision, 'feedback.base', lambda m: replace(m, values=(0.3, 0.0)))
-        return with_inputs(made, previous_command=(0.3, 0.0))
+        return changed_decision(made, previous_command=(0.3, 0.0))
 
     forge.regate(
         forge.decision(lambda d: d.inputs.seeded and d.verdict is not Verdict.REJECTED), change
@@ -117,7 +117,7 @@ def stop_made_an_admission(forge: Forge) -> None:
     stopped = forge.decision(lambda d: d.inputs.emergency_stop)
 
     def change(decision: GateDecision) -> GateDecision:
-        return with_inputs(decision, emergency_stop=False)
+        return changed_decision(decision, emergency_stop=False)
 
     new = {d.sequence: change(d) for d in forge.decisions if d.inputs.emergency_stop}
     forge.put_decisions(new)

@@ -17,7 +17,7 @@ from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from support.bag_maker import each, of, Tape
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.damage import remeasured
 from support.record_maker import COMMAND, Sent
 
@@ -98,7 +98,7 @@ class Forge:
                     (a - b) / seconds if seconds else 0.0
                     for a, b in zip(before.command, base, strict=True)
                 )
-                made = with_inputs(made, previous_command=before.command, previous_rate=rate)
+                made = changed_decision(made, previous_command=before.command, previous_rate=rate)
             made = judge.again(made, judge.output(made))
             new[old.sequence] = made
             before = made if made.command else before
@@ -211,7 +211,7 @@ def measured(
     decision: GateDecision, name: str, change: Callable[[Measurement], Measurement]
 ) -> GateDecision:
     """Return a decision with another measurement."""
-    return with_inputs(
+    return changed_decision(
         decision,
         measurements=tuple(
             change(found) if found.name == name else found

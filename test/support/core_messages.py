@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 import math
 from typing import Any
 
 import numpy as np
 
-from boundary_env_ros.core.gate.decision import GateDecision
+from boundary_env_ros.core.gate.decision import GateDecision, RuleInput
 from support.core_world import Message, stamped
 
 
-def with_inputs(decision: GateDecision, **changes: Any) -> GateDecision:
-    """Return a decision with other inputs."""
-    return replace(decision, inputs=replace(decision.inputs, **changes))
+def changed_decision(decision: GateDecision, **changes: Any) -> GateDecision:
+    """Return a decision of which something, or something of its inputs, is another."""
+    of_inputs = {f.name for f in fields(RuleInput)} & set(changes)
+    inputs = replace(decision.inputs, **{name: changes.pop(name) for name in of_inputs})
+    return replace(decision, inputs=inputs, **changes)
 
 
 def quaternion(roll: float, pitch: float, heading: float) -> Message:

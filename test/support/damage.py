@@ -14,11 +14,11 @@ import re
 from typing import Any
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.gate.decision import GateDecision, Reason, RuleInput, Verdict
+from boundary_env_ros.core.gate.decision import GateDecision, Reason, Verdict
 from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 
 Steps = list[Transition]
 Damage = Callable[[Steps], Steps]
@@ -99,9 +99,7 @@ def answer_of(step: Transition) -> GateDecision:
 
 def with_answer(step: Transition, **changes: Any) -> Transition:
     """Return a step whose answering decision is changed, and what the step copied from it too."""
-    of_inputs = {f.name for f in fields(RuleInput)} & set(changes)
-    inputs = {name: changes.pop(name) for name in of_inputs}
-    decision = with_inputs(replace(answer_of(step), **changes), **inputs)
+    decision = changed_decision(answer_of(step), **changes)
     index = step.decision
     return replace(
         step,

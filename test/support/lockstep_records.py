@@ -28,6 +28,7 @@ DIFFERS = {
     '.host': 'a host',
     '.episode_id': 'a random id',
     '.lease_id': 'a random id',
+    '.lease_episode': 'a random id',
     '.client': 'an id of the process',
     '.reset.confirmed_by': 'over ROS the service that answered, in one process the robot',
 }

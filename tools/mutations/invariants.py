@@ -69,6 +69,7 @@ INPUTS = 'core/sources/inputs.py'
 PROFILE = 'core/gate/motion_profile.py'
 PUBLISHERS = 'core/gate/publishers.py'
 DOCUMENTS = 'core/gate/rules/documents.py'
+JUDGE = 'core/gate/rules/judge.py'
 
 _REFUSALS = 'core/gate/test_gate_refusals.py::test_'
 _CHUNKS = 'core/gate/test_gate_chunks.py::test_'
@@ -136,23 +137,23 @@ _IS_IT_A_COMMAND = (
     ),
     Mutation(
         'Nobody is heard under another contract',
-        AUTHORITY,
-        '        if request.id.digest != self.digest:',
-        '        if False:',
+        ADMISSION,
+        '    if request.id.digest != digest:',
+        '    if False:',
         (_REFUSALS + 'only_the_holder_of_the_lease_is_heard',),
     ),
     Mutation(
         'Nobody is heard for another agent',
-        AUTHORITY,
-        '        if request.id.agent != self.agent:',
-        '        if False:',
+        ADMISSION,
+        '    if request.id.agent != agent:',
+        '    if False:',
         (_REFUSALS + 'only_the_holder_of_the_lease_is_heard',),
     ),
     Mutation(
         'Nobody is heard before and after the episode',
-        AUTHORITY,
-        '        if lease is None or not running:',
-        '        if lease is None:',
+        ADMISSION,
+        '    if not (inputs.armed and inputs.running):',
+        '    if not inputs.armed:',
         (
             _REFUSALS + 'an_action_before_the_episode_runs_is_rejected',
             _REFUSALS + 'an_action_after_the_episode_is_rejected',
@@ -160,16 +161,16 @@ _IS_IT_A_COMMAND = (
     ),
     Mutation(
         'Nobody is heard for another episode',
-        AUTHORITY,
-        '        if request.id.episode_id != lease.episode_id:',
-        '        if False:',
+        ADMISSION,
+        '    if request.id.episode_id != inputs.lease_episode:',
+        '    if False:',
         (_REFUSALS + 'only_the_holder_of_the_lease_is_heard',),
     ),
     Mutation(
         'Nobody but the holder of the lease is heard',
-        AUTHORITY,
-        '        if request.lease_id != lease.lease_id:',
-        '        if False:',
+        ADMISSION,
+        '    if request.lease_id != inputs.lease_id:',
+        '    if False:',
         (
             _REFUSALS + 'only_the_holder_of_the_lease_is_heard',
             _LOCKSTEP + 'a_stranger_does_not_take_the_place_of_a_request_that_waits',
@@ -177,9 +178,9 @@ _IS_IT_A_COMMAND = (
     ),
     Mutation(
         'Each sequence number is heard once, and upwards',
-        AUTHORITY,
-        '        if not 0 < request.sequence - lease.last_sequence <= MOST_SKIPPED:',
-        '        if request.sequence - lease.last_sequence > MOST_SKIPPED:',
+        ADMISSION,
+        '    if 0 < request.sequence - inputs.last_sequence <= MOST_SKIPPED:',
+        '    if request.sequence - inputs.last_sequence <= MOST_SKIPPED:',
         (
             _REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',
             _REFUSALS + 'a_request_that_was_overtaken_is_rejected_and_a_gap_is_not',
@@ -188,8 +189,8 @@ _IS_IT_A_COMMAND = (
     Mutation(
         'The last sequence number that was heard is remembered',
         REDUCER,
-        'heard = replace(state, lease_state=state.lease_state.heard(request))',
-        'heard = state',
+        '        state = replace(state, lease_state=state.lease_state.heard(request))\n',
+        '',
         (_REFUSALS + 'a_request_that_came_twice_moves_the_robot_once',),
     ),
     Mutation(
@@ -208,9 +209,9 @@ _IS_IT_A_COMMAND = (
     ),
     Mutation(
         'The age of an action is steady time, whatever the ROS clock does',
-        REDUCER,
-        '        if steady is not None:\n            return steady\n',
-        '',
+        ADMISSION,
+        'None if lockstep else elapsed(request.observed, received)',
+        'None',
         (_REFUSALS + 'the_age_of_an_action_is_steady_time_whatever_the_ros_clock_does',),
     ),
     Mutation(
@@ -383,7 +384,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A robot of which nobody knows what it does is stopped',
         STOPPING,
-        '    if inputs.previous is None:',
+        '    if not inputs.previous_command:',
         '    if False:',
         (_LIMITS + 'without_a_measured_state_nothing_but_the_safe_command_goes_out',),
     ),
@@ -407,7 +408,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A robot that still moves ahead stops though it is told to back away',
         OBSTACLES,
-        '        if not _heads(rule.dimension, sign, inputs.previous, wanted):',
+        '        if not _heads(rule.dimension, sign, inputs.previous_command, wanted):',
         '        if not _heads(rule.dimension, sign, wanted):',
         (_OBSTACLES + 'a_robot_that_still_moves_ahead_stops_though_it_is_told_to_back_away',),
     ),
@@ -617,8 +618,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     ),
     Mutation(
         'An action out of turn is refused',
-        REDUCER,
-        'refusals or out_of_turn(self._contract, self._agent, step)',
+        JUDGE,
+        'refusals or out_of_turn(contract, agent, step)',
         'refusals',
         (_TURNS + 'an_action_out_of_turn_is_refused_and_says_whose_step_is_its_next',),
     ),
@@ -642,7 +643,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep no step is acted on that the world has made',
         REDUCER,
-        'max(lease.last_step, reached)',
+        'max(lease.last_step, readings.reached(lease.episode_id))',
         'lease.last_step',
         (_LOCKSTEP + 'an_action_for_a_step_that_the_world_has_made_is_refused',),
     ),
@@ -656,7 +657,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'A rate is enough for a robot that was faster before',
         REDUCER,
-        'before = self._declared if not rests else state.limits if leased else limits',
+        'before = self._judge.limits if not rests else state.limits if leased else limits',
         'before = state.limits if leased else limits',
         (
             _TIGHTENING
@@ -673,8 +674,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep a hand goes before a request that waited for the world',
         REDUCER,
-        '        if state.readings.switch_held(at.now):\n            # Refused',
-        '        if state.readings.switch_held(received):\n            # Refused',
+        'measurements = readings.measurements(now)',
+        'measurements = readings.measurements(now if asked is None else asked.received)',
         (_OPERATOR + 'in_lockstep_a_hand_goes_before_a_request_that_waited_for_the_world',),
     ),
     Mutation(
@@ -694,8 +695,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'In lockstep the gate holds once in a step of another',
         REDUCER,
-        '(state.held_for == step or state.readings.awaits(*step))',
-        'state.readings.awaits(*step)',
+        'waits = state.held_for == step or state.readings.awaits(*step)',
+        'waits = state.readings.awaits(*step)',
         (_TURNS + 'in_the_step_of_another_the_command_in_force_goes_on_once',),
     ),
     Mutation(
@@ -743,7 +744,7 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'What begins anew leaves the motion of the others as it is',
         OUTPUT,
-        '        if last is None or previous is None or all(left):\n',
+        '        if last is None or not previous or all(left):\n',
         '        if True:\n',
         (_IN_FORCE + 'what_begins_anew_leaves_the_motion_of_the_others_as_it_is',),
     ),
@@ -775,8 +776,8 @@ _WHAT_MAY_BE_PUBLISHED = (
     Mutation(
         'The first command starts from the measured state',
         OUTPUT,
-        '            previous = None if any(map(math.isnan, known)) else known\n',
-        '            previous = (0.0,) * len(limits.low)\n',
+        'else (known, True)',
+        'else ((0.0,) * len(limits.low), True)',
         (
             _LIMITS + 'the_first_action_of_an_episode_is_limited_from_the_measured_state',
             _HOLD + 'the_first_command_starts_from_where_the_arm_is',
@@ -887,7 +888,7 @@ _LEASE_AND_EPISODE = (
     ),
     Mutation(
         'A request with an absurd sequence silences nobody',
-        AUTHORITY,
+        ADMISSION,
         ' <= MOST_SKIPPED:',
         ':',
         (_LEASES + 'a_request_with_an_absurd_sequence_does_not_silence_the_holder',),
@@ -902,8 +903,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'A second publisher on what the gate goes by stops',
         STOPPING,
-        'for topic, others in inputs.crowded.items()}',
-        'for topic, others in ()}',
+        'for each in inputs.foreign_publishers\n',
+        'for each in ()\n',
         (_HEALTH + 'two_publishers_on_what_the_gate_goes_by_stop_and_the_topic_is_named',),
     ),
     Mutation(
@@ -1080,8 +1081,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep a request waits for the sensors of its observation',
         REDUCER,
-        '            or not state.readings.awaits(request.id.episode_id, request.id.step)\n',
-        '            or True\n',
+        'self._lockstep and state.readings.awaits(request.id.episode_id, request.id.step)',
+        'False',
         (
             _LOCKSTEP + 'a_request_waits_for_the_sensors_of_its_observation',
             _LOCKSTEP + 'a_request_waits_for_the_world_itself',
@@ -1090,8 +1091,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep another client does not take the place of a request that waits',
         REDUCER,
-        '            or self._refusals(state, request, now, running=True)\n',
-        '',
+        'if not_accepted(self._judge.refusals(self._agent, inputs, request, now, now)):',
+        'if False:',
         (
             _LOCKSTEP + 'a_stranger_does_not_take_the_place_of_a_request_that_waits',
             _LOCKSTEP + 'a_malformed_request_does_not_wait',
@@ -1100,8 +1101,8 @@ _LEASE_AND_EPISODE = (
     Mutation(
         'In lockstep an older request does not take the place of one that waits',
         REDUCER,
-        '        if waiting is not None and request.sequence < waiting[0].sequence:',
-        '        if False:',
+        '0 if waiting is None else waiting[0].sequence',
+        '0',
         (_LOCKSTEP + 'an_older_request_does_not_take_the_place_of_one_that_waits',),
     ),
     Mutation(
@@ -1302,8 +1303,8 @@ _REST = (
     ),
     Mutation(
         'What a stranger sends is asked first whose it is',
-        REDUCER,
-        '            state.lease_state.refusals(request, running=running)\n'
+        JUDGE,
+        '            authority(request, inputs, digest=self._digest, agent=agent)\n'
         '            or well_formed(',
         '            well_formed(',
         (_REFUSALS + 'only_the_holder_of_the_lease_is_heard',),
@@ -1651,21 +1652,22 @@ _ASKED_BEFOREHAND = (
     Mutation(
         'What is planned is not published, nor remembered',
         REDUCER,
-        'decision = self._decision(state, output, inputs, at)\n',
-        'state, (decision,) = self._emit(state, output, inputs, at)\n',
+        '            decisions.append(self._decision(state, output, inputs, at, chunk))\n',
+        '            state, made = self._emit(state, output, inputs, at, chunk)\n'
+        '            decisions.extend(made)\n',
         (_PLAN + 'each_candidate_is_decided_on_as_if_it_were_the_only_one',),
     ),
     Mutation(
         'Whoever may not ask is told so by a plan',
         REDUCER,
-        '                if lease_state.running\n                else not_armed()\n',
-        '',
+        'refusals = self._judge.refusals(self._agent, asked, request, now, now)',
+        'refusals = ()',
         (_PLAN + 'whoever_may_not_ask_is_told_so_by_a_plan',),
     ),
     Mutation(
         'A plan reckons with a request that is in time',
         REDUCER,
-        '            inputs = replace(inputs, overruns=state.health.overruns_if_in_time)\n',
+        ', overruns=state.health.overruns_if_in_time',
         '',
         (_PLAN + 'a_plan_reckons_with_a_request_that_is_in_time',),
     ),
@@ -1674,9 +1676,9 @@ _ASKED_BEFOREHAND = (
 _BY_HAND = (
     Mutation(
         'A hand that is silent has let go',
-        SENSES,
-        'is_fresh(measurement.age, operator.timeout)',
-        'measurement.age is not None',
+        ADMISSION,
+        'is_fresh(found.age, operator.timeout)',
+        'found.age is not None',
         (
             _OPERATOR + 'a_hand_that_is_silent_has_let_go',
             _OPERATOR + 'a_stale_message_or_one_from_the_future_takes_nothing_over',
@@ -1685,9 +1687,9 @@ _BY_HAND = (
     ),
     Mutation(
         'A switch that is not held takes nothing over',
-        SENSES,
-        'measurement.values[-1] >= HELD',
-        'bool(measurement.values)',
+        ADMISSION,
+        '        and found.values[-1] >= HELD\n',
+        '',
         (_OPERATOR + 'a_switch_that_is_not_held_takes_nothing_over',),
     ),
     Mutation(
@@ -1735,8 +1737,8 @@ _BY_HAND = (
     Mutation(
         'What was refused in a takeover is not heard when it comes again',
         REDUCER,
-        'return self._give_way(heard, ',
-        'return self._give_way(state, ',
+        'return replace(state, lease_state=state.lease_state.heard(request)), decisions',
+        'return state, decisions',
         (_OPERATOR + 'a_request_that_was_refused_meanwhile_is_not_heard_when_it_comes_again',),
     ),
     Mutation(

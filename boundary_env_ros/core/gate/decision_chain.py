@@ -83,7 +83,8 @@ class DecisionChain:
             if not histories:
                 known = CommandHistory.of(self._contract)
                 sent_before = expected.recent_commands
-                histories = (known.recalled(sent_before, decision.decided),)
+                known = known.recalled(sent_before, decision.decided).in_hands(by_hand)
+                histories = (known,)
             sent = replace(output, verdict=decision.verdict, command=decision.command)
             out = decision.commanded or decision.decided
             histories = tuple(

@@ -24,7 +24,7 @@ from boundary_env_ros.core.gate.decision import (
     Verdict,
 )
 from boundary_env_ros.core.transition import Kind, Transition
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.core_world import AGENT, DIGEST, shipped, step_id
 from support.episode_world import EpisodeWorld, NEAR_GOAL
 
@@ -366,7 +366,7 @@ def test_taking_over_and_giving_back_are_told_once_each(tape: Tape) -> None:
                 rule='operator', outcome=Verdict.ADMITTED, reason=Reason.OPERATOR),),
         )  # fmt: skip
 
-    timer = with_inputs(replace(by_hand(3003), rules=()), trigger=Trigger.TIMER)
+    timer = changed_decision(replace(by_hand(3003), rules=()), trigger=Trigger.TIMER)
     again = replace(base, sequence=3005, verdict=Verdict.ADMITTED, rules=())
     told = tell(events, [by_hand(3001), by_hand(3002), timer, by_hand(3004), again])
     assert [event.kind for event in told] == [EventKind.OPERATOR, EventKind.OPERATOR]

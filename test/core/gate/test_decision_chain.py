@@ -16,7 +16,7 @@ from boundary_env_ros.core.gate.reducer import Decisions, Reducer
 from boundary_env_ros.core.gate.rules.judge import Judge
 from boundary_env_ros.errors import RequestRejected
 from support.campaign_traffic import Run
-from support.core_messages import with_inputs
+from support.core_messages import changed_decision
 from support.core_world import AGENT, DIGEST
 from tools.gate_campaign import contract_of, CONTRACTS
 
@@ -109,7 +109,7 @@ def test_an_input_that_does_not_follow_from_the_decisions_before_is_found(
         and decision.inputs.time_step > 0.0
     ]
     victim = asked[len(asked) // 2]
-    forged = with_inputs(decisions[victim], **change)
+    forged = changed_decision(decisions[victim], **change)
     found = unlike('watchful', [*decisions[:victim], forged, *decisions[victim + 1 :]])
     assert forged.sequence in found
 
@@ -124,7 +124,7 @@ def test_an_emergency_stop_that_was_unlatched_under_the_lease_is_found() -> None
         and decisions[i].inputs.lease_id == decisions[i - 1].inputs.lease_id != ''
     ]
     victim = latched[0]
-    forged = with_inputs(decisions[victim], emergency_stop=False)
+    forged = changed_decision(decisions[victim], emergency_stop=False)
     assert forged.sequence in unlike('waiting', [*decisions[:victim], forged])
 
 
@@ -136,7 +136,7 @@ def test_a_lease_that_begins_at_the_measured_state_while_a_command_is_in_force_i
         known = inputs.previous_command and not inputs.seeded
         begins = decision.id.episode_id != episode and known and not forged
         if begins and episode and decision.verdict is not Verdict.REJECTED:
-            forged, decision = decision.sequence, with_inputs(decision, seeded=True)
+            forged, decision = decision.sequence, changed_decision(decision, seeded=True)
         if decision.published:
             episode = decision.id.episode_id
         decisions.append(decision)

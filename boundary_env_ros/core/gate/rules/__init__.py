@@ -5,7 +5,7 @@ The rules of the safety gate, as pure functions.
 
 They run in one fixed order, and the strictest outcome wins:
 
-1. :mod:`boundary_env_ros.core.gate.lease` and :mod:`.admission`: ``authority``, ``well_formed``,
+1. :mod:`.admission`: ``authority``, ``well_formed``,
    ``turn``, ``operator``, ``age``, and :mod:`.documents`: ``document``, ``document_rate``. Is it
    heard? If not it is REJECTED, and nothing is published because of it.
 2. :mod:`.stopping`: ``emergency_stop``, ``authority``, ``gate``, ``clock``,
@@ -18,7 +18,7 @@ They run in one fixed order, and the strictest outcome wins:
    ``workspace``, ``scale_together``, ``rate``, ``acceleration``. What may be published of what was
    asked for? LIMITED if that is less.
 
-:func:`.evaluate.rule` needs nothing but the contract, a :class:`.rule_input.RuleInput` and the
-wanted action, all of which a recorded ``GateDecision`` carries; so every decision can be computed
-again from its record.
+They need nothing but the contract, the request and a
+:class:`~boundary_env_ros.core.gate.decision.RuleInput`, which every ``GateDecision`` carries:
+:class:`.judge.Judge` computes it again from its record.
 """

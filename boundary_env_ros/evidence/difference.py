@@ -69,11 +69,11 @@ class Difference:
 
 def difference(before: Contract, after: Contract) -> Difference:
     """Return what changed from one contract to another."""
-    endings = (tuple(contract.episode.endings) for contract in (before, after))
+    was, now = (tuple(contract.episode.endings) for contract in (before, after))
     changes = [
         *_values(before, after, ''),
         # Of several at one instant, another one counts.
-        *_order(*endings, 'episode.endings', parts_of(EpisodeRules)['endings']),
+        *_order(was, now, 'episode.endings', parts_of(EpisodeRules)['endings']),
     ]
     return Difference(
         before=digest_of(before),

@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 import math
-from typing import Any, get_origin, TypeVar
+from typing import Any, TypeVar
 
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Part, parts_of, REQUIRED
@@ -21,6 +20,7 @@ from boundary_env_ros.core.contract.problem_text import (
     said,
 )
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
+from boundary_env_ros.core.type_hints import element_of, is_record
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import (
@@ -29,7 +29,6 @@ from boundary_env_ros.storage.contract.forms import (
     integer_form,
     is_number,
     list_form,
-    number_form,
 )
 
 Vector = tuple[float, ...]
@@ -216,64 +215,27 @@ class Reader:
     def _value(
         self, part: Part, name: str, default: Any, *, dimension: Form | None = None, **shape: Any
     ) -> Any:
-        kind = part.type
-        assert part.key is not None
+        key, kind = part.key, part.type
+        assert key is not None
         if not self.has(name) and default is not REQUIRED:
             return default
-        held = self._data.get(name)
-        if 'none' in part.key.words and kind in (float, str) and held == 'none':
+        if kind in (float, str) and 'none' in key.words and self._data.get(name) == 'none':
             return '' if kind is str else None
-        if part.key.shown in (DIMENSION, DIMENSIONS):
+        if key.shown in (DIMENSION, DIMENSIONS):
             assert dimension is not None
-            if kind is int:
-                return self.one(name, dimension)
-            if not self.has(name) or not dimension.words:  # what there is, is unknown
-                self.many(name, dimension)
-                return ()
-            return self.different(name, dimension, 'different dimensions')
-        if kind == Polygon:
-            return self.corners(name)
-        if kind == tuple[tuple[str, Polygon], ...]:
-            areas = self.section(name)
-            if not areas.named():
-                self.problem((name,), f'at least one {part.key.item} by name', said('none'))
-            return tuple((one, areas.corners(one)) for one in sorted(areas.named()))
-        if kind == tuple[float | None, ...]:
-            if not self.has(name):
-                return (None,) * shape['count']
-            form = number_form(part.key, unit=f'{part.key.unit}, or none')
-            limits = self.many(name, form, **shape)
-            return tuple(None if math.isnan(limit) else limit for limit in limits)
-        if kind == Mapping[str, object]:
-            return self.plain(name)
-        if isinstance(kind, type) and is_dataclass(kind):
-            section = self.section(name)
-            return section.make(kind)
-        if kind == tuple[tuple[str, Vector], ...]:
-            section, each = self.section(name), number_form(part.key)
-            return tuple((one, section.many(one, each, **shape)) for one in section.named())
-        if kind == Mapping[str, Vector]:
-            section = self.section(name, required=False)
-            each = number_form(part.key)
-            return {
-                one: section.many(one, each, count=section.length(one)) for one in section.names()
-            }
-        if kind == tuple[Vector, ...]:
-            expected = f'{shape["count"]} lists of finite numbers ({part.key.unit})'
-            return self.many(name, list_form(part.key.unit), expected=expected, **shape)
-        form = form_of(part)
-        if kind == tuple[int, ...]:
-            return self.places(name, shape['count'])
-        if get_origin(kind) is not tuple:
-            return self.one(name, form)
-        if kind == tuple[float, ...] and shape.get('count') is None:
-            shape['count'] = self.length(name)
-        found = self.many(name, form, **shape)
-        if part.key.listed and not found and self.has(name):
-            self.problem((name,), f'at least one {part.key.listed}', said('none'))
-        if part.key.once and len(set(found)) != len(found):
-            self.problem((name,), f'every {part.key.listed} once', list(found))
-        return found
+            return self._dimension(name, dimension, several=kind is not int)
+        if is_record(kind):
+            return self.section(name).make(kind)
+        read: Callable[..., Any] = _BY_TYPE.get(kind, _of_form)
+        return read(self, part, name, **shape)
+
+    def _dimension(self, name: str, dimension: Form, *, several: bool) -> Any:
+        if not several:
+            return self.one(name, dimension)
+        if not self.has(name) or not dimension.words:  # what there is, is unknown
+            self.many(name, dimension)
+            return ()
+        return self.different(name, dimension, 'different dimensions')
 
     def corners(self, key: str) -> Polygon:
         """Return the corners of an area; none if they could not be read."""
@@ -433,6 +395,75 @@ class Reader:
                 hint = nearest(key, [k for k in known if k not in self._data])
                 hint = hint or (f'Known here: {", ".join(known)}.' if known else '')
                 self.problem((key,), '', said('unknown key'), hint)
+
+
+# By the type of a value --------------------------------------------------------------------------
+
+
+def _of_form(reader: Reader, part: Part, name: str, **shape: Any) -> Any:
+    key, form = part.key, form_of(part)
+    assert key is not None
+    if element_of(part.type) is None:
+        return reader.one(name, form)
+    found = reader.many(name, form, **shape)
+    if key.listed and not found and reader.has(name):
+        reader.problem((name,), f'at least one {key.listed}', said('none'))
+    if key.once and len(set(found)) != len(found):
+        reader.problem((name,), f'every {key.listed} once', list(found))
+    return found
+
+
+def _numbers(
+    reader: Reader, part: Part, name: str, *, count: int | None = None, columns: int | None = None
+) -> Vector:
+    count = reader.length(name) if count is None else count
+    return reader.many(name, form_of(part), count=count, columns=columns)
+
+
+def _limits(reader: Reader, part: Part, name: str, *, count: int, **_: Any) -> Any:
+    if not reader.has(name):
+        return (None,) * count
+    limits = _numbers(reader, part, name, count=count)
+    return tuple(None if math.isnan(limit) else limit for limit in limits)
+
+
+def _rows(reader: Reader, part: Part, name: str, **shape: Any) -> tuple[Vector, ...]:
+    unit = part.key.unit if part.key else ''
+    expected = f'{shape["count"]} lists of finite numbers ({unit})'
+    return reader.many(name, list_form(unit), expected=expected, **shape)
+
+
+def _choices(
+    reader: Reader, part: Part, name: str, **shape: Any
+) -> tuple[tuple[str, Vector], ...]:
+    section = reader.section(name)
+    return tuple((one, _numbers(section, part, one, **shape)) for one in section.named())
+
+
+def _areas(reader: Reader, _: Part, name: str, **__: Any) -> Any:
+    section = reader.section(name)
+    if not section.named():
+        reader.problem((name,), 'at least one area by name', said('none'))
+    return tuple((one, section.corners(one)) for one in sorted(section.named()))
+
+
+def _tolerance(reader: Reader, part: Part, name: str, **__: Any) -> Mapping[str, Vector]:
+    section = reader.section(name)
+    return {one: _numbers(section, part, one) for one in section.names()}
+
+
+#: How a value of some type is read; of any other, as its form says.
+_BY_TYPE: Mapping[Any, Callable[..., Any]] = {
+    Vector: _numbers,
+    Polygon: lambda reader, _, name, **__: reader.corners(name),
+    tuple[int, ...]: lambda reader, _, name, **shape: reader.places(name, shape['count']),
+    tuple[float | None, ...]: _limits,
+    tuple[Vector, ...]: _rows,
+    tuple[tuple[str, Vector], ...]: _choices,
+    tuple[tuple[str, Polygon], ...]: _areas,
+    Mapping[str, Vector]: _tolerance,
+    Mapping[str, object]: lambda reader, _, name, **__: reader.plain(name),
+}
 
 
 def line_of(path: Path, lines: Mapping[Path, int]) -> int | None:

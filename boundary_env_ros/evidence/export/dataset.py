@@ -26,8 +26,7 @@ from boundary_env_ros.core.transition import (
     Transition,
 )
 from boundary_env_ros.evidence.export.formats import writer_of
-from boundary_env_ros.storage.atomic import write_atomically
-from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.storage.atomic import new_folder, write_atomically
 from boundary_env_ros.storage.records import ContractDescription, Entry, Record
 
 MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'

@@ -17,7 +17,7 @@ from boundary_env_ros.evidence.export.formats import FORMATS, OF_RECORDS, writer
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.storage.atomic import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
 
 

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 from boundary_env_ros.core.contract.grammar import Grammar, TEXT
 from boundary_env_ros.core.contract.key import Key, Part, spelt
 from boundary_env_ros.core.type_hints import element_of, is_enum
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.frozen import frozen, replace
 
 
 @frozen
@@ -98,11 +98,8 @@ def dimension_form(names: Mapping[str, int]) -> Form:
     """Return the form of a dimension of the command by its name, read as where it is."""
     if not names:  # they are unknown, and nothing is to be said of any
         return Form(expected='the name of a dimension', read=lambda _: 0, unfit=0)
-    return Form(
-        expected=f'the name of a dimension ({", ".join(names)})',
-        read=lambda value: names.get(value) if isinstance(value, str) else None,
-        unfit=0,
-        words=tuple(names),
+    return replace(
+        word_form(names, unfit=0), expected=f'the name of a dimension ({", ".join(names)})'
     )
 
 

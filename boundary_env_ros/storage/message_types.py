@@ -18,7 +18,7 @@ from pathlib import Path
 import re
 from types import MappingProxyType
 
-from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.errors import mismatch, Problem, RecordError
 from boundary_env_ros.storage.definitions import (
     Field,
@@ -77,9 +77,7 @@ class Mismatch(Exception):
 
     def at(self, *path: str | int) -> Problem:
         """Return it as the problem of a place in a contract; the caller adds the line."""
-        return Problem(
-            path=path, line=None, expected=self.expected, actual=self.actual, hint=self.hint
-        )
+        return problem_at(path, None, self.expected, self.actual, self.hint)
 
 
 class MessageTypes:

@@ -14,7 +14,6 @@ from boundary_env_ros.core.contract.problem_text import (
     Fault,
     nearest,
     Path,
-    printable,
     problem_at,
     Said,
     said,
@@ -70,8 +69,7 @@ class Reader:
         self.problems = [] if problems is None else problems
         self._asked: list[str] = []
         self._silent = False
-        self._inner: dict[str, Reader] = {}
-        self._below: list[Reader] = []
+        self._below: dict[Path, Reader] = {}
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -86,16 +84,15 @@ class Reader:
         if self._silent:
             return
         whole = self.path + path
-        place = tuple(printable(key) if isinstance(key, str) else key for key in whole)
-        if any(_of_one_place(place, other.path) for other in self.problems):
-            return
         line = line_of(whole, self._lines)
         shown = str(actual) if isinstance(actual, Said) else _shown(actual)
         key = next((whole[:n] for n in range(len(whole), 0, -1) if type(whole[n - 1]) is str), ())
         if self._lines and key not in self._lines and isinstance(actual, float):
             # A value of a key that the file does not have is its default, and stands on no line.
             line, shown = None, f'{actual:g}, its default'
-        self.problems.append(problem_at(whole, line, expected, shown, hint))
+        found = problem_at(whole, line, expected, shown, hint)
+        if not any(_of_one_place(found.path, other.path) for other in self.problems):
+            self.problems.append(found)
 
     def report(self, faults: Iterable[Fault]) -> None:
         """Report what is wrong at paths below this mapping."""
@@ -132,14 +129,14 @@ class Reader:
         return self._reader(value, key)
 
     def _reader(self, data: object, *path: str | int) -> Reader:
-        found = Reader(
-            data,
-            path=(*self.path, *path),
-            lines=self._lines,
-            problems=[] if self._silent else self.problems,
-        )
-        self._below.append(found)
-        return found
+        if path not in self._below:
+            self._below[path] = Reader(
+                data,
+                path=(*self.path, *path),
+                lines=self._lines,
+                problems=[] if self._silent else self.problems,
+            )
+        return self._below[path]
 
     # What the values of a contract say about their keys --------------------------------------
 
@@ -202,15 +199,9 @@ class Reader:
         """
         part = parts_of(model)[attribute]
         *outer, name = part.path.split('.')
-        reader = self.inner(outer[0]) if outer else self
+        reader = self.section(outer[0], required=False) if outer else self
         usual = part.default if default is None else default
         return reader._value(part, name, usual, **shape)  # noqa: SLF001
-
-    def inner(self, name: str) -> Reader:
-        """Return the reader of a section that some keys of a value stand in."""
-        if name not in self._inner:
-            self._inner[name] = self.section(name, required=False)
-        return self._inner[name]
 
     def _value(
         self, part: Part, name: str, default: Any, *, dimension: Form | None = None, **shape: Any
@@ -387,7 +378,7 @@ class Reader:
 
     def finish(self) -> None:
         """Report every key that was not read, here and below."""
-        for reader in self._below:
+        for reader in self._below.values():
             reader.finish()
         known = sorted(set(self._asked))
         for key in self._data:

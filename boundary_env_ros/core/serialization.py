@@ -208,7 +208,15 @@ _Write = Callable[[Any], Any]
 
 
 def _writer(plain: Mapping[Any, _Write]) -> Callable[[Any], _Write]:
-    """Return what gives for each type what makes dictionaries, lists and plain values of its."""
+    """
+    Return what gives for each type what makes plain data of its values.
+
+    Parameters
+    ----------
+    plain
+        How values of plain types are written; others stay as they are.
+
+    """
     return walker(
         optional=lambda write: lambda value: None if value is None else write(value),
         sequence=lambda write: lambda value: [write(item) for item in value],
@@ -220,6 +228,7 @@ def _writer(plain: Mapping[Any, _Write]) -> Callable[[Any], _Write]:
     )
 
 
+#: From a type to what makes dictionaries, lists and plain values of its values.
 plain_writer = _writer({})
 # As JSON, a number that is not finite is a text, and bytes are hexadecimal digits.
 _json_writer = _writer({float: _float_to_json, bytes: bytes.hex})

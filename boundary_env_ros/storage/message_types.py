@@ -25,9 +25,9 @@ from boundary_env_ros.storage.definitions import (
     fields_of,
     installed_file,
     installed_prefixes,
+    jazzy,
     parse_definition,
 )
-from boundary_env_ros.storage.known_definitions import jazzy
 
 FLOATS = ('float32', 'float64')
 INTEGERS = {

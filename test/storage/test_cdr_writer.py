@@ -13,7 +13,7 @@ import pytest
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition
 from boundary_env_ros.storage.records import RECORDS
 from support.storage_wire import (
     cdr,

@@ -152,7 +152,7 @@ def _are_values(value: object) -> TypeGuard[tuple[Any, ...]]:
 
 
 def _same(one: object, other: object) -> bool:
-    """Return whether two values have one meaning; nothing else means what is not there."""
+    """Return whether two values are both there, and the digest has one meaning for them."""
     return _ABSENT not in (one, other) and meaning_text(one) == meaning_text(other)
 
 

@@ -92,7 +92,8 @@ def write_manifest(folder: Path, contract: str, data: Mapping[str, object]) -> N
 
 
 def _write_records(folder: Path, format_: str, entries: Iterator[Entry]) -> dict[str, int]:
-    make, writers = writer_of(format_), dict[type[Record], Any]()
+    make = writer_of(format_)
+    writers: dict[type[Record], Any] = {}
     counts: dict[str, int] = {}
     with ExitStack() as files:
 

@@ -18,6 +18,7 @@ from boundary_env_ros.cli.command import (
     output_option,
     record_argument,
 )
+from boundary_env_ros.evidence.export.formats import FORMATS
 
 
 @click.command(cls=Command)
@@ -25,7 +26,7 @@ from boundary_env_ros.cli.command import (
 @option(
     '--format',
     'format_',
-    type=click.Choice(('parquet', 'jsonl', 'lerobot', 'minari')),
+    type=click.Choice(tuple(FORMATS)),
     default='parquet',
     help='what to write',
 )

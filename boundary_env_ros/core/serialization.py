@@ -27,16 +27,13 @@ JSON is read and written here; messages, from and to their bytes, by ``storage.c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, MISSING
-from enum import IntEnum
-from functools import cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, MISSING
 import math
-from types import UnionType
 import typing
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar
 
-from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.core.type_hints import hints_of, walker
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.terminal import one_line
 
@@ -85,7 +82,7 @@ class Unlike:
             lacking or too many.
 
         """
-        hints = dict(hints_of(cls))
+        hints = hints_of(cls)
         unknown = {name: _unknown(hint) for name, hint in hints.items() if name not in present}
         for each in fields(cls):
             given = (each.default, each.default_factory) != (MISSING, MISSING)
@@ -114,17 +111,18 @@ class Unlike:
                 yield one_line(f'The records {what}: {", ".join(named)}.')
 
 
-@cache
-def _unknown(hint: Any) -> Any:
-    """Return what a value of a type is that is not known; MISSING if the type has none."""
-    if optional_of(hint) is not None:
-        return None
-    if element_of(hint) is not None:
-        return ()
-    if is_dataclass(hint):
-        parts = {name: _unknown(each) for name, each in hints_of(_any(hint))}
-        return MISSING if MISSING in parts.values() else _any(hint)(**parts)
-    return {float: math.nan, str: '', bytes: b''}.get(hint, MISSING)
+def _of_parts(cls: Any, parts: Mapping[str, Any]) -> Any:
+    return MISSING if MISSING in parts.values() else cls(**parts)
+
+
+#: From a type to what a value of it is that is not known; MISSING if the type has none.
+_unknown = walker(
+    optional=lambda _: None,
+    sequence=lambda _: (),
+    record=_of_parts,
+    enum=lambda _: MISSING,
+    plain=lambda kind: {float: math.nan, str: '', bytes: b''}.get(kind, MISSING),
+)
 
 
 # JSON --------------------------------------------------------------------------------------------
@@ -132,7 +130,7 @@ def _unknown(hint: Any) -> Any:
 
 def to_json(value: object) -> Json:
     """Return a record as what ``json.dumps(..., allow_nan=False)`` takes."""
-    return plain_writer(_any(type(value)), as_json=True)(value)
+    return _json_writer(type(value))(value)
 
 
 def from_json(cls: type[T], data: Json, where: str = '', unlike: Unlike | None = None) -> T:
@@ -146,7 +144,7 @@ def from_json(cls: type[T], data: Json, where: str = '', unlike: Unlike | None =
         has the wrong type.
 
     """
-    read = _json_reader(_any(cls))
+    read = _json_reader(cls)
     return typing.cast(T, read(data, where or cls.__name__, unlike or Unlike(exact=True)))
 
 
@@ -154,34 +152,26 @@ def json_schema(cls: type) -> dict[str, Json]:
     """Return the JSON Schema (draft 2020-12) of what :func:`to_json` makes of a record."""
     definitions: dict[str, Json] = {}
 
-    def of(hint: Any) -> Json:
-        inner = optional_of(hint)
-        if inner is not None:
-            return {'anyOf': [of(inner), {'type': 'null'}]}
-        element = element_of(hint)
-        if element is not None:
-            return {'type': 'array', 'items': of(element)}
-        if is_dataclass(hint):
-            name = _any(hint).__name__
-            if name not in definitions:
-                definitions[name] = {}  # it may hold one of its own kind
-                keys = {key: of(each) for key, each in hints_of(_any(hint))}
-                definitions[name] = {
-                    'type': 'object',
-                    'properties': keys,
-                    'required': list(keys),
-                    'additionalProperties': False,
-                }
-            return {'$ref': f'#/$defs/{name}'}
-        if isinstance(hint, type) and issubclass(hint, IntEnum):
-            return {'enum': [member.name for member in hint]}
-        return _PLAIN_SCHEMAS[int if hint is RosTime else hint]
+    def record(cls: Any, parts: Mapping[str, Json]) -> Json:
+        definitions[cls.__name__] = {
+            'type': 'object',
+            'properties': parts,
+            'required': list(parts),
+            'additionalProperties': False,
+        }
+        return {'$ref': f'#/$defs/{cls.__name__}'}
 
-    top = of(cls)
+    schema_of = walker(
+        optional=lambda inner: {'anyOf': [inner, {'type': 'null'}]},
+        sequence=lambda element: {'type': 'array', 'items': element},
+        record=record,
+        enum=lambda cls: {'enum': [member.name for member in cls]},
+        plain=_PLAIN_SCHEMAS.__getitem__,
+    )
     return {
         '$schema': 'https://json-schema.org/draft/2020-12/schema',
         'title': cls.__name__,
-        **top,
+        **schema_of(cls),
         '$defs': definitions,
     }
 
@@ -214,83 +204,53 @@ def _float_from_json(data: Json, where: str, _: object = None) -> float:
     raise _wrong(where, 'a number, "nan", "inf" or "-inf"', data)
 
 
-@cache
-def plain_writer(hint: Any, *, as_json: bool) -> Callable[[Any], Any]:
-    """
-    Return what makes dictionaries, lists and plain values of the values of a type.
+_Write = Callable[[Any], Any]
 
-    As JSON, a number that is not finite is a text, and bytes are hexadecimal digits.
-    """
-    inner = optional_of(hint)
-    if inner is not None:
-        write = plain_writer(inner, as_json=as_json)
-        return lambda value: None if value is None else write(value)
-    element = element_of(hint)
-    if element is not None:
-        write = plain_writer(element, as_json=as_json)
-        return lambda value: [write(item) for item in value]
-    if is_dataclass(hint):
-        parts = hints_of(_any(hint))
-        writers = tuple((name, plain_writer(h, as_json=as_json)) for name, h in parts)
-        return lambda value: {name: write(getattr(value, name)) for name, write in writers}
-    if as_json and hint is float:
-        return _float_to_json
-    if as_json and hint is bytes:
-        return bytes.hex
-    if isinstance(hint, type) and issubclass(hint, IntEnum):
-        return lambda value: value.name
-    return lambda value: value
 
+def _writer(plain: Mapping[Any, _Write]) -> Callable[[Any], _Write]:
+    """
+    Return what gives for each type what makes plain data of its values.
+
+    Parameters
+    ----------
+    plain
+        How values of plain types are written; others stay as they are.
+
+    """
+    return walker(
+        optional=lambda write: lambda value: None if value is None else write(value),
+        sequence=lambda write: lambda value: [write(item) for item in value],
+        record=lambda _, parts: (
+            lambda value: {name: write(getattr(value, name)) for name, write in parts.items()}
+        ),
+        enum=lambda _: lambda value: value.name,
+        plain=lambda kind: plain.get(kind, lambda value: value),
+    )
+
+
+#: From a type to what makes dictionaries, lists and plain values of its values.
+plain_writer = _writer({})
+# As JSON, a number that is not finite is a text, and bytes are hexadecimal digits.
+_json_writer = _writer({float: _float_to_json, bytes: bytes.hex})
 
 _Read = Callable[[Json, str, Unlike], Any]
 
 
-@cache
-def _json_reader(hint: Any) -> _Read:
-    inner = optional_of(hint)
-    if inner is not None:
-        read = _json_reader(inner)
-        return lambda data, where, unlike: None if data is None else read(data, where, unlike)
-    element = element_of(hint)
-    if element is not None:
-        read = _json_reader(element)
-
-        def read_list(data: Json, where: str, unlike: Unlike) -> Any:
-            if not isinstance(data, list):
-                raise _wrong(where, 'a list', data)
-            return tuple(read(item, f'{where}[{i}]', unlike) for i, item in enumerate(data))
-
-        return read_list
-    if is_dataclass(hint):
-        return _json_record_reader(hint)
-    if hint is float:
-        return _float_from_json
-    if hint is bytes:
-        return _bytes_from_json
-    if isinstance(hint, type) and issubclass(hint, IntEnum):
-        names = {member.name: member for member in hint}
-
-        def read_enum(data: Json, where: str, unlike: Unlike) -> Any:
-            if not isinstance(data, str) or data not in names:
-                raise _wrong(where, f'one of {", ".join(names)}', data)
-            return names[data]
-
-        return read_enum
-
-    plain = int if hint is RosTime else hint
-
-    def read_plain(data: Json, where: str, unlike: Unlike) -> Any:
-        if type(data) is not plain:
-            raise _wrong(where, f'a value of type {plain.__name__}', data)
-        return data
-
-    return read_plain
+def _read_optional(read: _Read) -> _Read:
+    return lambda data, where, unlike: None if data is None else read(data, where, unlike)
 
 
-def _json_record_reader(cls: Any) -> _Read:
-    readers = {name: _json_reader(hint) for name, hint in hints_of(cls)}
+def _read_list(read: _Read) -> _Read:
+    def read_list(data: Json, where: str, unlike: Unlike) -> Any:
+        if not isinstance(data, list):
+            raise _wrong(where, 'a list', data)
+        return tuple(read(item, f'{where}[{i}]', unlike) for i, item in enumerate(data))
 
-    def read(data: Json, where: str, unlike: Unlike) -> Any:
+    return read_list
+
+
+def _read_record(cls: Any, readers: Mapping[str, _Read]) -> _Read:
+    def read_record(data: Json, where: str, unlike: Unlike) -> Any:
         if not isinstance(data, dict):
             raise _wrong(where, f'an object ({cls.__name__})', data)
         values = {} if data.keys() == readers.keys() else unlike.match(cls, data, where)
@@ -299,14 +259,46 @@ def _json_record_reader(cls: Any) -> _Read:
                 values[name] = read(data[name], f'{where}.{name}', unlike)
         return cls(**values)
 
-    return read
+    return read_record
 
 
-def _bytes_from_json(data: Json, where: str, unlike: Unlike) -> bytes:
+def _read_enum(cls: Any) -> _Read:
+    names = {member.name: member for member in cls}
+
+    def read_enum(data: Json, where: str, _: Unlike) -> Any:
+        if not isinstance(data, str) or data not in names:
+            raise _wrong(where, f'one of {", ".join(names)}', data)
+        return names[data]
+
+    return read_enum
+
+
+def _read_plain(kind: Any) -> _Read:
+    if kind in (float, bytes):
+        return _float_from_json if kind is float else _bytes_from_json
+
+    def read_plain(data: Json, where: str, _: Unlike) -> Any:
+        if type(data) is not kind:
+            raise _wrong(where, f'a value of type {kind.__name__}', data)
+        return data
+
+    return read_plain
+
+
+def _bytes_from_json(data: Json, where: str, _: Unlike) -> bytes:
     try:
         return bytes.fromhex(data)
     except (TypeError, ValueError):
         raise _wrong(where, 'hexadecimal digits', data) from None
+
+
+_json_reader = walker(
+    optional=_read_optional,
+    sequence=_read_list,
+    record=_read_record,
+    enum=_read_enum,
+    plain=_read_plain,
+)
 
 
 def _wrong(where: str, expected: str, data: Json) -> RecordError:
@@ -314,32 +306,3 @@ def _wrong(where: str, expected: str, data: Json) -> RecordError:
     return RecordError(
         f'{where}: expected {expected}, got {shown if len(shown) < 60 else shown[:57] + "..."}.'
     )
-
-
-def _any(hint: object) -> Any:
-    # functools.cache asks for a Hashable, which mypy does not see in a class.
-    return hint
-
-
-# Type hints --------------------------------------------------------------------------------------
-
-
-@cache
-def hints_of(cls: Any) -> tuple[tuple[str, Any], ...]:
-    """Return name and type hint of each field of a record class."""
-    hints = typing.get_type_hints(cls)
-    return tuple((field.name, hints[field.name]) for field in fields(cls))
-
-
-def optional_of(hint: Any) -> Any:
-    """Return X of ``X | None``, else None."""
-    if typing.get_origin(hint) in (Union, UnionType):
-        arguments = [a for a in typing.get_args(hint) if a is not type(None)]
-        if len(arguments) == 1:
-            return arguments[0]
-    return None
-
-
-def element_of(hint: Any) -> Any:
-    """Return X of ``tuple[X, ...]``, else None."""
-    return typing.get_args(hint)[0] if typing.get_origin(hint) is tuple else None

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
-import math
 from typing import Any, TypeGuard
 
-from boundary_env_ros.core.contract.digest import digest_of
+from boundary_env_ros.core.contract.digest import digest_of, meaning_text
 from boundary_env_ros.core.contract.key import BREAKING, Key, Meaning, Part, parts_of
 from boundary_env_ros.core.contract.model import ActionSpec, Contract, EpisodeRules, FieldSpec
 from boundary_env_ros.core.contract.problem_text import printable
@@ -70,7 +69,12 @@ class Difference:
 
 def difference(before: Contract, after: Contract) -> Difference:
     """Return what changed from one contract to another."""
-    changes = list(_values(before, after, ''))
+    was, now = (tuple(contract.episode.endings) for contract in (before, after))
+    changes = [
+        *_values(before, after, ''),
+        # Of several at one instant, another one counts.
+        *_order(was, now, 'episode.endings', parts_of(EpisodeRules)['endings']),
+    ]
     return Difference(
         before=digest_of(before),
         after=digest_of(after),
@@ -87,9 +91,6 @@ def _values(before: object, after: object, path: str) -> Iterator[Change]:
         old, new = getattr(before, attribute.name), getattr(after, attribute.name)
         part = parts[attribute.name]
         here = '.'.join(filter(None, (path, part.path)))
-        if attribute.name == 'endings':
-            # Of several at one instant, another one counts.
-            found += _order(tuple(old), tuple(new), here, part)
         if not _same(old, new):
             (following if _follows(old, new) else found).extend(_parts(old, new, here, part))
     # That there are more units or bounds is no news where shape or source say it.
@@ -151,22 +152,8 @@ def _are_values(value: object) -> TypeGuard[tuple[Any, ...]]:
 
 
 def _same(one: object, other: object) -> bool:
-    """Return whether two values have one meaning: as in the digest, 1 is 1.0, but not true."""
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
-        return math.isnan(other)
-    both = isinstance(one, EpisodeRules) and isinstance(other, EpisodeRules)
-    if both and tuple(one.endings) != tuple(other.endings):  # type: ignore[attr-defined]
-        # Their order is the precedence.
-        return False
-    if is_dataclass(one) and type(one) is type(other):
-        return all(_same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one))
-    if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return set(one) == set(other) and all(_same(one[key], other[key]) for key in one)
-    if isinstance(one, (tuple, list)) and isinstance(other, (tuple, list)):
-        return len(one) == len(other) and all(map(_same, one, other))
-    return one == other
+    """Return whether two values are both there, and the digest has one meaning for them."""
+    return _ABSENT not in (one, other) and meaning_text(one) == meaning_text(other)
 
 
 # Showing -----------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from boundary_env_ros.storage.contract_file import (
     loads,
     make_task,
 )
+from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.episode_store import EpisodeStore
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
@@ -248,12 +249,8 @@ class Run:
         """
         run = folder_of(self.path)
         if run is not None:
-            try:
+            with disk_error(f'{run.contract} cannot be read'):
                 return limits.read_file(run.contract, MOST_BYTES).decode(errors='replace')
-            except OSError as error:
-                raise RecordError(
-                    f'{run.contract} cannot be read: {error.strerror or error}.'
-                ) from error
         try:
             described = next(self.source.records(ContractDescription), None)
         except RecordError:

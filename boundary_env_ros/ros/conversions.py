@@ -28,7 +28,7 @@ from boundary_env_ros.ros.interfaces import msg
 from boundary_env_ros.storage.cdr import Decoder, record_decoder
 from boundary_env_ros.storage.cdr import Message as Plain
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition
 
 T = TypeVar('T')
 Message = Any

@@ -1,6 +1,6 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whole files or none, and their end."""
+"""Whole files and folders or none, and their end."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 import os
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+import shutil
+from typing import BinaryIO, Final, TypeVar
 
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.disk_errors import disk_error
 
 T = TypeVar('T')
+
+_FREE: Final = 'Free space or choose another place.'
 
 
 class Closing(ABC):
@@ -61,19 +65,16 @@ def write_atomically(path: Path, data: bytes) -> None:
     """
     draft = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
     try:
-        with open_draft(draft) as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
+        with disk_error(f'{path} cannot be written', _FREE):
+            with open_draft(draft) as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(path)
+            sync_folder(path.parent)
+    finally:
         with suppress(OSError):  # A place that cannot be written has none.
             draft.unlink(missing_ok=True)
-        raise RecordError(
-            f'{path} cannot be written: {error.strerror or error}. '
-            'Free space or choose another place.'
-        ) from error
 
 
 def taken(path: Path, what: str, place: str = 'place') -> RecordError:
@@ -104,14 +105,11 @@ def making(path: Path, what: str, place: str = 'place') -> Iterator[None]:
         If something is there already, or it cannot be made.
 
     """
-    try:
-        yield
-    except FileExistsError:
-        raise taken(path, what, place) from None
-    except OSError as error:
-        raise RecordError(
-            f'{path} cannot be made: {error.strerror or error}. Choose another place.'
-        ) from error
+    with disk_error(f'{path} cannot be made', 'Choose another place.'):
+        try:
+            yield
+        except FileExistsError:
+            raise taken(path, what, place) from None
 
 
 def check_new(path: Path) -> None:
@@ -151,3 +149,61 @@ def sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+# Folders ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def new_folder(path: Path, what: str) -> Iterator[Path]:
+    """
+    Give a folder to write into, which takes its place when everything is written.
+
+    Whatever ends the writing before, nothing is at the place. After a kill or a power loss a
+    hidden draft may lie beside it, which the next attempt takes away.
+
+    Parameters
+    ----------
+    path
+        A place where nothing is.
+    what
+        What it will be, with its article, for the errors.
+
+    Raises
+    ------
+    RecordError
+        If something is at the path already, or it cannot be written.
+
+    """
+    if path.exists() or path.is_symlink():
+        raise taken(path, what, 'folder')
+    around = [parent for parent in path.parents if not parent.exists()]
+    draft = path.with_name(f'.{path.name}.tmp')
+    try:
+        with disk_error(f'{path} cannot be written', _FREE):
+            shutil.rmtree(draft, ignore_errors=True)
+            draft.mkdir(parents=True)
+            yield draft
+            _sync(draft)
+            draft.rename(path)
+            sync_folder(path.parent)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+        if not path.exists():
+            for parent in around:
+                with suppress(OSError):
+                    parent.rmdir()
+
+
+def _sync(folder: Path) -> None:
+    """Bring all files of a folder to the disk, which a power loss must find behind its name."""
+    for place, folders, names in os.walk(folder):
+        for name in names:
+            descriptor = os.open(Path(place, name), os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        for name in folders:
+            sync_folder(Path(place, name))
+    sync_folder(folder)

@@ -13,6 +13,7 @@ import yaml
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.mcap_scan import Channel, Contents
 
 #: Name of the file in the folder of a bag.
@@ -163,14 +164,11 @@ def information_of(folder: Path) -> dict[str, Any]:
 
     """
     metadata = folder / METADATA
-    try:
-        loaded = limits.load_yaml(limits.read_file(metadata, limits.TEXT), metadata)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise RecordError(
-            f'{metadata} cannot be read (expected a file, got {error.strerror or error})'
-        ) from error
+    with disk_error(f'{metadata} cannot be read'):
+        try:
+            loaded = limits.load_yaml(limits.read_file(metadata, limits.TEXT), metadata)
+        except FileNotFoundError:
+            return {}
     information = loaded.get(_TOP) if isinstance(loaded, dict) else None
     if not isinstance(information, dict):
         raise _no_metadata(metadata, f'{str(loaded)[:60]}')

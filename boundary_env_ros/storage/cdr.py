@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import is_dataclass
-from enum import IntEnum
 from functools import lru_cache
 import struct
 from types import SimpleNamespace
 import typing
 from typing import Any, TypeVar
 
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of, Unlike
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.timebase import ClockReading, NANOSECONDS, RosTime, Stamp
+from boundary_env_ros.core.type_hints import element_of, hints_of, is_enum, is_record, optional_of
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import open_class
 from boundary_env_ros.storage import limits
@@ -51,6 +50,9 @@ CODES: Mapping[str, tuple[str, int, type]] = {
 
 #: Stamps messages for the tools of ROS; no record has it.
 HEADER = 'std_msgs/Header'
+
+#: Records that a message has whether they are known or not, and the field that is unknown if not.
+UNKNOWN_BY: Mapping[type, str] = {Stamp: 'clock', ClockReading: 'ros'}
 
 #: How a message begins that is plain CDR in the byte order of every processor that ROS 2 runs on.
 _PLAIN = b'\x00\x01'
@@ -164,7 +166,7 @@ class _Source:
         cls
             Record class to make, or :class:`Message`.
         optional
-            For Stamp and ClockReading: give None if the clock is unknown.
+            Of one that is :data:`UNKNOWN_BY` a field: give None if it is.
 
         """
         key = (type_name, cls, optional)
@@ -176,27 +178,27 @@ class _Source:
                 f'The bag has no definition of {type_name}. Record it again with its definitions.'
             )
         definition = self._definitions[type_name]
-        hints: dict[str, Any] = {'sec': int, 'nanosec': int}
+        hints: Mapping[str, Any] = {'sec': int, 'nanosec': int}
         if cls is Message:
-            hints = {field.name: _any_hint(field) for field in definition}
+            hints = {field.name: any_hint(field, Message) for field in definition}
         elif cls is not RosTime:
-            hints = dict(hints_of(cls))
+            hints = hints_of(cls)
         unknown: dict[str, Any] = {}
-        if is_dataclass(cls):
+        if is_record(cls):
             # A header is for the tools of ROS: no record has one.
             present = [field.name for field in definition if field.type != HEADER]
             unknown = self.unlike.match(cls, present, type_name)
         wanted = tuple(hints)
 
         # Without its clock all of it is unknown.
-        key_field = {Stamp: 'clock', ClockReading: 'ros'}.get(cls, '') if optional else ''
+        key_field = UNKNOWN_BY[cls] if optional else ''
         lines = [f'def {name}(b, o):']
         variables = {field: f'v{i}' for i, field in enumerate(wanted)}
         variables |= {field: self._constant(value) for field, value in unknown.items()}
         for field in definition:
             target = variables.get(field.name)
             if target is None:
-                lines.extend(self._field(field, _any_hint(field), '_'))
+                lines.extend(self._field(field, any_hint(field, Message), '_'))
                 continue
             hint = hints[field.name]
             hint = hint | None if field.name == key_field else hint
@@ -238,9 +240,9 @@ class _Source:
             result = 'tuple(items)' if element is not None else 'items[0] if items else None'
             return [*self._items(field, f'item, o = {read}(b, o)'), f'    {target} = {result}']
         if nested and not field.array:
-            optional = inner in (Stamp, ClockReading)
+            optional = inner in UNKNOWN_BY
             made = inner if optional else hint
-            if is_dataclass(made) or made in (RosTime, Message):
+            if is_record(made) or made in (RosTime, Message):
                 return [f'    {target}, o = {self.reader(field.type, made, optional)}(b, o)']
         if hint is array:
             return self._numbers(field, target, _count(field))
@@ -285,7 +287,7 @@ class _Source:
 
     def _made(self, cls: Any) -> str:
         """Return the name of a function that makes a value of a plain class or an enum."""
-        if not issubclass(cls, IntEnum):
+        if not is_enum(cls):
             return self._constant(cls)
         name = f'e{id(cls)}'
         # A look-up costs a tenth of calling the class.
@@ -376,13 +378,13 @@ def _class_of(type_name: str, fields: Sequence[str]) -> type[Message]:
     return typing.cast(type[Message], made)
 
 
-def _any_hint(field: Field) -> Any:
-    """Return what a field is in a message of any type."""
+def any_hint(field: Field, message: Any) -> Any:
+    """Return what a field is in a message of any type, where a message is one of a class."""
     if field.type in PRIMITIVES and field.type != 'string':
         if not field.array:
             return natural_type(field.type)
         return bytes if field.type in ('uint8', 'byte') else array
-    made: Any = str if field.type == 'string' else Message
+    made: Any = str if field.type == 'string' else message
     return tuple[made, ...] if field.array else made
 
 

@@ -10,22 +10,14 @@ rosbag2 records it. For each record class and message definition functions are g
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import is_dataclass
 import math
 import struct
 from typing import Any, Final
 
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
-from boundary_env_ros.core.timebase import (
-    ClockReading,
-    FIRST_TIME,
-    LAST_TIME,
-    NANOSECONDS,
-    RosTime,
-    Stamp,
-)
+from boundary_env_ros.core.timebase import FIRST_TIME, LAST_TIME, NANOSECONDS, RosTime
+from boundary_env_ros.core.type_hints import element_of, hints_of, is_record, optional_of
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.cdr import CODES, compiled, HEADER
+from boundary_env_ros.storage.cdr import any_hint, CODES, compiled, HEADER, UNKNOWN_BY
 from boundary_env_ros.storage.definitions import Field, parse_definition, PRIMITIVES
 
 _HEADER: Final = b'\x00\x01\x00\x00'
@@ -106,8 +98,7 @@ class _Source:
         fields = self._definitions.get(type_name)
         if fields is None:
             raise RecordError(f'The definition of {type_name} is missing. Reinstall the package.')
-        is_record = is_dataclass(cls)
-        hints = dict(hints_of(cls)) if is_record else {}
+        hints = hints_of(cls) if is_record(cls) else {}
         lacking = sorted(hints.keys() - {field.name for field in fields})
         if lacking:
             raise RecordError(
@@ -154,7 +145,7 @@ class _Body:
         for field, hint in fields:
             if cls is Mapping:
                 given = f'{value}.get({field.name!r}, {_absent(field)})'
-                self._field(field, _any_hint(field), given)
+                self._field(field, any_hint(field, Mapping), given)
             elif field.type == HEADER and hint is None and not field.array:
                 self._time(stamp)
                 for other, _ in self._source.fields(HEADER, None)[1:]:
@@ -177,7 +168,7 @@ class _Body:
         if hint is bytes:
             self._bytes(field, value)
         elif field.array:
-            self._array(field, inner if element is None else element, element is None, value)
+            self._array(field, inner if element is None else element, inner is not None, value)
         elif field.type == 'string':
             self._string(value)
         elif field.type in PRIMITIVES:
@@ -185,7 +176,7 @@ class _Body:
             if value is not None and inner is not None:
                 value = f'({unknown} if (o := {value}) is None else o)'
             self._run.append((_PACKED[field.type], unknown if value is None else value))
-        elif inner in (Stamp, ClockReading) and value is not None:
+        elif inner in UNKNOWN_BY and value is not None:
             self.flush()
             known = self._source.writer(field.type, inner)
             kept = self._kept(value)
@@ -255,15 +246,6 @@ class _Body:
             values = ', '.join(value for _, value in self._run)
             self.lines.append(f'b += {packer}[len(b) & {_MOST - 1}]({values})')
             self._run.clear()
-
-
-def _any_hint(field: Field) -> Any:
-    """Return what a field of a mapping is written from; None: its number or text."""
-    if field.array and field.type in ('uint8', 'byte'):
-        return bytes
-    if field.array:
-        return tuple[Mapping, ...]  # type: ignore[type-arg]  # such as the class that is asked for
-    return Mapping if field.is_message else None
 
 
 def _absent(field: Field) -> str:

@@ -131,8 +131,7 @@ def read_text(place: str | Path) -> tuple[str, str]:
 
 def _unreadable(path: Path, actual: str, line: int | None = None) -> ContractError:
     told = f'not a readable text file: {actual}'
-    problem = Problem(path=(), line=line, expected='', actual=told)
-    return ContractError([problem], str(path))
+    return ContractError([problem_at((), line, '', told)], str(path))
 
 
 def find(place: str | Path) -> Path:
@@ -256,5 +255,4 @@ def make_task(contract: Contract) -> Task:
 
 
 def _refused(contract: Contract, key: str, expected: str, actual: str) -> ContractError:
-    problem = Problem(path=('task', key), line=None, expected=expected, actual=actual)
-    return ContractError([problem], contract.name)
+    return ContractError([problem_at(('task', key), None, expected, actual)], contract.name)

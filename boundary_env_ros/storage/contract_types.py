@@ -23,6 +23,7 @@ from boundary_env_ros.core.contract.model import (
     FieldSpec,
     PublishStep,
 )
+from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.safety import Operator, STOP_TYPE
 from boundary_env_ros.core.contract.sources import (
     Array,
@@ -45,8 +46,6 @@ from boundary_env_ros.storage.message_types import (
 )
 
 TRANSFORM = 'geometry_msgs/msg/Transform'
-
-KeyPath = tuple[str | int, ...]
 
 
 @frozen

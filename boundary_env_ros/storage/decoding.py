@@ -14,8 +14,7 @@ from typing import Any
 from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import Decoder, matched_decoder, Message
-from boundary_env_ros.storage.definitions import parse_definition
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition, parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.records import As
 

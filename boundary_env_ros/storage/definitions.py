@@ -1,10 +1,12 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
 """
-Message definitions as bags carry them, found and read as plain text.
+Message definitions as bags carry them, read as plain text, wherever they are known from.
 
 A bag holds, for each type, the text of its ``.msg`` file and, below a line of 80 ``=`` and a line
-``MSG: package/Name`` each, the texts of all types in it.
+``MSG: package/Name`` each, the texts of all types in it. What is installed comes first; then what
+``rosbags`` knows of ROS 2 Jazzy, with the ``.msg`` files of this package, whose messages are
+written where no ROS is installed too.
 """
 
 from __future__ import annotations
@@ -17,9 +19,11 @@ import os
 from pathlib import Path
 import re
 import sys
+from typing import Any
 
-from boundary_env_ros.errors import RecordError
+from boundary_env_ros.errors import BoundaryError, RecordError
 from boundary_env_ros.frozen import frozen
+from boundary_env_ros.resources import share_directory
 from boundary_env_ros.storage import limits
 
 SEPARATOR = '=' * 80
@@ -195,6 +199,9 @@ def parse_definition(type_name: str, text: str) -> dict[str, tuple[Field, ...]]:
     return definitions
 
 
+# What is installed -------------------------------------------------------------------------------
+
+
 def installed_prefixes() -> tuple[Path, ...]:
     """Return where packages of ROS are installed, first come first served."""
     ament = os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep)
@@ -293,3 +300,66 @@ def _hash_of(type_name: str, file: Path) -> str:
         raise RecordError(
             f'{file} does not hold the hash of {type_name} ({error!r}). Reinstall the package.'
         ) from error
+
+
+# What is known -----------------------------------------------------------------------------------
+
+
+def known_definition(type_name: str) -> tuple[str, str]:
+    """
+    Return the definition and the hash of a message type, wherever it is known from.
+
+    Parameters
+    ----------
+    type_name
+        For example ``sensor_msgs/msg/LaserScan``.
+
+    Returns
+    -------
+    tuple of str
+        As :func:`definition_of` returns them.
+
+    Raises
+    ------
+    RecordError
+        If it is unknown here.
+
+    """
+    try:
+        return definition_of(type_name)
+    except RecordError as error:
+        try:
+            store = jazzy()
+            return store.generate_msgdef(type_name, ros_version=2)[0], store.hash_rihs01(type_name)
+        except Exception as unknown:  # It raises what it likes for what it does not know.
+            raise error from unknown
+
+
+@cache
+def jazzy() -> Any:
+    """Return what rosbags knows of ROS 2 Jazzy, with the messages of this package."""
+    # A node finds all it needs installed, and does not load this.
+    from rosbags.typesys import get_types_from_msg, get_typestore, Stores
+
+    store = get_typestore(Stores.ROS2_JAZZY)
+    try:
+        folder = share_directory() / 'msg'
+    except BoundaryError:
+        return store
+    types: dict[str, Any] = {}
+    for file in sorted(folder.glob('*.msg')):
+        text = file.read_text(encoding='utf-8')
+        types.update(get_types_from_msg(text, f'boundary_env_ros/msg/{file.stem}'))
+    if types:
+        store.register(types)
+    return store
+
+
+def known_hash(type_name: str, text: str) -> str:
+    """Return the hash of a type by its definition; empty if just that one is unknown here."""
+    try:
+        known, type_hash = known_definition(type_name)
+        same = parse_definition(type_name, known) == parse_definition(type_name, text)
+    except RecordError:
+        return ''
+    return type_hash if same else ''

@@ -1,9 +1,11 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the disk says, and what it means for a recording."""
+"""What the disk says, and what it means for what is read or written."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 import errno
 from pathlib import Path
 import shutil
@@ -26,6 +28,30 @@ _WAYS_OUT: Final = {
     errno.EPERM: 'Choose a place that you may write to, and record again.',
     errno.EIO: 'The disk has failed (`dmesg`): record again on another.',
 }
+
+
+@contextmanager
+def disk_error(problem: str, way_out: str = '') -> Iterator[None]:
+    """
+    Say in our own words what the disk refuses.
+
+    Parameters
+    ----------
+    problem
+        What cannot be done, for example ``x.mcap cannot be read``.
+    way_out
+        What the error advises.
+
+    Raises
+    ------
+    RecordError
+        In place of an ``OSError``.
+
+    """
+    try:
+        yield
+    except OSError as error:
+        raise RecordError(f'{problem}: {reason(error)}. {way_out}'.rstrip()) from error
 
 
 def reason(error: BaseException) -> str:

@@ -143,7 +143,7 @@ class EpisodeIndex:
         """Return the row of the episode that a step belongs to; None if it is not known."""
         return self.rows.get((step.episode_id, step.agent))
 
-    def update(self, status: EpisodeStatus, *, environment: str, now: int) -> bool:
+    def update(self, status: EpisodeStatus, *, environment: str, now: int) -> None:
         """
         Take what a status says about its episode.
 
@@ -156,11 +156,6 @@ class EpisodeIndex:
         now
             System time, nanoseconds.
 
-        Returns
-        -------
-        bool
-            Whether it says anything new.
-
         Raises
         ------
         EndingStands
@@ -168,12 +163,12 @@ class EpisodeIndex:
 
         """
         if not status.id.episode_id:
-            return False
+            return
         row = self.row(status.id)
         if row is None:
             row = EpisodeRow(state=status, environment=environment, created_at=now)
         elif replace(row.state, stamp=status.stamp) == status:
-            return False
+            return
         new = replace(
             row,
             state=status,
@@ -189,7 +184,6 @@ class EpisodeIndex:
                 'records have all of them.'
             )
         self._put(new)
-        return True
 
     def add_step(self, transition: Transition, *, now: int) -> bool:
         """

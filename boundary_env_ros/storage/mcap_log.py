@@ -11,8 +11,8 @@ What is lost, and when
     The open chunk: what was written since the last :meth:`McapLog.flush`, at most ``chunk_size``
     bytes. All chunks before it are with the kernel.
 Power loss, or a crash of the kernel
-    What the kernel had not yet brought to the disk when the last function that :meth:`begin_sync`
-    returned was through. Without such calls that is some 30 s with the usual settings.
+    What the kernel had not yet brought to the disk when the last :func:`sync` was through. Without
+    such calls that is some 30 s with the usual settings.
 
 The last file of a bag without ``close()`` has no index.
 :func:`boundary_env_ros.storage.reader.open_records` reads it up to where it ends; tools that begin
@@ -26,7 +26,7 @@ Each file is a bag's worth by itself: it has the definitions of all topics, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 import os
 from pathlib import Path
@@ -289,12 +289,9 @@ class McapLog(Closing):
         except (OSError, RecordError) as error:
             self._fail(error)
 
-    def begin_sync(self) -> Callable[[], None]:
+    def unsynced(self) -> list[int]:
         """
-        Return a function that waits until all that was flushed is on the disk.
-
-        It is to be called once, from any thread, also while this one goes on to write, and raises
-        ``OSError`` if the disk cannot keep it.
+        Return what :func:`sync` is to be given, once, so that all that was flushed is on the disk.
 
         Raises
         ------
@@ -304,7 +301,7 @@ class McapLog(Closing):
         """
         self._check_usable()
         descriptors, self._unsynced = [*self._unsynced, self._file.descriptor()], []
-        return lambda: _sync(descriptors)
+        return descriptors
 
     def close(self) -> None:
         """
@@ -336,7 +333,7 @@ class McapLog(Closing):
             self._file.finish(self._metadata({self.path.name: self._file.contents}))
             self._unsynced.append(self._file.descriptor())
             descriptors, self._unsynced = self._unsynced, []
-            _sync(descriptors)
+            sync(descriptors)
             self._write_metadata(finished=True)
             sync_folder(self.folder)
         except (OSError, RecordError) as error:
@@ -379,14 +376,14 @@ class McapLog(Closing):
         """
         Complete the file and begin the next.
 
-        The disk is not waited for: the next function of :meth:`begin_sync` does that. The name of
+        The disk is not waited for: the next :func:`sync` does that. The name of
         the new file comes into the metadata when the file is there.
         """
         done = self._file
         done.finish(self._metadata({done.path.name: done.contents}))
         if len(self._unsynced) >= _MOST_UNSYNCED:
             # It is never synced.
-            _sync([self._unsynced.pop(0)])
+            sync([self._unsynced.pop(0)])
         self._unsynced.append(done.descriptor())
         self._files.append(self._open(len(self._files)))
         done.close()
@@ -423,8 +420,18 @@ class McapLog(Closing):
         self._metadata_changed = False
 
 
-def _sync(descriptors: Sequence[int]) -> None:
-    """Wait for the disk, and close the descriptors whatever becomes of it."""
+def sync(descriptors: Sequence[int]) -> None:
+    """
+    Wait until files are on the disk, and close their descriptors whatever becomes of it.
+
+    From any thread, also while another goes on to write them.
+
+    Raises
+    ------
+    OSError
+        If the disk cannot keep them.
+
+    """
     failure: OSError | None = None
     for descriptor in descriptors:
         try:

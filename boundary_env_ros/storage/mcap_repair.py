@@ -22,10 +22,10 @@ from mcap import records
 from mcap.opcode import Opcode
 from mcap.writer import Writer
 
-from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage.atomic import open_draft
 from boundary_env_ros.storage.bag_metadata import metadata_text
+from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.mcap_file import registered, Schemas
 from boundary_env_ros.storage.mcap_scan import (
     body_of,
@@ -112,20 +112,19 @@ def repair(
         If the file is no MCAP file, or the new one cannot be written.
 
     """
-    try:
-        with torn.open('rb') as old, open_draft(new) as out:
-            work = _Repair(torn, old, out, progress)
-            work.copy()
-            repaired = work.finish(custom_data, ros_distro)
-            out.flush()
-            os.fsync(out.fileno())
-            return repaired
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise RecordError(
-            f'{new} cannot be written: {error.strerror or error}. The recovery needs as '
-            f'much space as {torn.name} has; free it. The file itself is untouched.'
-        ) from error
+    way_out = f'The recovery needs as much space as {torn.name} has; free it. '
+    with disk_error(f'{new} cannot be written', f'{way_out}The file itself is untouched.'):
+        try:
+            with torn.open('rb') as old, open_draft(new) as out:
+                work = _Repair(torn, old, out, progress)
+                work.copy()
+                repaired = work.finish(custom_data, ros_distro)
+                out.flush()
+                os.fsync(out.fileno())
+                return repaired
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
 
 
 def has_no_beginning(file: BinaryIO) -> bool:

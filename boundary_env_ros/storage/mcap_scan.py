@@ -11,10 +11,13 @@ here: where something is torn has to be known to the byte, and messages are many
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from io import BytesIO
+from itertools import accumulate, pairwise
+from operator import itemgetter
 import os
 from pathlib import Path
 import struct
@@ -29,6 +32,8 @@ from mcap.opcode import Opcode
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.frozen import frozen
 from boundary_env_ros.storage import limits
+from boundary_env_ros.storage.disk_errors import disk_error
+from boundary_env_ros.storage.log_order import Part, Span, spans_of, WINDOW
 from boundary_env_ros.storage.unpacking import unpacked
 
 MAGIC: Final = b'\x89MCAP0\r\n'
@@ -222,11 +227,8 @@ class McapScan:
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO]:
-        try:
-            with self.path.open('rb') as file:
-                yield file
-        except OSError as error:
-            raise RecordError(f'{self.path} cannot be read: {error.strerror or error}.') from error
+        with disk_error(f'{self.path} cannot be read'), self.path.open('rb') as file:
+            yield file
 
     def contents(self) -> Contents:
         """
@@ -262,6 +264,63 @@ class McapScan:
             yield from self.read(block, channels)
             if self.tear != tear:
                 return
+
+    def parts(self, wanted: Callable[[Channel], bool]) -> list[Part]:
+        """
+        Return what is to be read for messages in the order of their log times.
+
+        A file of our recorder is one part: it has the order in which the messages came and were
+        chained, which says more than log times. Another has its blocks, found by their heads so
+        that an index is not needed, and divided where the clock was set back; they are looked into
+        only where the heads show that times go back, or leave room for it.
+
+        Parameters
+        ----------
+        wanted
+            As of :meth:`messages`.
+
+        Raises
+        ------
+        RecordError
+            If it cannot be read at all.
+
+        """
+        if self.as_recorded:
+            return [Part(self.path, 0, 0, 0, partial(self.messages, wanted))]
+        channels = Channels(wanted)
+        blocks = self.blocks(channels)
+        latest = accumulate((block.end for block in blocks), max)
+        in_order = all(block.end - block.start <= WINDOW for block in blocks) and all(
+            before.start <= block.start and end - block.start <= WINDOW
+            for (before, block), end in zip(pairwise(blocks), latest, strict=False)
+        )
+        spans = [] if in_order else spans_of(self._times(blocks, channels))
+        return [
+            Part(
+                self.path,
+                span.era,
+                span.start,
+                block.size,
+                partial(self._sorted, block, channels, span),
+            )
+            for span in spans or [Span(n, 0, block.start, 0) for n, block in enumerate(blocks)]
+            for block in (blocks[span.block],)
+        ]
+
+    def _times(
+        self, blocks: Sequence[Block], channels: Channels
+    ) -> Iterator[tuple[int, int, int, int]]:
+        for number, block in enumerate(blocks):
+            try:
+                data = self.content(block)
+                for begin, _ in _messages_in(data, channels):  # wanted or not
+                    channel, _, time, _ = _MESSAGE_HEAD.unpack_from(data, begin)
+                    yield number, begin - RECORD.size, channel, time
+            except (BrokenError, struct.error):
+                yield number, 0, -1 - number, block.start  # It is told when it is read.
+
+    def _sorted(self, block: Block, channels: Channels, span: Span) -> list[Stored]:
+        return sorted(self.read(block, channels, span.first, span.last), key=itemgetter(1))
 
     def blocks(self, channels: Channels) -> list[Block]:
         """
@@ -472,21 +531,6 @@ def _join(blocks: list[Block], offset: int, length: int, head: bytes) -> None:
         blocks.append(block)
     block.length = block.size = block.length + RECORD.size + length
     block.start, block.end = min(block.start, time), max(block.end, time)
-
-
-def log_times(data: bytes, channels: Channels) -> Iterator[tuple[int, int, int]]:
-    """
-    Yield offset, number of the channel and log time of the messages in a chunk, wanted or not.
-
-    Raises
-    ------
-    BrokenError, struct.error
-        Where it is torn.
-
-    """
-    for begin, _ in _messages_in(data, channels):
-        number, _, log_time, _ = _MESSAGE_HEAD.unpack_from(data, begin)
-        yield begin - RECORD.size, number, log_time
 
 
 def _messages_in(data: bytes, channels: Channels) -> Iterator[tuple[int, int]]:

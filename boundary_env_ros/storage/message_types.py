@@ -18,16 +18,16 @@ from pathlib import Path
 import re
 from types import MappingProxyType
 
-from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.errors import mismatch, Problem, RecordError
 from boundary_env_ros.storage.definitions import (
     Field,
     fields_of,
     installed_file,
     installed_prefixes,
+    jazzy,
     parse_definition,
 )
-from boundary_env_ros.storage.known_definitions import jazzy
 
 FLOATS = ('float32', 'float64')
 INTEGERS = {
@@ -77,9 +77,7 @@ class Mismatch(Exception):
 
     def at(self, *path: str | int) -> Problem:
         """Return it as the problem of a place in a contract; the caller adds the line."""
-        return Problem(
-            path=path, line=None, expected=self.expected, actual=self.actual, hint=self.hint
-        )
+        return problem_at(path, None, self.expected, self.actual, self.hint)
 
 
 class MessageTypes:

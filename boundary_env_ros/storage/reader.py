@@ -30,16 +30,15 @@ from boundary_env_ros.storage.bag_metadata import (
     named_files,
 )
 from boundary_env_ros.storage.decoding import CDR, Decoders, MSG
+from boundary_env_ros.storage.disk_errors import disk_error
 from boundary_env_ros.storage.log_order import in_log_order, Part, SIMULATED, WINDOW
-from boundary_env_ros.storage.mcap_parts import parts_of
 from boundary_env_ros.storage.mcap_scan import Channel, MAGIC, McapScan
 from boundary_env_ros.storage.records import (
-    AnotherFormat,
     ContractDescription,
     Entry,
     Follow,
-    FORMAT,
     format_in,
+    match_format,
     Message,
     Piece,
     Record,
@@ -178,7 +177,7 @@ class Bag(RecordSource):
         era = latest = 0
         after_ours = False
         for file in self._files:
-            parts = file.parts(wanted) if isinstance(file, SqliteFile) else parts_of(file, wanted)
+            parts = file.parts(wanted)
             if not parts:
                 continue
             # In a simulator a clock was set back between two files; else they overlap.
@@ -213,12 +212,7 @@ def _of_format(channel: Channel, file: Path) -> Decoders:
     if channel.definition_encoding != MSG or RECORDS[channel.type] is ContractDescription:
         return made
     said = _FORMAT.search(channel.definition)
-    found = (said and format_in(said[1].decode())) or (0, 0)
-    if found[0] != FORMAT[0]:
-        raise AnotherFormat(file.name, found)
-    made.unlike.exact = found == FORMAT
-    if found > FORMAT:
-        made.unlike.add((), ['format {}.{}'.format(*found)])
+    match_format((said and format_in(said[1].decode())) or (0, 0), file.name, made.unlike)
     return made
 
 
@@ -278,7 +272,7 @@ def open_records(path: Path) -> RecordSource:
         If it is none of them, or cannot be read.
 
     """
-    try:
+    with disk_error(f'{path} cannot be read', _WAY_OUT):
         if path.is_dir():
             return Bag(path, [_file(file) for file in _files_in(path)])
         if not path.exists():
@@ -286,10 +280,6 @@ def open_records(path: Path) -> RecordSource:
         if path.suffix == '.json' and path.stat().st_size:
             return _LoneTransition(path)
         return Bag(path, [_file(path)])
-    except OSError as error:
-        raise RecordError(
-            f'{path} cannot be read: {error.strerror or error}. {_WAY_OUT}'
-        ) from error
 
 
 def open_bag(path: Path) -> Bag:

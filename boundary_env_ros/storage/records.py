@@ -90,6 +90,23 @@ class AnotherFormat(RecordError):
         )
 
 
+def match_format(found: tuple[int, int], place: str, unlike: Unlike) -> None:
+    """
+    Count a format in what the records of a place are unlike.
+
+    Raises
+    ------
+    AnotherFormat
+        If it is of another major.
+
+    """
+    if found[0] != FORMAT[0]:
+        raise AnotherFormat(place, found)
+    unlike.exact = found == FORMAT
+    if found > FORMAT:
+        unlike.add((), ['format {}.{}'.format(*found)])
+
+
 @dataclass(slots=True)
 class Entry:
     """

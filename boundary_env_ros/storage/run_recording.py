@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 import json
-import os
 import time
 from typing import Any, TypeGuard
 
@@ -35,7 +35,7 @@ from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.disk_errors import check_free_space
 from boundary_env_ros.storage.episode_index import EndingStands, EpisodeRow, labels_of
 from boundary_env_ros.storage.episode_store import EpisodeStore
-from boundary_env_ros.storage.mcap_log import McapLog
+from boundary_env_ros.storage.mcap_log import McapLog, sync
 from boundary_env_ros.storage.record_chain import RecordChain
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_watch import EnvironmentWatch, LossCount
@@ -389,21 +389,10 @@ class RunRecording:
             If the bag is broken: the recording is over.
 
         """
-        sync_bag = self._bag.begin_sync()
-        index = None
+        descriptors = self._bag.unsynced()
         with suppress(FileNotFoundError):  # A database without a log waits by itself.
-            index = self._episodes.descriptor()
-
-        def sync() -> None:
-            try:
-                sync_bag()
-                if index is not None:
-                    os.fsync(index)
-            finally:
-                if index is not None:
-                    os.close(index)
-
-        return sync
+            descriptors.append(self._episodes.descriptor())
+        return partial(sync, descriptors)
 
     def close(self) -> None:
         """

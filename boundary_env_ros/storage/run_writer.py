@@ -13,7 +13,7 @@ from boundary_env_ros.core.timebase import ClockReading
 from boundary_env_ros.storage.atomic import Closing
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
 from boundary_env_ros.storage.contract_file import LoadedContract
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition
 from boundary_env_ros.storage.records import ContractDescription, TOPICS
 from boundary_env_ros.storage.run_folder import RunFolder
 from boundary_env_ros.storage.run_recording import RunRecording

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from boundary_env_ros.core.contract.model import Contract, WaitStep
-from boundary_env_ros.core.contract.problem_text import nearest
+from boundary_env_ros.core.contract.problem_text import nearest, problem_at
 from boundary_env_ros.core.contract.problem_text import Path as KeyPath
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment.reset import by_name
@@ -53,7 +53,8 @@ def task_problems(contract: Contract, task: Task) -> tuple[Problem, ...]:
         supplied = {agent: supply(task, contract, sampled, agent) for agent in contract.agents}
     except BoundaryError as error:
         expected = f'parameters that {contract.task.name!r} can sample a reset with'
-        return (_problem(('task', 'parameters'), expected, str(error).rstrip('.')),)
+        actual = str(error).rstrip('.')
+        return (problem_at(('task', 'parameters'), None, expected, actual),)
     problems = tuple(_misfits(contract, sampled, supplied))
     if problems:
         return problems
@@ -93,10 +94,10 @@ def _fits(
     path: KeyPath, name: str, size: int, there: Mapping[str, Vector], what: str
 ) -> Iterator[Problem]:
     if name not in there:
-        yield _problem(path, f'{what}: {_listed(there)}', repr(name), nearest(name, there))
+        yield problem_at(path, None, f'{what}: {_listed(there)}', repr(name), nearest(name, there))
     elif len(there[name]) != size:
         expected = f'{_count(len(there[name]))}, as {name!r} of the task has'
-        yield _problem(path, expected, _count(size))
+        yield problem_at(path, None, expected, _count(size))
 
 
 def _count(count: int) -> str:
@@ -152,10 +153,11 @@ def _failure(
     except TaskFailed as error:
         path = ('task', 'name')
         if not missed:
-            return _problem(path, '', str(error).rstrip('.'))
+            return problem_at(path, None, '', str(error).rstrip('.'))
         lacking = ', '.join(map(repr, dict.fromkeys(missed)))
-        return _problem(
+        return problem_at(
             path,
+            None,
             f'every field that the task {contract.task.name!r} reads ({lacking})',
             f'{_listed(after)} in observation and state',
             f'Add {lacking}, or choose another task.',
@@ -171,7 +173,3 @@ def _drawn(lowest: Vector, highest: Vector, rng: np.random.Generator) -> Vector:
 
 def _listed(names: Collection[str]) -> str:
     return ', '.join(names) or 'none'
-
-
-def _problem(path: KeyPath, expected: str, actual: str, hint: str = '') -> Problem:
-    return Problem(path=path, line=None, expected=expected, actual=actual, hint=hint)

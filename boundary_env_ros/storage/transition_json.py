@@ -12,7 +12,7 @@ from boundary_env_ros.core.serialization import from_json, json_schema, to_json,
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage import limits
-from boundary_env_ros.storage.records import AnotherFormat, FORMAT, format_in
+from boundary_env_ros.storage.records import FORMAT, format_in, match_format
 
 
 def transition_text(transition: Transition) -> bytes:
@@ -62,11 +62,7 @@ def _unlike(data: object, where: str, unlike: Unlike | None) -> Unlike:
     found = FORMAT if said is None else format_in(said if isinstance(said, str) else '')
     if found is None:
         raise RecordError(f"{where}: expected a format such as '1.0', got {said!r}.")
-    if found[0] != FORMAT[0]:
-        raise AnotherFormat(where, found)
-    unlike.exact = found == FORMAT
-    if found > FORMAT:
-        unlike.add((), ['format {}.{}'.format(*found)])
+    match_format(found, where, unlike)
     return unlike
 
 

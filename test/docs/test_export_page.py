@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 
-from boundary_env_ros.evidence.export.export import ALL_FORMATS
+from boundary_env_ros.evidence.export.formats import FORMATS
 from boundary_env_ros.evidence.export.layout import ABOUT, Layout
 from boundary_env_ros.storage.contract_file import load
 from support.pages import rows, section, text_of
@@ -31,5 +31,5 @@ def test_what_is_said_of_an_episode_is_listed() -> None:
 def test_every_format_has_its_row() -> None:
     head = PAGE.split('## ')[0]
     named = re.findall(r'^\| `(\w+)` \|', head, re.MULTILINE)
-    assert tuple(named) == ALL_FORMATS
-    assert f'--format {"|".join(ALL_FORMATS)}' in head
+    assert named == list(FORMATS)
+    assert f'--format {"|".join(FORMATS)}' in head

@@ -17,7 +17,8 @@ from boundary_env_ros.core.serialization import from_json, to_json
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.rules.base import same
-from boundary_env_ros.evidence.export.dataset import FORMATS, write_dataset
+from boundary_env_ros.evidence.export.dataset import write_dataset
+from boundary_env_ros.evidence.export.formats import OF_RECORDS
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.records import Entry
 from support.record_maker import Piece
@@ -27,7 +28,7 @@ def entries_of(record: list[Piece]) -> Iterator[Entry]:
     return (Entry(p, f'/{type(p).__name__}', i) for i, p in enumerate(record))
 
 
-@pytest.fixture(params=FORMATS)
+@pytest.fixture(params=tuple(OF_RECORDS))
 def kind(request: pytest.FixtureRequest) -> str:
     """Return each format, if what it needs is installed."""
     if request.param == 'parquet':

@@ -26,8 +26,8 @@ import pyarrow as pa
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.evidence.export import parquet_records
-from boundary_env_ros.evidence.export.dataset import FORMATS
-from boundary_env_ros.evidence.export.export import ALL_FORMATS, export_run
+from boundary_env_ros.evidence.export.export import export_run
+from boundary_env_ros.evidence.export.formats import FORMATS, OF_RECORDS
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import write_records
 from support.record_maker import Piece
@@ -41,7 +41,7 @@ def run(
     return write_records(tmp_path_factory.mktemp('run') / 'records', record, loaded.text)
 
 
-INSTALLED = tuple(f for f in ALL_FORMATS if f != 'lerobot' or find_spec('lerobot'))
+INSTALLED = tuple(f for f in FORMATS if f != 'lerobot' or find_spec('lerobot'))
 
 
 @pytest.fixture(params=INSTALLED)
@@ -69,7 +69,7 @@ def test_ctrl_c_leaves_nothing(run: Path, format_: str, tmp_path: Path) -> None:
         assert total is not None
         readings += done == 1
         # The steps are in the second reading.
-        if readings == (1 if format_ in FORMATS else 2) and done > 0.8 * total:
+        if readings == (1 if format_ in OF_RECORDS else 2) and done > 0.8 * total:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -99,7 +99,7 @@ def test_kill_leaves_no_data_set_and_the_next_attempt_cleans_up(
         run,
         tmp_path / 'set',
         format_,
-        1 if format_ in FORMATS else 2,
+        1 if format_ in OF_RECORDS else 2,
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     (draft,) = tmp_path.iterdir()

@@ -41,7 +41,8 @@ from boundary_env_ros.core.transition import ActuationEvidence, Kind, Transition
 from boundary_env_ros.errors import MissingDependency, RecordError
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps, Origin, Step
-from boundary_env_ros.evidence.export.export import export_run, Exported, LAYOUTS
+from boundary_env_ros.evidence.export.export import export_run, Exported
+from boundary_env_ros.evidence.export.formats import OF_STEPS
 from boundary_env_ros.evidence.export.layout import about, choices, Layout
 from boundary_env_ros.evidence.export.minari import dataset_id
 from boundary_env_ros.facade import spaces
@@ -57,7 +58,7 @@ from support.shipped import changed
 from support.world_maker import make_world_tape
 
 #: LeRobot is heavy: its part is tested where it is installed.
-INSTALLED = tuple(layout for layout in LAYOUTS if find_spec(layout))
+INSTALLED = tuple(layout for layout in OF_STEPS if find_spec(layout))
 
 GOOD = Path(__file__).parents[1] / 'storage' / 'good_contracts'
 

@@ -15,12 +15,13 @@ import pytest
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.observation import Observation
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of, Unlike
+from boundary_env_ros.core.serialization import Unlike
 from boundary_env_ros.core.transition import Transition
+from boundary_env_ros.core.type_hints import element_of, hints_of, optional_of
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.cdr import record_decoder
 from boundary_env_ros.storage.contract_file import installed_tasks
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition
 from boundary_env_ros.storage.reader import open_records
 from boundary_env_ros.storage.record_chain import ChainLink
 from boundary_env_ros.storage.records import RECORD_CLASSES
@@ -57,7 +58,7 @@ def mirrors() -> dict[str, type]:
         if name_of(cls) in found or not is_dataclass(cls):
             continue
         found[name_of(cls)] = cls
-        for _, hint in hints_of(cls):
+        for hint in hints_of(cls).values():
             waiting.append(optional_of(hint) or element_of(hint) or hint)
     return {name: cls for name, cls in found.items() if name != 'KeyValue'}
 
@@ -225,7 +226,7 @@ def test_a_field_that_is_lacking_or_of_another_type_is_named(name: str) -> None:
         gone = changed_definition(text, kind, without({f'{name}.{field}'}))
         with pytest.raises(RecordError, match=f"{name} cannot be read .*the field '{field}', "):
             record_decoder(MIRRORS[name], kind, gone)
-    for field, hint in hints_of(MIRRORS[name]):
+    for field, hint in hints_of(MIRRORS[name]).items():
         other = 'uint8' if (optional_of(hint) or hint) is str else 'string'
         wrong = changed_definition(text, kind, of_another_type(f'{name}.{field}', other))
         with pytest.raises(RecordError, match=f"Wrong type of a field .expected '{field}' as"):

@@ -19,7 +19,7 @@ from rosbags.typesys import get_typestore, Stores
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.ros.conversions import decoded, fill, message_class
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition
 
 pytestmark = pytest.mark.ros
 

@@ -15,7 +15,7 @@ import yaml
 
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.storage.mcap_log import McapLog
+from boundary_env_ros.storage.mcap_log import McapLog, sync
 from boundary_env_ros.storage.mcap_scan import McapScan
 from boundary_env_ros.storage.reader import open_records
 from support.storage_wire import BEGIN, cdr, definition, message_cdr, transition
@@ -182,11 +182,11 @@ def test_full_disk_leaves_the_files_before_and_the_present_one(
 def test_what_was_flushed_can_be_waited_for_while_the_writing_goes_on(tmp_path: Path) -> None:
     log = log_of(tmp_path / 'bag', split_size=50_000)
     fill(log, 200)
-    sync = log.begin_sync()
+    descriptors = log.unsynced()
     fill(log, 200, 200)
-    sync()
-    log.begin_sync()()
+    sync(descriptors)
+    sync(log.unsynced())
     log.close()
     with pytest.raises(RecordError, match='is closed, with'):
-        log.begin_sync()
+        log.unsynced()
     assert sum(open_records(tmp_path / 'bag').topics().values()) == 800

@@ -10,10 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 import pytest
 
+from boundary_env_ros.core.gate.decision import StepId
 from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.errors import RecordError
+from boundary_env_ros.storage.cdr import Message, record_decoder
 from boundary_env_ros.storage.cdr_writer import RecordEncoder
-from boundary_env_ros.storage.known_definitions import known_definition
+from boundary_env_ros.storage.definitions import known_definition
 from boundary_env_ros.storage.records import RECORDS
 from support.storage_wire import (
     cdr,
@@ -54,6 +56,18 @@ def test_message_without_a_field_of_the_record_is_refused() -> None:
     text = definition(type_of(Transition))[0].replace('uint64 seed\n', '', 1)
     with pytest.raises(RecordError, match="has no field 'seed'"):
         RecordEncoder(Transition, type_of(Transition), text)
+
+
+def test_fields_that_only_the_message_has_are_written_as_nothing() -> None:
+    text = (
+        'string digest\nfloat64[3] place\nuint8[2] code\nstring agent\nfloat32[] others\n'
+        'string episode_id\nuint64 step\n'
+    )
+    step = StepId(digest='d', agent='a', episode_id='e', step=7)
+    data = RecordEncoder(StepId, type_of(StepId), text)(step)
+    found = record_decoder(Message, type_of(StepId), text)(data)
+    assert (list(found.place), found.code, list(found.others)) == ([0.0] * 3, b'\0\0', [])
+    assert record_decoder(StepId, type_of(StepId), text)(data) == step
 
 
 @pytest.mark.parametrize('cls', RECORDS.values(), ids=lambda cls: cls.__name__)

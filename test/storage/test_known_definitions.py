@@ -12,8 +12,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 
 from boundary_env_ros.errors import RecordError
 from boundary_env_ros.storage.decoding import definition_text
-from boundary_env_ros.storage.definitions import parse_definition
-from boundary_env_ros.storage.known_definitions import known_definition, known_hash
+from boundary_env_ros.storage.definitions import known_definition, known_hash, parse_definition
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.reader import open_records
 from support.storage_wire import BEGIN, cdr, message_cdr, transition, typestore

@@ -16,7 +16,6 @@ import math
 import typing
 from typing import Any, TypeVar
 
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of
 from boundary_env_ros.core.timebase import (
     ClockReading,
     FIRST_TIME,
@@ -25,6 +24,7 @@ from boundary_env_ros.core.timebase import (
     RosTime,
     Stamp,
 )
+from boundary_env_ros.core.type_hints import element_of, hints_of, optional_of
 from boundary_env_ros.errors import RecordError
 
 T = TypeVar('T')
@@ -66,7 +66,7 @@ def to_message(value: object, factory: Callable[[type], Message]) -> Message:
 
     """
     message = factory(type(value))
-    for name, hint in hints_of(_any(type(value))):
+    for name, hint in hints_of(type(value)).items():
         _set(message, name, getattr(value, name), hint, factory)
     return message
 
@@ -165,7 +165,7 @@ def _message_reader(hint: Any) -> Callable[[Message], Any]:
         read = _message_reader(element)
         return lambda m: tuple(map(read, m))
     if is_dataclass(hint):
-        readers = tuple((name, _message_reader(h)) for name, h in hints_of(_any(hint)))
+        readers = tuple((name, _message_reader(h)) for name, h in hints_of(hint).items())
         cls: Any = hint
         return lambda m: cls(**{name: read(getattr(m, name)) for name, read in readers})
     if hint is bytes:

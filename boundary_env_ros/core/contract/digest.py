@@ -25,8 +25,12 @@ def digest_of(contract: Contract) -> str:
     Comments, the order of keys, and whether a default was written out make no difference; the
     order of endings does, since it is their precedence.
     """
-    text = json.dumps(_meaning(contract), sort_keys=True, separators=(',', ':'), allow_nan=False)
-    return f'sha256:{hashlib.sha256(text.encode()).hexdigest()}'
+    return f'sha256:{hashlib.sha256(meaning_text(contract).encode()).hexdigest()}'
+
+
+def meaning_text(value: object) -> str:
+    """Return what a contract, or a part of one, says as text, which is one for one meaning."""
+    return json.dumps(_meaning(value), sort_keys=True, separators=(',', ':'), allow_nan=False)
 
 
 def _meaning(value: object) -> object:

@@ -18,10 +18,10 @@ from functools import cache
 import inspect
 import math
 import re
-from types import NoneType, UnionType
-from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints, Union
+from typing import Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 from boundary_env_ros.core.contract.grammar import Grammar
+from boundary_env_ros.core.type_hints import optional_of
 from boundary_env_ros.frozen import frozen
 
 #: Stands for the default of a key that has none.
@@ -167,14 +167,14 @@ def _parts_of(model: type) -> Mapping[str, Part]:
         if get_origin(hint) is ClassVar:
             defaults[name] = getattr(model, name, MISSING)
             (hint,) = get_args(hint)
-        notes = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+        type_, *notes = get_args(hint) if get_origin(hint) is Annotated else (hint,)
         key = next((note for note in notes if isinstance(note, Key)), None)
         default = defaults[name]
         if default is MISSING or (key is not None and key.required):
             default = REQUIRED
         found[name] = Part(
             attribute=name,
-            type=_without_none(get_args(hint)[0] if notes else hint),
+            type=optional_of(type_) or type_,
             key=key,
             meaning=next((note for note in notes if isinstance(note, Meaning)), BEHAVIOURAL),
             is_stored=name in stored,
@@ -198,10 +198,3 @@ def meanings_of(model: type) -> Mapping[str, str]:
             meaning = ' '.join(text.split()).replace('``', '`')
             found.update(dict.fromkeys(names.split(', '), meaning))
     return found
-
-
-def _without_none(kind: Any) -> Any:
-    if get_origin(kind) not in (Union, UnionType):
-        return kind
-    inner = tuple(one for one in get_args(kind) if one is not NoneType)
-    return Union[inner] if len(inner) > 1 else inner[0]  # noqa: UP007

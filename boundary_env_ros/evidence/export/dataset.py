@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 import json
 from pathlib import Path
+from typing import Any
 
 from boundary_env_ros import __version__
 from boundary_env_ros.core.environment.episode import EpisodeStatus
@@ -24,14 +25,11 @@ from boundary_env_ros.core.transition import (
     PrivilegedObservation,
     Transition,
 )
-from boundary_env_ros.evidence.export.parquet_records import ParquetWriter
-from boundary_env_ros.storage.atomic import write_atomically
-from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.evidence.export.formats import writer_of
+from boundary_env_ros.storage.atomic import new_folder, write_atomically
 from boundary_env_ros.storage.records import ContractDescription, Entry, Record
 
-FORMATS = ('parquet', 'jsonl')
 MANIFEST, CONTRACT = 'dataset.json', 'contract.yaml'
-
 
 _VERSION = 1
 _FILES: Mapping[type[Record], str] = {
@@ -63,7 +61,7 @@ def write_dataset(
     path
         A place where nothing is.
     format
-        ``parquet`` or ``jsonl``.
+        One of :data:`~boundary_env_ros.evidence.export.formats.OF_RECORDS`.
     entries
         The records, in their order.
     contract
@@ -94,35 +92,37 @@ def write_manifest(folder: Path, contract: str, data: Mapping[str, object]) -> N
 
 
 def _write_records(folder: Path, format_: str, entries: Iterator[Entry]) -> dict[str, int]:
-    make = ParquetWriter if format_ == 'parquet' else _LineWriter
-    writers: dict[type[Record], ParquetWriter | _LineWriter] = {}
+    make = writer_of(format_)
+    writers: dict[type[Record], Any] = {}
     counts: dict[str, int] = {}
     with ExitStack() as files:
 
-        def writer_of(cls: type[Record]) -> ParquetWriter | _LineWriter:
+        def file_of(cls: type[Record]) -> Any:
             if cls not in writers:
                 writers[cls] = make(folder / f'{_FILES[cls]}.{format_}', cls)
                 files.callback(writers[cls].close)
                 counts[cls.__name__] = 0
             return writers[cls]
 
-        writer_of(Transition)
+        file_of(Transition)
         for order, entry in enumerate(entries):
             cls = type(entry.record)
-            writer_of(cls).write(order, entry)
+            file_of(cls).write(order, entry)
             counts[cls.__name__] += 1
     return counts
 
 
-class _LineWriter:
+class LineWriter:
     """A file of records, one line of strict JSON each."""
 
     def __init__(self, path: Path, cls: type[Record]) -> None:
         self._file = path.open('xb')
 
     def write(self, order: int, entry: Entry) -> None:
+        """Write one record."""
         text = json.dumps(to_json(entry.record), allow_nan=False, separators=(',', ':'))
         self._file.write(text.encode('ascii') + b'\n')
 
     def close(self) -> None:
+        """End the file."""
         self._file.close()

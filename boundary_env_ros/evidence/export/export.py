@@ -7,31 +7,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import field
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, FieldSpec
 from boundary_env_ros.errors import RecordError
-from boundary_env_ros.evidence.export.dataset import (
-    FORMATS,
-    write_dataset,
-    write_manifest,
-)
+from boundary_env_ros.evidence.export.dataset import write_dataset, write_manifest
 from boundary_env_ros.evidence.export.episodes import EpisodeStream, Gaps
+from boundary_env_ros.evidence.export.formats import FORMATS, OF_RECORDS, writer_of
 from boundary_env_ros.evidence.export.layout import Layout
 from boundary_env_ros.evidence.run_files import Progress, Run
 from boundary_env_ros.frozen import frozen
-from boundary_env_ros.storage.new_folder import new_folder
+from boundary_env_ros.storage.atomic import new_folder
 from boundary_env_ros.storage.recorded_images import RecordedImages
-
-#: The layouts of other projects, and who writes them.
-LAYOUTS = {
-    'lerobot': 'boundary_env_ros.evidence.export.lerobot:LeRobotWriter',
-    'minari': 'boundary_env_ros.evidence.export.minari:MinariWriter',
-}
-
-ALL_FORMATS = (*FORMATS, *LAYOUTS)
 
 
 @frozen
@@ -93,10 +80,10 @@ def export_run(
         If what the format needs is not installed.
 
     """
-    if format not in ALL_FORMATS:
-        raise RecordError(f'Unknown format (expected {", ".join(ALL_FORMATS)}, got {format!r}).')
+    if format not in FORMATS:
+        raise RecordError(f'Unknown format (expected {", ".join(FORMATS)}, got {format!r}).')
     run = Run(path, progress)
-    if format in FORMATS:
+    if format in OF_RECORDS:
         counts = write_dataset(
             out, format, run.entries(), contract=run.contract_text(), tear=lambda: run.source.tear
         )
@@ -109,7 +96,7 @@ def _export_layout(run: Run, out: Path, format_: str) -> Exported:
     if not contract.action:
         raise RecordError(
             f'{run.path} has no commands of numbers (expected those for {format_}, got documents '
-            'alone). Export it as parquet or jsonl.'
+            f'alone). Export it as {" or ".join(OF_RECORDS)}.'
         )
     images, left_out = _images_of(run, contract)
     documents = [group.name for group in contract.documents]
@@ -117,10 +104,8 @@ def _export_layout(run: Run, out: Path, format_: str) -> Exported:
     left_out += [f'the documents of {name!r}' for name in documents]
     episodes = steps = 0
     with new_folder(out, 'a new data set') as draft:
-        module, _, name = LAYOUTS[format_].partition(':')
-        make: Any = getattr(import_module(module), name)
         # First of all: what is not installed is said before anything is read.
-        writer = make(draft, out.name, Layout(contract, images))
+        writer = writer_of(format_)(draft, out.name, Layout(contract, images))
         gaps = Gaps()
         try:
             # A label may stand far behind the episode that it is about, or in the index.

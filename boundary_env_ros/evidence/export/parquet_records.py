@@ -9,13 +9,12 @@ schema follows from the type hints of the record classes. pyarrow is imported wh
 
 from __future__ import annotations
 
-from dataclasses import is_dataclass
-from enum import IntEnum
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from boundary_env_ros.core.serialization import element_of, hints_of, optional_of, plain_writer
-from boundary_env_ros.core.timebase import RosTime
+from boundary_env_ros.core.serialization import plain_writer
+from boundary_env_ros.core.type_hints import walker
 from boundary_env_ros.errors import needed, RecordError
 from boundary_env_ros.storage.records import Entry, Record
 
@@ -71,7 +70,7 @@ class ParquetWriter:
         arrow = arrow_library()
         self.path = path
         self._schema = schema_of(cls)
-        self._plain = plain_writer(cast(Any, cls), as_json=False)
+        self._plain = plain_writer(cls)
         self._rows: list[dict[str, Any]] = []
         self._batches: list[Any] = []
         self._arrow = arrow
@@ -127,45 +126,34 @@ class ParquetWriter:
 def schema_of(cls: type[Record]) -> Any:
     """Return the columns of a kind of record."""
     arrow = arrow_library()
-    return arrow.schema(
-        [
-            arrow.field(ORDER, arrow.int64(), nullable=False),
-            arrow.field(LOG_TIME, arrow.int64(), nullable=False),
-            arrow.field(TOPIC, arrow.string(), nullable=False),
-            *_columns(cls),
-        ]
-    )
-
-
-def _columns(cls: Any) -> list[Any]:
-    arrow = arrow_library()
-    return [
-        arrow.field(name, _type_of(hint, name), nullable=optional_of(hint) is not None)
-        for name, hint in hints_of(cls)
-    ]
-
-
-def _type_of(hint: Any, name: str) -> Any:
-    arrow = arrow_library()
-    hint = optional_of(hint) or hint
-    element = element_of(hint)
-    if element is not None:
-        return arrow.list_(arrow.field('item', _type_of(element, name), nullable=False))
-    if is_dataclass(hint):
-        return arrow.struct(_columns(hint))
-    if isinstance(hint, type) and issubclass(hint, IntEnum):
-        return arrow.string()
-    if hint is RosTime:
-        return arrow.int64()
-    if hint is int:
-        return arrow.uint64() if name in _UNSIGNED else arrow.int64()
-    kinds = {
+    plain = {
+        int: arrow.int64(),
         float: arrow.float64(),
         bool: arrow.bool_(),
         str: arrow.string(),
         bytes: arrow.binary(),
     }
-    return kinds[hint]
 
+    def column(kind: Any) -> Any:
+        return arrow.field('item', kind, nullable=False)
 
-# Values ------------------------------------------------------------------------------------------
+    def record(_: Any, parts: Mapping[str, Any]) -> Any:
+        named = [part.with_name(name) for name, part in parts.items()]
+        return column(
+            arrow.struct(
+                each.with_type(arrow.uint64()) if each.name in _UNSIGNED else each
+                for each in named
+            )
+        )
+
+    columns = walker(
+        optional=lambda inner: inner.with_nullable(True),
+        sequence=lambda element: column(arrow.list_(element)),
+        record=record,
+        enum=lambda _: column(arrow.string()),
+        plain=lambda kind: column(plain[kind]),
+    )
+    where = {ORDER: arrow.int64(), LOG_TIME: arrow.int64(), TOPIC: arrow.string()}
+    return arrow.schema(
+        [*(column(kind).with_name(name) for name, kind in where.items()), *columns(cls).type]
+    )

@@ -29,8 +29,8 @@ from boundary_env_ros.evidence.importing.listening import (
 from boundary_env_ros.evidence.importing.timeline import APART, TimeLine
 from boundary_env_ros.evidence.importing.writing import ImportWriter
 from boundary_env_ros.frozen import frozen
+from boundary_env_ros.storage.atomic import new_folder
 from boundary_env_ros.storage.contract_file import LoadedContract, make_task
-from boundary_env_ros.storage.new_folder import new_folder
 from boundary_env_ros.storage.reader import Bag, open_bag
 from boundary_env_ros.storage.record_chain import CHAIN_TYPE
 from boundary_env_ros.storage.records import Message as Recorded

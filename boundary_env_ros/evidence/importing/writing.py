@@ -16,7 +16,7 @@ from boundary_env_ros.evidence.importing.agent import DECLARER, Made
 from boundary_env_ros.evidence.importing.timeline import TimeLine
 from boundary_env_ros.storage.contract_file import LoadedContract
 from boundary_env_ros.storage.decoding import definition_text
-from boundary_env_ros.storage.known_definitions import known_hash
+from boundary_env_ros.storage.definitions import known_hash
 from boundary_env_ros.storage.mcap_scan import Channel
 from boundary_env_ros.storage.records import Message
 from boundary_env_ros.storage.run_folder import RunFolder

@@ -169,9 +169,7 @@ def _safe(key: Reader, interface: Sequence[Interface]) -> Vector:
     held = tuple(one is _POSITION for one in interface)
     if not key.has('safe') and _EFFORT not in interface:
         return tuple(math.nan if holds else 0.0 for holds in held)
-    number = Key(unit=OF_VALUE)
-    if any(held):
-        number = Key(unit=f'{OF_VALUE}, or the word hold_position', words=('hold_position',))
+    number = Key(unit=OF_VALUE, words=('hold_position',) if any(held) else ())
     safe: Vector = key.many('safe', number_form(number), count=len(held))
     for index, (one, value) in enumerate(zip(interface, safe, strict=True)):
         if one is _POSITION and not math.isnan(value):

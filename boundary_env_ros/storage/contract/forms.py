@@ -5,14 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from enum import Enum
 import math
 import sys
-from typing import Any, get_args, get_origin, TypeGuard
+from typing import Any, TypeGuard
 
 from boundary_env_ros.core.contract.grammar import Grammar, TEXT
 from boundary_env_ros.core.contract.key import Key, Part, spelt
-from boundary_env_ros.frozen import frozen
+from boundary_env_ros.core.type_hints import element_of, is_enum
+from boundary_env_ros.frozen import frozen, replace
 
 
 @frozen
@@ -44,16 +44,14 @@ class Form:
 
 def form_of(part: Part) -> Form:
     """Return the form of a key, or of each item of a list of them."""
-    key, kind = part.key, part.type
+    key, kind = part.key, element_of(part.type) or part.type
     assert key is not None
-    if get_origin(kind) is tuple:
-        kind = get_args(kind)[0]
     if kind is bool and key.words:
         return word_form({word: word == key.words[1] for word in key.words}, unfit=False)
     if kind is bool:
         expected = 'true or false'
         return Form(expected=expected, read=lambda v: v if isinstance(v, bool) else None, unfit=0)
-    if isinstance(kind, type) and issubclass(kind, Enum):
+    if is_enum(kind):
         members = {spelt(one): one for one in kind}
         known = {word: members[word] for word in key.choices or members}
         return word_form(known, unfit=next(iter(known.values())))
@@ -100,20 +98,17 @@ def dimension_form(names: Mapping[str, int]) -> Form:
     """Return the form of a dimension of the command by its name, read as where it is."""
     if not names:  # they are unknown, and nothing is to be said of any
         return Form(expected='the name of a dimension', read=lambda _: 0, unfit=0)
-    return Form(
-        expected=f'the name of a dimension ({", ".join(names)})',
-        read=lambda value: names.get(value) if isinstance(value, str) else None,
-        unfit=0,
-        words=tuple(names),
+    return replace(
+        word_form(names, unfit=0), expected=f'the name of a dimension ({", ".join(names)})'
     )
 
 
-def number_form(key: Key, *, unit: str | None = None) -> Form:
+def number_form(key: Key) -> Form:
     """Return the form of a finite number in bounds, or of one of the words that stand for none."""
-    unit, least, above, most = key.unit if unit is None else unit, key.least, key.above, key.most
+    least, above, most = key.least, key.above, key.most
     parts = ['a finite number']
-    if unit:
-        parts.append(f'({unit})')
+    if key.unit:
+        parts.append(f'({", or ".join([key.unit, *key.words])})')
     if above > -math.inf:
         parts.append(f'greater than {above:g}')
     if least > -math.inf:
@@ -127,7 +122,7 @@ def number_form(key: Key, *, unit: str | None = None) -> Form:
         fits = is_number(value) and least <= float(value) <= most and float(value) > above
         return float(value) if fits and is_number(value) else None
 
-    return Form(expected=' '.join(parts), read=read, unfit=math.nan, is_time=unit == 's')
+    return Form(expected=' '.join(parts), read=read, unfit=math.nan, is_time=key.unit == 's')
 
 
 def list_form(unit: str, length: int | None = None) -> Form:

@@ -85,7 +85,7 @@ def parse(
         [dimension for group in action for dimension in group.dimensions],
         period * max(1, len(agent_order)),
     )
-    budget = top.inner('latency_budget')
+    budget = top.section('latency_budget', required=False)
     stages = parts_of(Contract)['latency_budget'].key
     assert stages is not None
     seconds = number_form(stages)

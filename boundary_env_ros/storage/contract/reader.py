@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import is_dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
 import math
-from typing import Any, get_origin, TypeVar
+from typing import Any, TypeVar
 
 from boundary_env_ros.core.contract.grammar import NAME
 from boundary_env_ros.core.contract.key import DIMENSION, DIMENSIONS, Part, parts_of, REQUIRED
@@ -15,12 +14,12 @@ from boundary_env_ros.core.contract.problem_text import (
     Fault,
     nearest,
     Path,
-    printable,
     problem_at,
     Said,
     said,
 )
 from boundary_env_ros.core.contract.safety import OF_PLACE, Polygon
+from boundary_env_ros.core.type_hints import element_of, is_record
 from boundary_env_ros.errors import Problem
 from boundary_env_ros.frozen import replace
 from boundary_env_ros.storage.contract.forms import (
@@ -29,7 +28,6 @@ from boundary_env_ros.storage.contract.forms import (
     integer_form,
     is_number,
     list_form,
-    number_form,
 )
 
 Vector = tuple[float, ...]
@@ -71,8 +69,7 @@ class Reader:
         self.problems = [] if problems is None else problems
         self._asked: list[str] = []
         self._silent = False
-        self._inner: dict[str, Reader] = {}
-        self._below: list[Reader] = []
+        self._below: dict[Path, Reader] = {}
         if isinstance(data, Mapping):
             self._data: Mapping[str, object] = {str(key): item for key, item in data.items()}
         else:
@@ -87,16 +84,15 @@ class Reader:
         if self._silent:
             return
         whole = self.path + path
-        place = tuple(printable(key) if isinstance(key, str) else key for key in whole)
-        if any(_of_one_place(place, other.path) for other in self.problems):
-            return
         line = line_of(whole, self._lines)
         shown = str(actual) if isinstance(actual, Said) else _shown(actual)
         key = next((whole[:n] for n in range(len(whole), 0, -1) if type(whole[n - 1]) is str), ())
         if self._lines and key not in self._lines and isinstance(actual, float):
             # A value of a key that the file does not have is its default, and stands on no line.
             line, shown = None, f'{actual:g}, its default'
-        self.problems.append(problem_at(whole, line, expected, shown, hint))
+        found = problem_at(whole, line, expected, shown, hint)
+        if not any(_of_one_place(found.path, other.path) for other in self.problems):
+            self.problems.append(found)
 
     def report(self, faults: Iterable[Fault]) -> None:
         """Report what is wrong at paths below this mapping."""
@@ -133,14 +129,14 @@ class Reader:
         return self._reader(value, key)
 
     def _reader(self, data: object, *path: str | int) -> Reader:
-        found = Reader(
-            data,
-            path=(*self.path, *path),
-            lines=self._lines,
-            problems=[] if self._silent else self.problems,
-        )
-        self._below.append(found)
-        return found
+        if path not in self._below:
+            self._below[path] = Reader(
+                data,
+                path=(*self.path, *path),
+                lines=self._lines,
+                problems=[] if self._silent else self.problems,
+            )
+        return self._below[path]
 
     # What the values of a contract say about their keys --------------------------------------
 
@@ -203,77 +199,34 @@ class Reader:
         """
         part = parts_of(model)[attribute]
         *outer, name = part.path.split('.')
-        reader = self.inner(outer[0]) if outer else self
+        reader = self.section(outer[0], required=False) if outer else self
         usual = part.default if default is None else default
         return reader._value(part, name, usual, **shape)  # noqa: SLF001
-
-    def inner(self, name: str) -> Reader:
-        """Return the reader of a section that some keys of a value stand in."""
-        if name not in self._inner:
-            self._inner[name] = self.section(name, required=False)
-        return self._inner[name]
 
     def _value(
         self, part: Part, name: str, default: Any, *, dimension: Form | None = None, **shape: Any
     ) -> Any:
-        kind = part.type
-        assert part.key is not None
+        key, kind = part.key, part.type
+        assert key is not None
         if not self.has(name) and default is not REQUIRED:
             return default
-        held = self._data.get(name)
-        if 'none' in part.key.words and kind in (float, str) and held == 'none':
+        if kind in (float, str) and 'none' in key.words and self._data.get(name) == 'none':
             return '' if kind is str else None
-        if part.key.shown in (DIMENSION, DIMENSIONS):
+        if key.shown in (DIMENSION, DIMENSIONS):
             assert dimension is not None
-            if kind is int:
-                return self.one(name, dimension)
-            if not self.has(name) or not dimension.words:  # what there is, is unknown
-                self.many(name, dimension)
-                return ()
-            return self.different(name, dimension, 'different dimensions')
-        if kind == Polygon:
-            return self.corners(name)
-        if kind == tuple[tuple[str, Polygon], ...]:
-            areas = self.section(name)
-            if not areas.named():
-                self.problem((name,), f'at least one {part.key.item} by name', said('none'))
-            return tuple((one, areas.corners(one)) for one in sorted(areas.named()))
-        if kind == tuple[float | None, ...]:
-            if not self.has(name):
-                return (None,) * shape['count']
-            form = number_form(part.key, unit=f'{part.key.unit}, or none')
-            limits = self.many(name, form, **shape)
-            return tuple(None if math.isnan(limit) else limit for limit in limits)
-        if kind == Mapping[str, object]:
-            return self.plain(name)
-        if isinstance(kind, type) and is_dataclass(kind):
-            section = self.section(name)
-            return section.make(kind)
-        if kind == tuple[tuple[str, Vector], ...]:
-            section, each = self.section(name), number_form(part.key)
-            return tuple((one, section.many(one, each, **shape)) for one in section.named())
-        if kind == Mapping[str, Vector]:
-            section = self.section(name, required=False)
-            each = number_form(part.key)
-            return {
-                one: section.many(one, each, count=section.length(one)) for one in section.names()
-            }
-        if kind == tuple[Vector, ...]:
-            expected = f'{shape["count"]} lists of finite numbers ({part.key.unit})'
-            return self.many(name, list_form(part.key.unit), expected=expected, **shape)
-        form = form_of(part)
-        if kind == tuple[int, ...]:
-            return self.places(name, shape['count'])
-        if get_origin(kind) is not tuple:
-            return self.one(name, form)
-        if kind == tuple[float, ...] and shape.get('count') is None:
-            shape['count'] = self.length(name)
-        found = self.many(name, form, **shape)
-        if part.key.listed and not found and self.has(name):
-            self.problem((name,), f'at least one {part.key.listed}', said('none'))
-        if part.key.once and len(set(found)) != len(found):
-            self.problem((name,), f'every {part.key.listed} once', list(found))
-        return found
+            return self._dimension(name, dimension, several=kind is not int)
+        if is_record(kind):
+            return self.section(name).make(kind)
+        read: Callable[..., Any] = _BY_TYPE.get(kind, _of_form)
+        return read(self, part, name, **shape)
+
+    def _dimension(self, name: str, dimension: Form, *, several: bool) -> Any:
+        if not several:
+            return self.one(name, dimension)
+        if not self.has(name) or not dimension.words:  # what there is, is unknown
+            self.many(name, dimension)
+            return ()
+        return self.different(name, dimension, 'different dimensions')
 
     def corners(self, key: str) -> Polygon:
         """Return the corners of an area; none if they could not be read."""
@@ -425,7 +378,7 @@ class Reader:
 
     def finish(self) -> None:
         """Report every key that was not read, here and below."""
-        for reader in self._below:
+        for reader in self._below.values():
             reader.finish()
         known = sorted(set(self._asked))
         for key in self._data:
@@ -433,6 +386,75 @@ class Reader:
                 hint = nearest(key, [k for k in known if k not in self._data])
                 hint = hint or (f'Known here: {", ".join(known)}.' if known else '')
                 self.problem((key,), '', said('unknown key'), hint)
+
+
+# By the type of a value --------------------------------------------------------------------------
+
+
+def _of_form(reader: Reader, part: Part, name: str, **shape: Any) -> Any:
+    key, form = part.key, form_of(part)
+    assert key is not None
+    if element_of(part.type) is None:
+        return reader.one(name, form)
+    found = reader.many(name, form, **shape)
+    if key.listed and not found and reader.has(name):
+        reader.problem((name,), f'at least one {key.listed}', said('none'))
+    if key.once and len(set(found)) != len(found):
+        reader.problem((name,), f'every {key.listed} once', list(found))
+    return found
+
+
+def _numbers(
+    reader: Reader, part: Part, name: str, *, count: int | None = None, columns: int | None = None
+) -> Vector:
+    count = reader.length(name) if count is None else count
+    return reader.many(name, form_of(part), count=count, columns=columns)
+
+
+def _limits(reader: Reader, part: Part, name: str, *, count: int, **_: Any) -> Any:
+    if not reader.has(name):
+        return (None,) * count
+    limits = _numbers(reader, part, name, count=count)
+    return tuple(None if math.isnan(limit) else limit for limit in limits)
+
+
+def _rows(reader: Reader, part: Part, name: str, **shape: Any) -> tuple[Vector, ...]:
+    unit = part.key.unit if part.key else ''
+    expected = f'{shape["count"]} lists of finite numbers ({unit})'
+    return reader.many(name, list_form(unit), expected=expected, **shape)
+
+
+def _choices(
+    reader: Reader, part: Part, name: str, **shape: Any
+) -> tuple[tuple[str, Vector], ...]:
+    section = reader.section(name)
+    return tuple((one, _numbers(section, part, one, **shape)) for one in section.named())
+
+
+def _areas(reader: Reader, _: Part, name: str, **__: Any) -> Any:
+    section = reader.section(name)
+    if not section.named():
+        reader.problem((name,), 'at least one area by name', said('none'))
+    return tuple((one, section.corners(one)) for one in sorted(section.named()))
+
+
+def _tolerance(reader: Reader, part: Part, name: str, **__: Any) -> Mapping[str, Vector]:
+    section = reader.section(name)
+    return {one: _numbers(section, part, one) for one in section.names()}
+
+
+#: How a value of some type is read; of any other, as its form says.
+_BY_TYPE: Mapping[Any, Callable[..., Any]] = {
+    Vector: _numbers,
+    Polygon: lambda reader, _, name, **__: reader.corners(name),
+    tuple[int, ...]: lambda reader, _, name, **shape: reader.places(name, shape['count']),
+    tuple[float | None, ...]: _limits,
+    tuple[Vector, ...]: _rows,
+    tuple[tuple[str, Vector], ...]: _choices,
+    tuple[tuple[str, Polygon], ...]: _areas,
+    Mapping[str, Vector]: _tolerance,
+    Mapping[str, object]: lambda reader, _, name, **__: reader.plain(name),
+}
 
 
 def line_of(path: Path, lines: Mapping[Path, int]) -> int | None:

@@ -142,7 +142,8 @@ def _workspace(key: Reader, name: str, dimension: Form) -> Workspace:
     elif dimension.words and len(dimensions) not in right:
         key.problem(('dimensions',), f'different dimensions: {wanted}', said(f'{len(dimensions)}'))
         dimensions = ()
-    given = [*map(key.inner('inside').has, ('low', 'high', 'polygon')), key.has('keep_out')]
+    inside = key.section('inside', required=False)
+    given = [*map(inside.has, ('low', 'high', 'polygon')), key.has('keep_out')]
     if not any(given):
         key.problem((), 'a bound: `inside` with low, high or polygon, or `keep_out`', said('none'))
     braking = len(dimensions) + (turn is not None)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.evidence.audit.rules.base import apart, format_value, IN_ORDER
+from boundary_env_ros.evidence.audit.rules.base import apart, format_value
 from boundary_env_ros.frozen import frozen
 
 #: What of a decision follows from the ones before it, of which some may be missing.
@@ -45,17 +45,15 @@ OF_STEP = (
     'commanded_action',
     'verdict',
     'overrun',
-    'held_by',
     'reward_terms',
     'reward',
     'terminated',
     'truncated',
     'ending',
     'declared_by',
-    'payload',
+    'opened',
     'captured',
-    *IN_ORDER,
-    'clock_offsets',
+    'commanded',
     'latency',
 )
 

@@ -168,7 +168,7 @@ def _answered_observation(scene: Scene) -> Found:
     seen = scene.answered
     if seen is not None:
         why = f'when step {seen.id.step} was closed'
-        yield from unlike('observed', seen.closed, now.observed, why)
+        yield from unlike('observed', seen.closed, request.observed, why)
 
 
 @of_step('execution-measured')
@@ -203,13 +203,8 @@ _OF_ANSWER = {
     'requested_action': 'requested_action',
     'admitted_action': 'admitted_action',
     'commanded_action': 'command',
-    'received': 'received',
     'commanded': 'commanded',
 }
-
-
-#: And of the request that was answered, with what it says without one.
-_OF_REQUEST = {'observed': None, 'delivered': None, 'requested': None, 'payload': ''}
 
 
 @of_step('step-recomputed')
@@ -220,13 +215,8 @@ def _copied_from_decision(scene: Scene) -> Found:
     for name, source in _OF_ANSWER.items():
         nothing = () if name.endswith('action') else None
         yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
-    request = None if answer is None else answer.request
-    for name, none in _OF_REQUEST.items():
-        if request is not None or name != 'observed':  # by then it is the observation's own
-            yield from unlike(name, getattr(request, name, none), getattr(now, name))
     if answer is not None:
         yield from unlike('overrun', False, now.overrun, 'where an action was answered')
-        yield from unlike('held_by', '', now.held_by, 'where an action was answered')
 
 
 @of_step('step-recomputed')

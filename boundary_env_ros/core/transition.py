@@ -131,7 +131,7 @@ class Transition:
 
     @property
     def observed(self) -> ClockReading | None:
-        """Return when the observation was frozen that its action answers; else ``before``."""
+        """Return when the observation that its action answers, or ``before``, was frozen."""
         return self.request.observed if self.request else self.opened
 
     @property

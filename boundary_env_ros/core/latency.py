@@ -115,13 +115,14 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
     Parameters
     ----------
     step
-        With its instants, None where unknown, and the measured offsets between hosts.
+        With its instants, None where unknown.
     budget
         Budget of each stage that has one, seconds.
     lockstep
         Whether the world waited.
 
     """
+    offsets = measured_offsets(step)
 
     def waited(name: str, *pairs: tuple[ClockReading | None, ClockReading | None]) -> LatencyStage:
         if not lockstep:
@@ -137,7 +138,7 @@ def measure(step: Transition, budget: Mapping[str, float], *, lockstep: bool) ->
         seconds, added, doubt = 0.0, 0.0, 0.0
         doubtful = False
         for start, end in pairs:
-            part = between(start, end, step.clock_offsets)
+            part = between(start, end, offsets)
             if part is None:
                 return LatencyStage(budget=budget.get(name))
             seconds += part.seconds

@@ -13,10 +13,16 @@ from enum import IntEnum
 
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.environment.observation import ObservationField
-from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, StepId, Verdict
+from boundary_env_ros.core.environment.observation import Observation, ObservationField
+from boundary_env_ros.core.gate.decision import (
+    ActionRequest,
+    GateDecision,
+    KeyValue,
+    StepId,
+    Verdict,
+)
 from boundary_env_ros.core.latency import Latency
-from boundary_env_ros.core.timebase import ClockOffset, ClockReading, Stamp
+from boundary_env_ros.core.timebase import ClockReading, Stamp
 from boundary_env_ros.frozen import frozen
 
 
@@ -48,7 +54,6 @@ class RewardTerm:
 class ResetRecord:
     """What a reset was meant to reach, what it reached, and who says so."""
 
-    seed: int
     seed_given: bool
     options: str
     sampled: tuple[NamedValues, ...]
@@ -61,7 +66,12 @@ class ResetRecord:
 
 @frozen
 class Transition:
-    """One step of an episode; the meaning of each attribute is in ``Transition.msg``."""
+    """
+    One step of an episode; the meaning of each attribute is in ``Transition.msg``.
+
+    What stands in the decision that answered its action, or in the request of that, is read from
+    there: unknown or empty if there is none.
+    """
 
     contract: str
     contract_version: str
@@ -81,13 +91,11 @@ class Transition:
     admitted_action: Vector = ()
     commanded_action: Vector = ()
     measured_action: Vector = ()
-    payload: str = ''
     measured_at: Stamp | None = None
     verdict: Verdict | None = None
     decisions: tuple[GateDecision, ...] = ()
     decision: int = -1
     overrun: bool = False
-    held_by: str = ''
     reward: float = 0.0
     reward_terms: tuple[RewardTerm, ...] = ()
     terminated: bool = False
@@ -96,24 +104,56 @@ class Transition:
     declared_by: str = ''
     info: str = ''
     captured: Stamp | None = None
-    observed: ClockReading | None = None
-    delivered: ClockReading | None = None
-    requested: ClockReading | None = None
-    received: ClockReading | None = None
+    opened: ClockReading | None = None
     commanded: ClockReading | None = None
     actuated: Stamp | None = None
     actuated_quantum: float | None = None
     actuated_source: str = ''
     tick_error: float | None = None
     latency: Latency = Latency()
-    clock_offsets: tuple[ClockOffset, ...] = ()
     diagnostics: tuple[KeyValue, ...] = ()
+
+    @property
+    def observation(self) -> Observation:
+        """Return what the policy sees after the step."""
+        return Observation(id=self.id, observed=self.closed, fields=self.after)
 
     @property
     def answer(self) -> GateDecision | None:
         """Return the decision that answered the action of this step; None if there is none."""
         known = 0 <= self.decision < len(self.decisions)
         return self.decisions[self.decision] if known else None
+
+    @property
+    def request(self) -> ActionRequest | None:
+        """Return the request that the answering decision is on; None if there is none."""
+        return self.answer.request if self.answer else None
+
+    @property
+    def observed(self) -> ClockReading | None:
+        """Return when the observation that its action answers, or ``before``, was frozen."""
+        return self.request.observed if self.request else self.opened
+
+    @property
+    def delivered(self) -> ClockReading | None:
+        """Return when the policy had that observation."""
+        return self.request.delivered if self.request else None
+
+    @property
+    def requested(self) -> ClockReading | None:
+        """Return when the policy sent its action."""
+        return self.request.requested if self.request else None
+
+    @property
+    def received(self) -> ClockReading | None:
+        """Return when the gate had the action."""
+        return self.answer.received if self.answer else None
+
+    @property
+    def held_by(self) -> str:
+        """Return who kept the robot in its last command where no action came, else nothing."""
+        by_gate = any(decision.published for decision in self.decisions)
+        return ('gate' if by_gate else 'driver') if self.overrun else ''
 
     @property
     def clipped(self) -> tuple[bool, ...]:

@@ -174,7 +174,7 @@ def step_info(
     if transition.reset is not None:
         reset = transition.reset
         info['reset'] = {
-            'seed': reset.seed,
+            'seed': transition.seed,
             'sampled': {v.name: list(v.values) for v in reset.sampled},
             'achieved': {v.name: list(v.values) for v in reset.achieved},
         }

@@ -14,7 +14,6 @@ import numpy as np
 
 from boundary_env_ros.core.contract.model import FieldSpec
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import ActionRequest
 from boundary_env_ros.core.service_requests import options_of
 from boundary_env_ros.core.sources.inputs import image_fields
 from boundary_env_ros.core.transition import Kind, Transition
@@ -108,11 +107,6 @@ def transition_of(entry: Entry) -> Transition:
     transition = entry.record
     assert isinstance(transition, Transition)  # nothing else was asked for
     return transition
-
-
-def _request_in(transition: Transition) -> ActionRequest | None:
-    """Return the request that a step was closed by; None if no action did."""
-    return None if transition.answer is None else transition.answer.request
 
 
 class ReplayWorld:
@@ -354,7 +348,7 @@ class ReplayWorld:
         entries = self._closed_next()
         # Of a chunk the first; before it may stand steps that no action closed.
         recorded, step = next(
-            ((r.action, t.id.step) for t in map(transition_of, entries) if (r := _request_in(t))),
+            ((r.action, t.id.step) for t in map(transition_of, entries) if (r := t.request)),
             ((), 0),
         )
         difference = _difference(recorded, request.action)
@@ -379,14 +373,14 @@ class ReplayWorld:
         while self._steps:
             entries.append(self._steps.popleft())
             transition = transition_of(entries[-1])
-            request = _request_in(transition)
+            request = transition.request
             if transition.terminated or transition.truncated:
                 return entries
             if request is None:
                 if transition.overrun:
                     continue
                 return entries
-            following = _request_in(transition_of(self._steps[0])) if self._steps else None
+            following = transition_of(self._steps[0]).request if self._steps else None
             # Another chunk may have taken the place of the rest of this one.
             replaced = following is not None and following.sequence != request.sequence
             if closed_by(transition, request) or replaced or not self._steps:

@@ -25,7 +25,6 @@ from boundary_env_ros.core.contract.space_fields import (
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.events import EnvironmentEvent, Events, Happenings
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import reward_space
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue
 from boundary_env_ros.core.service_requests import (
@@ -257,7 +256,7 @@ class AgentServices:
             self._episode_id = episode_id = transition.id.episode_id
         return srv.Reset.Response(
             episode_id=episode_id,
-            observation=_observation(transition),
+            observation=to_msg(transition.observation, transition.closed),
             transition=[to_msg(transition, transition.closed)],
             info=transition.info,
         )
@@ -526,21 +525,13 @@ def _snapshot(closed: Sequence[Transition]) -> dict[str, Any]:
     """Return what every answer says of what was closed: observation, reward, flags and info."""
     last = closed[-1]
     return {
-        'observation': _observation(last),
+        'observation': to_msg(last.observation, last.closed),
         'reward': sum(each.reward for each in closed),
         'terminated': last.terminated,
         'truncated': last.truncated,
         'info': last.info,
         'done': bool(last.ending),
     }
-
-
-def _observation(transition: Transition) -> Any:
-    """Return what the policy sees after a step, as the environment published it."""
-    observation = Observation(
-        id=transition.id, observed=transition.closed, fields=transition.after
-    )
-    return to_msg(observation, observation.observed)
 
 
 def _image(pixels: Any) -> Image:

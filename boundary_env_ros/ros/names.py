@@ -13,7 +13,6 @@ from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.storage.records import ContractDescription, TOPICS
 
-OBSERVATION = 'boundary/observation'
 ACTION_REQUEST = 'boundary/action_request'
 GATE_DECISION = TOPICS[GateDecision]
 TRANSITION = TOPICS[Transition]

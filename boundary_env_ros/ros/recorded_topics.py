@@ -38,7 +38,6 @@ _LARGE = frozenset(
 #: What a reader makes records of, and what else the nodes of a boundary say.
 _OWN = {
     **{topic: record.__name__ for record, topic in TOPICS.items()},
-    names.OBSERVATION: 'Observation',
     names.ACTION_REQUEST: 'ActionRequest',
     names.GATE_STATUS: 'GateStatus',
     names.RECORDER_STATUS: 'RecorderStatus',

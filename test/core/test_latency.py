@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -13,8 +12,9 @@ from hypothesis import strategies as st
 import pytest
 
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Trigger, Verdict
 from boundary_env_ros.core.latency import Latency, LatencyStage, measure, measured_offsets, STAGES
-from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, NANOSECONDS, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from support.core_world import step_id
 
@@ -42,12 +42,20 @@ def step(times: list[int], hosts: dict[str, str] | None = None, **changes: Any) 
     return measure(transition(**{**found, **changes}), budget, lockstep=lockstep)
 
 
-def transition(*, offsets: Iterable[ClockOffset] = (), **instants: Any) -> Transition:
+def transition(**instants: Any) -> Transition:
     """Return a step of which nothing but its instants matters."""
+    of_request = {
+        name: instants.pop(name, None) for name in ('observed', 'delivered', 'requested')
+    }
+    answer = GateDecision(
+        id=step_id(1), sequence=1, verdict=Verdict.ADMITTED, trigger=Trigger.REQUEST,
+        decided=instant(0), received=instants.pop('received', None),
+        request=ActionRequest(id=step_id(1), lease_id='', sequence=1, action=(), **of_request),
+    )  # fmt: skip
     return Transition(
         contract='', contract_version='', software_version='', client_version='', id=step_id(1),
-        kind=Kind.STEP, pacing=Pacing.REALTIME, seed=0, after=(),
-        closed=instant(0), clock_offsets=tuple(offsets), **instants,
+        kind=Kind.STEP, pacing=Pacing.REALTIME, seed=0, after=(), closed=instant(0),
+        decisions=(answer,), decision=0, **instants,
     )  # fmt: skip
 
 
@@ -74,21 +82,14 @@ def test_the_stages_add_up_to_the_reaction_whatever_the_instants(times: list[int
     assert total == pytest.approx(found['reaction'], abs=1e-6)
 
 
-@given(
-    times=moments, offset=st.integers(-(10**9), 10**9), uncertainty=st.floats(0.0, 1.0),
-)  # fmt: skip
-def test_the_stages_add_up_across_hosts_too(
-    times: list[int], offset: int, uncertainty: float
-) -> None:
+@given(times=moments, offset=st.integers(-(10**9), 10**9))
+def test_the_stages_add_up_across_hosts_too(times: list[int], offset: int) -> None:
     """The policy runs on a host whose clock is ahead; its instants are stamped by that clock."""
     ahead = list(times)
     for name in ('delivered', 'requested'):
         ahead[ORDER.index(name)] += offset
-    known = ClockOffset(
-        host='policy', reference='robot', offset=offset / NANOSECONDS, uncertainty=uncertainty
-    )
     here = step(times)
-    there = step(ahead, {'delivered': 'policy', 'requested': 'policy'}, offsets=[known])
+    there = step(ahead, {'delivered': 'policy', 'requested': 'policy'})
     for name in STAGES:
         assert getattr(there, name).duration == pytest.approx(
             getattr(here, name).duration, abs=1e-6

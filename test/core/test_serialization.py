@@ -51,7 +51,7 @@ from boundary_env_ros.core.gate.decision import (
 )
 from boundary_env_ros.core.latency import Latency, LatencyStage
 from boundary_env_ros.core.serialization import from_json, to_json, Unlike
-from boundary_env_ros.core.timebase import Clock, ClockOffset, ClockReading, RosTime, Stamp
+from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
     Kind,
@@ -67,8 +67,7 @@ from support.record_messages import from_message, to_message
 
 #: Every record that has a message of its own in msg/.
 RECORDS: tuple[type, ...] = (
-    ForeignPublishers, RuleInput,
-    ActionRequest, ActuationEvidence, ClockOffset, EpisodeLabel, EpisodeStatus,
+    ActionRequest, ActuationEvidence, EpisodeLabel, EpisodeStatus, ForeignPublishers, RuleInput,
     PrivilegedObservation, GateDecision, GateStatus, ImageReference, ClockReading, Latency,
     LatencyStage, Measurement, NamedValues, Observation, ObservationField, ResetRecord, RewardTerm,
     RuleResult, SentCommand, Stamp, StepId, RuntimeLimits, Transition, SimStepRequest,

@@ -42,7 +42,9 @@ def test_the_program_without_gymnasium_runs() -> None:
     last = names['seen']
     assert isinstance(last, StepResult)
     assert last.transition.id.step == 10
-    assert ('attempt', '9') in {(each.key, each.value) for each in last.transition.diagnostics}
+    request = last.transition.request
+    assert request is not None
+    assert [(each.key, each.value) for each in request.metadata] == [('attempt', '9')]
 
 
 def test_page_has_the_arguments_of_the_environment() -> None:

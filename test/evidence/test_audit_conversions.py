@@ -219,7 +219,9 @@ def test_what_another_recorder_dropped_is_a_gap_and_a_false_value_is_one_everywh
 
 
 @pytest.mark.parametrize('numbers', [(40,), (40, 41, 42), (57, 58, 59)])
-@pytest.mark.parametrize('kind', ['Transition', 'GateDecision', 'Observation', 'ActionRequest'])
+@pytest.mark.parametrize(
+    'kind', ['Transition', 'GateDecision', 'PrivilegedObservation', 'ActionRequest']
+)
 def test_a_message_of_the_boundary_that_another_recorder_dropped_is_a_gap(
     messages: list[Raw],
     loaded: LoadedContract,

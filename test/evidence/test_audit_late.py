@@ -55,7 +55,6 @@ def from_third_second(tape: Tape) -> int:
         '/scan',
         '/cmd_vel',
         '/boundary/action_request',
-        '/boundary/observation',
         '/boundary/gate_decision',
         '/boundary/transition',
         '/boundary/privileged_observation',
@@ -164,9 +163,8 @@ class HeldUpBench(Bench):
             late = self.LATE.get(number, 0)
 
             def act() -> None:
-                seen = self.environment.observation
-                running = self.environment.state is EpisodeState.RUNNING
-                if running and seen is not None and seen.id.episode_id == episode_id:
+                status = self.environment.status(self.instant())
+                if status.state is EpisodeState.RUNNING and status.id.episode_id == episode_id:
                     self._take(self.environment.tick(self.instant(), late / 1e3))
 
             self.after(late, act)

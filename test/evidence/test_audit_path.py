@@ -168,6 +168,7 @@ def test_a_first_transition_alone_is_audited_and_says_what_needs_its_neighbours(
     data = json.loads((honest / 'first_transition.json').read_text())
     data['admitted_action'][0] += 0.1
     (tmp_path / 'forged.json').write_text(json.dumps(data, indent=4))
+    (tmp_path / 'contract.yaml').write_text((honest / 'contract.yaml').read_text())
     assert not audit_path(tmp_path / 'forged.json').ok
 
 

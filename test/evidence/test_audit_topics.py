@@ -57,7 +57,6 @@ def tape(loaded: LoadedContract, task: Task) -> Tape:
         ('/cmd_vel', {'command-on-topic'}),
         ('/emergency_stop', {'emergency-stop-heard'}),
         ('/boundary/action_request', {'as-published', 'request-answered'}),
-        ('/boundary/observation', {'as-published'}),
         ('/boundary/privileged_observation', {'truth-withheld'}),
         ('/boundary/actuation_evidence', {'execution-measured'}),
     ],

@@ -86,7 +86,6 @@ def in_bursts(tape: Tape, topic: str, every: int) -> Tape:
         '/boundary/action_request',
         '/boundary/actuation_evidence',
         '/boundary/gate_decision',
-        '/boundary/observation',
         '/boundary/privileged_observation',
         '/boundary/transition',
         '/camera/image_raw',
@@ -112,17 +111,7 @@ def test_record_that_was_torn_before_its_first_step_is_incomplete(
     assert (report.outcome, report.transitions) == (Outcome.INCOMPLETE, 0), f'\n{report}'
 
 
-def test_observations_that_the_end_cut_off_are_told(tape: Tape, torn: Auditing) -> None:
-    cut = tape[: len(tape) // 2]
-    *_, last = (sent for sent in cut if sent.topic == '/boundary/observation')
-    report = torn([sent for sent in cut if sent is not last])
-    assert report.outcome is Outcome.INCOMPLETE, f'\n{report}'
-    assert report.excused['torn']['observations'] == 1
-    assert 'Excused, as the record ends before it came: 1 of ' in str(report)
-
-
 OWN_AND_SENSED = [
-    ('/boundary/observation', 'as-published'),
     ('/boundary/gate_decision', 'as-published'),
     ('/cmd_vel', 'command-on-topic'),
     ('/odom', 'values-from-sensors'),

@@ -12,7 +12,6 @@ import pytest
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 pytest.importorskip('mujoco', reason='needs boundary_env_ros[sim]')
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.sources import no_estimate
 from boundary_env_ros.core.transition import Transition
@@ -51,7 +50,6 @@ def test_honest_world_is_clean(tmp_path: Path, name: str, agents: int) -> None:
     assert report.excused == {}
     checked = report.from_topics
     assert checked['commands'] >= report.decisions
-    assert checked['observations'] == report.transitions
     assert checked['fields'] > 5 * report.transitions
 
 
@@ -61,8 +59,8 @@ def test_honest_world_in_which_messages_have_no_estimate_is_clean(tmp_path: Path
     report = audited(tmp_path, tape)
     assert set(report.counts) <= {'record-ended'}, f'\n{report}'
     assert report.from_topics['fields'] > 5 * report.transitions
-    poses = {f.captured for o in observations(tape) for f in o.fields if f.name == 'pose'}
-    every = {f.captured for o in observations(tape) for f in o.fields if f.name == 'velocity'}
+    poses = {f.captured for s in steps_of(tape) for f in s.after if f.name == 'pose'}
+    every = {f.captured for s in steps_of(tape) for f in s.after if f.name == 'velocity'}
     assert 2 < len(poses) < len(every)
 
 
@@ -78,8 +76,8 @@ def test_estimate_that_is_none_is_named_where_a_record_goes_by_it(
     assert 'frame-as-contract' not in report.counts, f'\n{report}'
 
 
-def observations(tape: Tape) -> list[Observation]:
-    return [sent.what for sent in tape if isinstance(sent.what, Observation)]
+def steps_of(tape: Tape) -> list[Transition]:
+    return [sent.what for sent in tape if isinstance(sent.what, Transition)]
 
 
 @pytest.mark.parametrize(
@@ -144,13 +142,14 @@ def test_gripper_command_without_a_stamp_is_paired_by_value_and_time(tmp_path: P
 
 def test_observation_of_one_agent_in_the_record_of_the_other_is_named(tmp_path: Path) -> None:
     tape = tape_of('two_carts')
-    seen = [s.what for s in tape if isinstance(s.what, Observation)]
-    one = next(o for o in seen if o.id.agent == 'cart_a' and o.id.step == 4)
-    other = next(o for o in seen if o.id.agent == 'cart_b' and o.id.step == 4)
-    swapped = dict(zip(one.fields, other.fields, strict=True))
+    one, other = (
+        next(s.after for s in steps_of(tape) if (s.id.agent, s.id.step) == (agent, 4))
+        for agent in ('cart_a', 'cart_b')
+    )
+    swapped = dict(zip(one, other, strict=True))
 
     def change(value: object) -> object:
-        return swapped.get(value, value) if type(value) is type(one.fields[0]) else value
+        return swapped.get(value, value) if type(value) is type(one[0]) else value
 
     report = audited(tmp_path, each(tape, change))
     assert {'values-from-sensors'} <= set(report.counts), f'\n{report}'

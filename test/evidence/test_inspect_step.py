@@ -12,7 +12,7 @@ import pytest
 
 from boundary_env_ros.cli.main import main
 from boundary_env_ros.core.environment.episode_label import EpisodeLabel, Label
-from boundary_env_ros.core.gate.decision import Reason, Verdict
+from boundary_env_ros.core.gate.decision import KeyValue, Reason, Verdict
 from boundary_env_ros.core.latency import STAGES
 from boundary_env_ros.core.serialization import from_json
 from boundary_env_ros.core.transition import (
@@ -27,6 +27,7 @@ from boundary_env_ros.evidence.report.one_step import find_step, OneStep
 from boundary_env_ros.evidence.report.step_text import tell_step
 from boundary_env_ros.storage.contract_file import LoadedContract
 from support.bag_maker import write_records
+from support.damage import with_answer
 from support.record_maker import Piece
 
 
@@ -92,10 +93,18 @@ def test_documents_that_were_seen_and_requested_are_told(stopped: OneStep) -> No
     now = stopped.step.transition
     seen = replace(now.after[0], values=(), document='{"number": 7}')
     asked = '{"desk": {"type": "ask", "number": 7}}'
-    changed = replace(now, after=(seen, *now.after[1:]), payload=asked)
+    said = {
+        'payload': asked,
+        'unresolved': ('front',),
+        'metadata': (KeyValue(key='policy', value='3'),),
+    }
+    changed = with_answer(
+        replace(now, after=(seen, *now.after[1:])), request=replace(now.request, **said)
+    )
     text = tell_step(replace(stopped, step=replace(stopped.step, transition=changed)))
     assert '\n    {"number": 7}' in text
     assert f'\n  requested: {asked}' in text
+    assert '\n    - front was no image in time\n    - policy: 3\n' in text
 
 
 def test_episodes_are_counted_from_one_in_the_order_of_the_record(

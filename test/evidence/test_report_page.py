@@ -470,7 +470,6 @@ def test_hostile_texts_stay_texts(
                 software_version=HOSTILE,
                 decisions=decisions,
                 after=after,
-                held_by=HOSTILE,
                 ending=piece.ending and HOSTILE,
                 declared_by=HOSTILE,
             )

@@ -84,7 +84,7 @@ PLANTED: dict[str, tuple[str, Change]] = {
     'by hand': ('takeover', decided(trigger=Trigger.OPERATOR)),
     'field missing': ('missing', seen(status=FieldStatus.MISSING)),
     'field too old': ('stale', seen(status=FieldStatus.STALE, age=0.7)),
-    'overrun': ('overrun', lambda t: replace(t, overrun=True, held_by='gate')),
+    'overrun': ('overrun', lambda t: replace(t, overrun=True)),
     'late action': ('held', ruled(Reason.COMMAND_LATE, Verdict.HELD)),
     'failure': ('bad_ending', lambda t: replace(t, terminated=True, ending='failure')),
     'far from the request': (

@@ -368,7 +368,7 @@ def test_a_step_that_no_action_closed_is_missed_as_it_was(seen: Seen, tmp_path: 
     reset, first, second, third, *_ = (
         t for t in seen.transitions if t.id.episode_id == seen.ids[0]
     )
-    held = replace(first, decisions=(), decision=-1, verdict=None, overrun=True, held_by='gate')
+    held = replace(first, decisions=(), decision=-1, verdict=None, overrun=True)
     path = write_records(tmp_path / 'late', (reset, held, second, third))
     env = BoundaryEnv(world='replay', pacing='lockstep', run=path, blank_images=True)
     env.reset()

@@ -148,7 +148,7 @@ def test_a_prediction_that_is_over_before_it_is_needed_is_dropped_and_said_so(ru
     # Three actions, of which all are over when the chunk before them is.
     result, steps = run(Plan(asynchronous=True, lead=3, execute=3), lambda seen: chunk(seen)[:3])
     assert result.chunks_dropped > 3
-    said = [d.value for step in steps for d in step.diagnostics if d.key == 'chunks_dropped']
+    said = [d.value for r in requests_of(steps) for d in r.metadata if d.key == 'chunks_dropped']
     assert set(said) == {'1'}
     assert {r.skipped for r in requests_of(steps)} == {0}
 

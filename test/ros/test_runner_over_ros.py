@@ -88,7 +88,8 @@ def steps_of(world: World, result: EpisodeResult) -> list[Transition]:
 
 
 def said(steps: list[Transition], key: str) -> list[str]:
-    return [item.value for step in steps for item in step.diagnostics if item.key == key]
+    requests = [step.request for step in steps if step.request is not None]
+    return [item.value for asked in requests for item in asked.metadata if item.key == key]
 
 
 def test_late_chunks_are_spliced_and_the_record_says_so(world: World, link: RosWorld) -> None:

@@ -93,6 +93,12 @@ def is_refusal(answer: Any, code: ResultCode) -> bool:
     return answer.result.code == code and bool(answer.result.message) and answer == empty
 
 
+def metadata_in(transition: Any) -> list[KeyValue]:
+    """Return what the client said besides, in the request that closed a step."""
+    [request] = transition.decisions[transition.decision].request
+    return list(request.metadata)
+
+
 def same(one: object, other: object) -> bool:
     """Return whether two messages say the same, where NaN is NaN."""
     return repr(one) == repr(other)
@@ -133,7 +139,7 @@ def test_the_whole_conversation(world: World) -> None:
     [transition] = stepped.transitions
     assert (stepped.result.code, stepped.done) == (msg.Result.OK, False)
     assert (transition.id.step, list(transition.requested_action)) == (1, AHEAD)
-    assert said[0] in transition.diagnostics
+    assert metadata_in(transition) == said
     assert same(stepped.observation.fields, transition.after)
 
     seen = call(srv.Observe, names.OBSERVE, srv.Observe.Request())
@@ -144,7 +150,7 @@ def test_the_whole_conversation(world: World) -> None:
     )
     batch = call(srv.BatchStep, names.BATCH_STEP, request)
     assert (batch.completed, [t.id.step for t in batch.transitions]) == (3, [2, 3, 4])
-    assert all(said[0] in t.diagnostics for t in batch.transitions)
+    assert all(metadata_in(t) == said for t in batch.transitions)
 
     request = srv.Close.Request(episode_id=began.episode_id, client='ann')
     assert call(srv.Close, names.CLOSE, request).result.code == msg.Result.OK
@@ -359,7 +365,7 @@ def test_a_client_drives_an_episode_to_its_end(client: BoundaryClient) -> None:
     stepped = client.step(AHEAD, metadata={'model': 'straight on'})
     [transition] = stepped.transitions
     assert transition.seed == 3
-    assert ('model', 'straight on') in [(d.key, d.value) for d in transition.diagnostics]
+    assert [(d.key, d.value) for d in metadata_in(transition)] == [('model', 'straight on')]
     assert (stepped.done, transition.ending) == (False, '')
 
     batch = client.batch_step(np.tile(STILL, (2 * LIMIT, 1)))

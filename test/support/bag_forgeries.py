@@ -148,7 +148,6 @@ FORGERIES: tuple[Forgery, ...] = (
     Forgery('episode renamed', ('as-published',), records.episode_renamed),
     Forgery('digest everywhere', ('one-contract',), records.digest_everywhere),
     Forgery('seed and sampled start', ('step-recomputed',), records.seed_and_sample),
-    Forgery('observation in the steps', ('as-published',), records.observation_in_the_steps),
     Forgery(
         'statuses of the environment taken out',
         (),

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import (
     ActionRequest,
     GateDecision,
@@ -133,7 +132,6 @@ def decision_and_message_taken_out(forge: Forge) -> None:
     def change(value: Any) -> Any:
         if isinstance(value, Transition) and value.id == step.id:
             kept = tuple(d for d in value.decisions if d.sequence != gone.sequence)
-            empty: dict[str, Any] = dict.fromkeys(('delivered', 'requested', 'received'), None)
             return remeasured(
                 replace(
                     value,
@@ -141,23 +139,19 @@ def decision_and_message_taken_out(forge: Forge) -> None:
                     decision=-1,
                     verdict=None,
                     overrun=True,
-                    held_by='gate' if kept else 'driver',
                     requested_action=(),
                     admitted_action=(),
                     commanded_action=(),
-                    observed=before.closed,
                     commanded=None,
                     actuated=None,
                     actuated_quantum=None,
                     actuated_source='',
-                    **empty,
                 )
             )
         if isinstance(value, GateDecision) and value.sequence == gone.sequence:
             return value
         return value
 
-    before = forge.step(lambda s: s.id == replace(step.id, step=step.id.step - 1))
     forge.everywhere(change)
 
     def number(value: Any) -> Any:
@@ -223,7 +217,7 @@ def step_taken_out(forge: Forge) -> None:
 
     def number(value: Any) -> Any:
         if isinstance(value, Transition) and value.id == follows.id:
-            value = replace(value, before=gone.before)
+            value = replace(value, before=gone.before, opened=gone.opened)
         if isinstance(value, GateDecision):
             if value.sequence in lost:
                 return None
@@ -242,8 +236,7 @@ def step_taken_out(forge: Forge) -> None:
         sent
         for sent in forge.tape
         if not (
-            isinstance(sent.what, (Transition, Observation, PrivilegedObservation))
-            and sent.what.id == gone.id
+            isinstance(sent.what, (Transition, PrivilegedObservation)) and sent.what.id == gone.id
         )
     ]
     forge.everywhere(number)
@@ -318,19 +311,10 @@ def seed_and_sample(forge: Forge) -> None:
                     else item
                     for item in value.reset.sampled
                 )
-                value = replace(value, reset=replace(value.reset, seed=7, sampled=sampled))
+                value = replace(value, reset=replace(value.reset, sampled=sampled))
         return value
 
     forge.everywhere(change)
-
-
-def observation_in_the_steps(forge: Forge) -> None:
-    # The policy saw a pose that it was never sent: only its own topic knows.
-    step = forge.step(is_driving)
-    topic = '/boundary/observation'
-    sent = [s for s in forge.tape if s.topic == topic]
-    forge.refield(step, 'pose', lambda f: replace(f, confidence=0.5))
-    forge.tape = [s for s in forge.tape if s.topic != topic] + sent
 
 
 def reward_and_its_terms(forge: Forge) -> None:

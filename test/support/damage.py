@@ -108,7 +108,6 @@ def with_answer(step: Transition, **changes: Any) -> Transition:
         requested_action=decision.requested_action,
         admitted_action=decision.admitted_action,
         commanded_action=decision.command,
-        received=decision.received,
         commanded=decision.commanded,
     )
 
@@ -121,7 +120,7 @@ def remeasured(step: Transition) -> Transition:
         if (stage := getattr(step.latency, f.name)).budget is not None
     }
     lockstep = step.pacing is Pacing.LOCKSTEP
-    latency = measure(replace(step, clock_offsets=()), budget, lockstep=lockstep)
+    latency = measure(step, budget, lockstep=lockstep)
     return replace(step, latency=latency)
 
 

@@ -240,17 +240,12 @@ CASES: tuple[Case, ...] = (
         edit(is_clipped, lambda s: replace(s, requested_action=s.admitted_action)),
     ),
     Case('another command', 'step-recomputed', at(is_admitted, commanded_action=(0.1, 0.1))),
-    Case('a faster policy', 'step-recomputed', edit(is_admitted, forged.earlier_answer)),
     Case(
         'an answer to another observation',
         'request-valid',
         edit(
             is_admitted,
-            lambda s: put(
-                replace(s, observed=later(s.observed, 1)),
-                f'decisions[{s.decision}].request.observed',
-                later(s.observed, 1),
-            ),
+            lambda s: put(s, f'decisions[{s.decision}].request.observed', later(s.observed, 1)),
         ),
     ),
     Case(
@@ -269,7 +264,11 @@ CASES: tuple[Case, ...] = (
         edit(is_admitted, lambda s: put(s, f'decisions[{s.decision}].request.skipped', 1)),
     ),
     Case('a forgotten overrun', 'step-recomputed', edit(is_overrun, forged.forget_overrun)),
-    Case('held by another', 'step-recomputed', at(is_held, held_by='driver')),
+    Case(
+        'a step that was opened later',
+        'step-recomputed',
+        edit(is_admitted, lambda s: replace(s, opened=later(s.opened, 1))),
+    ),
     Case('half a measured action', 'execution-measured', at(is_admitted, measured_action=(0.1,))),
     Case(
         'measured after the end',
@@ -433,9 +432,9 @@ CASES: tuple[Case, ...] = (
         edit(is_admitted, lambda s: put(s, 'latency.inference.duration', None)),
     ),
     Case(
-        'a missing instant',
+        'another instant of the command',
         'step-recomputed',
-        edit(is_admitted, lambda s: remeasured(replace(s, delivered=None))),
+        edit(is_admitted, lambda s: remeasured(replace(s, commanded=later(s.commanded, 1)))),
     ),
     Case(
         'a shorter stage',
@@ -456,7 +455,12 @@ CASES: tuple[Case, ...] = (
     Case(
         'answered before it was seen',
         'instants-in-order',
-        edit(is_admitted, lambda s: remeasured(replace(s, requested=later(s.observed, -5)))),
+        edit(
+            is_admitted,
+            lambda s: remeasured(
+                put(s, f'decisions[{s.decision}].request.requested', later(s.observed, -5))
+            ),
+        ),
     ),
     Case(
         'executed before commanded',
@@ -481,7 +485,11 @@ CASES: tuple[Case, ...] = (
         edit(
             is_admitted,
             lambda s: remeasured(
-                put(s, 'requested.ros', stamp_later(s.requested.ros if s.requested else None, -60))
+                put(
+                    s,
+                    f'decisions[{s.decision}].request.requested.ros',
+                    stamp_later(s.requested.ros if s.requested else None, -60),
+                )
             ),
         ),
     ),

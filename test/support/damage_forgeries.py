@@ -54,7 +54,7 @@ def drop_decision_and_renumber(steps: Steps) -> Steps:
     """Take the stops out of an overrun and number the decisions behind it anew."""
     i = find(steps, lambda s: s.overrun and s.decisions[-1].verdict is Verdict.STOPPED)
     gone = len(steps[i].decisions)
-    held = replace(steps[i], decisions=(), held_by='driver')
+    held = replace(steps[i], decisions=())
     behind = [
         replace(
             step,
@@ -114,8 +114,7 @@ def reseed(steps: Steps) -> Steps:
     def change(step: Transition) -> Transition:
         if step.id.episode_id != episode:
             return step
-        reset = replace(step.reset, seed=4711) if step.reset else None
-        return replace(step, seed=4711, reset=reset)
+        return replace(step, seed=4711)
 
     return [change(step) for step in steps]
 
@@ -302,11 +301,6 @@ def faster_stage(step: Transition) -> Transition:
     )
 
 
-def earlier_answer(step: Transition) -> Transition:
-    """Move the instant of the request in the step, with its stages."""
-    return remeasured(replace(step, requested=later(step.requested, -3)))
-
-
 def older_answer(step: Transition) -> Transition:
     """Let the policy have skipped one action more, of an observation one step older."""
     request = answer_of(step).request
@@ -322,7 +316,7 @@ def earlier_arrival(step: Transition) -> Transition:
 
 
 def forget_overrun(step: Transition) -> Transition:
-    return replace(step, overrun=False, held_by='')
+    return replace(step, overrun=False)
 
 
 def sensor_lost_for_nothing(step: Transition) -> Transition:

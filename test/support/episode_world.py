@@ -344,13 +344,14 @@ class EpisodeWorld:
     def carry(self, effects: Iterable[Effect]) -> None:
         """Bring effects of the environment to whom they are for."""
         for effect in effects:
-            if isinstance(effect, Observation):
-                self.observations.append(effect)
+            if isinstance(effect, Transition):
+                self.transitions.append(effect)
+                if effect.reset is not None and effect.truncated:
+                    continue  # a reset that failed shows nothing
+                self.observations.append(effect.observation)
                 if 'policy' in self.alive and not self.lockstep:
                     due = self.time.steady + to_nanoseconds(self.think)
-                    self.thinking.append((due, effect))
-            elif isinstance(effect, Transition):
-                self.transitions.append(effect)
+                    self.thinking.append((due, effect.observation))
             elif isinstance(effect, PrivilegedObservation):
                 self.evaluator.append(effect)
             elif isinstance(effect, ActuationEvidence):

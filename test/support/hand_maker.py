@@ -15,6 +15,7 @@ import numpy as np
 import yaml
 
 from boundary_env_ros.core.contract.model import Contract
+from boundary_env_ros.core.environment.episode import EpisodeState
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import RuntimeLimits
 from boundary_env_ros.core.gate.events import Tighten
@@ -128,8 +129,8 @@ class HandBench(Bench):
         )
 
     def _joystick(self) -> None:
-        observation = self.environment.observation
-        step = -1 if observation is None else observation.id.step
+        status = self.environment.status(self.instant())
+        step = status.id.step if status.state > EpisodeState.RESETTING else -1
         if step in self.silent:
             return
         held = self.takes <= step < self.lets_go

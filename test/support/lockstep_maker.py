@@ -17,6 +17,7 @@ from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.gate.events import Arm, EpisodeTold, Request, Tick, WorldMoved
 from boundary_env_ros.core.timebase import Clock, ClockReading, RosTime, Stamp
+from boundary_env_ros.core.transition import Transition
 from support.record_maker import Bench, EPOCH, HOST, MS, Policy, VERSION
 
 #: Period of each sensor in ms, by the topics that it publishes.
@@ -100,13 +101,12 @@ class LockstepBench(Bench):
             self._reset(effect)
         elif isinstance(effect, SimStepRequest):
             self._advance(effect)
-        elif isinstance(effect, Observation):
-            self.keep(effect)
-            self._answer_in_turn(effect)
         else:
             if isinstance(effect, EpisodeStatus):
                 self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
             self.note(effect)
+            if isinstance(effect, Transition):
+                self._answer_in_turn(effect.observation)
 
     def _publish(self, decisions: tuple[GateDecision, ...]) -> None:
         for decision in decisions:

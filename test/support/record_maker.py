@@ -79,7 +79,6 @@ TOPICS: Mapping[str, str] = {
     'EpisodeStatus': '/boundary/episode_status',
     'PrivilegedObservation': '/boundary/privileged_observation',
     'GateDecision': '/boundary/gate_decision',
-    'Observation': '/boundary/observation',
     'Transition': '/boundary/transition',
     'SimStepResponse': '/boundary/sim_step_response',
 }
@@ -305,17 +304,16 @@ class Bench(CartSensors):
         for effect in effects:
             if isinstance(effect, ResetWorld):
                 self.after(40, lambda effect=effect: self._reset(effect))
-            elif isinstance(effect, Observation):
-                self.keep(effect)
+                continue
+            if isinstance(effect, EpisodeStatus):
+                self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
+            self.note(effect)
+            if isinstance(effect, Transition):
                 if effect.id.step == 0:
                     self._start_ticking(effect.id.episode_id)
                 if effect.id.step == self.stop_at:
                     self.press(pressed=True)
-                self._observe(effect)
-            else:
-                if isinstance(effect, EpisodeStatus):
-                    self.gate.apply(EpisodeTold(status=effect, now=self.instant()))
-                self.note(effect)
+                self._observe(effect.observation)
 
     def _reset(self, asked: ResetWorld) -> None:
         start = next(item for item in asked.target if item.name == 'start')
@@ -418,9 +416,8 @@ class Bench(CartSensors):
 
     def _start_ticking(self, episode_id: str) -> None:
         def tick() -> None:
-            observation = self.environment.observation
-            running = self.environment.state is EpisodeState.RUNNING
-            if running and observation is not None and observation.id.episode_id == episode_id:
+            status = self.environment.status(self.instant())
+            if status.state is EpisodeState.RUNNING and status.id.episode_id == episode_id:
                 self.after(100, tick)
                 self._take(self.environment.tick(self.instant(), 0.0002))
 

@@ -469,7 +469,6 @@ class World:
             (names.GATE_DECISION, msg.GateDecision, names.RECORD),
             (names.TRANSITION, msg.Transition, names.RECORD),
             (names.PRIVILEGED_OBSERVATION, msg.PrivilegedObservation, names.RECORD),
-            (names.OBSERVATION, msg.Observation, names.RECORD),
             (names.ACTUATION_EVIDENCE, msg.ActuationEvidence, names.RECORD),
             (names.GATE_STATUS, msg.GateStatus, names.LATCHED),
             (names.EPISODE_STATUS, msg.EpisodeStatus, names.LATCHED_MANY),
@@ -526,7 +525,6 @@ class World:
             names.GATE_DECISION,
             names.TRANSITION,
             names.PRIVILEGED_OBSERVATION,
-            names.OBSERVATION,
         )
         drain(self.probe, self.run, (*topics, names.ACTUATION_EVIDENCE, self.command_topic))
 

@@ -244,7 +244,7 @@ def transition(step: int) -> Transition:
         reward=0.5,
         reward_terms=(RewardTerm(name='progress', value=0.5),),
         captured=stamp(at),
-        observed=instant(at),
+        opened=instant(at - PERIOD),
         commanded=instant(at),
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from boundary_env_ros.core.contract.model import Contract, Pacing
 from boundary_env_ros.core.contract.sources import Vector
-from boundary_env_ros.core.gate.decision import Verdict
+from boundary_env_ros.core.gate.decision import KeyValue, Verdict
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.errors import BoundaryError
 from boundary_env_ros.facade.spaces import action_vector, observation_values
@@ -193,9 +193,9 @@ class WorldTests(UnderContract):
                 ('request.blended', 2, request and request.blended),
                 ('request.id.step', last.id.step + 1, request and request.id.step),
                 (
-                    "diagnostics['kit']",
-                    'asked',
-                    {d.key: d.value for d in closed[-1].diagnostics}.get('kit'),
+                    'request.metadata',
+                    (KeyValue(key='kit', value='asked'),),
+                    request and request.metadata,
                 ),
             ):
                 if wanted != actual:

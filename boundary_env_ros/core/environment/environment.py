@@ -28,7 +28,7 @@ from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import Advanced, Arrivals, SimStepRequest
-from boundary_env_ros.core.environment.observation import Observation, Sample
+from boundary_env_ros.core.environment.observation import Sample
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
 from boundary_env_ros.core.environment.reset import (
     by_name,
@@ -82,8 +82,7 @@ from boundary_env_ros.errors import BoundaryError, RequestRejected, ResultCode
 from boundary_env_ros.frozen import frozen, replace
 
 Effect: TypeAlias = (
-    Observation
-    | Transition
+    Transition
     | PrivilegedObservation
     | EpisodeStatus
     | ActuationEvidence
@@ -187,11 +186,6 @@ class Environment:
     def message(self) -> str:
         """What is to be said of the ending of the episode."""
         return self._episode.message
-
-    @property
-    def observation(self) -> Observation | None:
-        """The last observation of the episode."""
-        return None if self._before is None else self._before.observation
 
     # Beginning -----------------------------------------------------------------------------------
 
@@ -577,7 +571,6 @@ class Environment:
         return (
             self.status(at),
             transition,
-            view.observation,
             self._buffer.privileged(self._episode.at(0), at),
         )
 
@@ -591,7 +584,6 @@ class Environment:
         procedure = self._contract.episode.reset
         tolerance = tolerances(procedure)
         return ResetRecord(
-            seed=reset.seed,
             seed_given=self._begin.seed is not None,
             options=self._begin.options or '{}',
             sampled=reset.sampled,
@@ -748,7 +740,6 @@ class Environment:
         # What the policy waits for goes first.
         effects: list[Effect] = [
             transition,
-            view.observation,
             self._buffer.privileged(self._episode.at(step), now),
         ]
         if transition.ending:

@@ -22,7 +22,7 @@ from boundary_env_ros.core.environment.reset import by_name
 from boundary_env_ros.core.environment.task import check_rewards, judge, Outcome, StepView, Task
 from boundary_env_ros.core.gate.decision import GateDecision, KeyValue, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.admission import UNHEARD
-from boundary_env_ros.core.latency import measure, measured_offsets
+from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.timebase import Stamp
 from boundary_env_ros.core.transition import (
     ActuationEvidence,
@@ -151,12 +151,10 @@ def close(
         admitted_action=decision.admitted_action if decision else (),
         commanded_action=decision.command if decision else (),
         measured_action=feedback.values if feedback else (),
-        payload=request.payload if request else '',
         measured_at=feedback.captured if feedback else None,
         verdict=decision.verdict if decision else None,
         decision=index,
         overrun=overrun,
-        held_by=_held_by(step.decisions) if overrun else '',
         reward=sum(term.value for term in outcome.terms),
         reward_terms=outcome.terms,
         terminated=kind == 'TERMINATED',
@@ -164,20 +162,13 @@ def close(
         ending=ending or '',
         declared_by=declared_by,
         captured=captured.get(seen),
-        observed=request.observed if request else before.observation.observed,
-        delivered=request.delivered if request else None,
-        requested=request.requested if request else None,
-        received=decision.received if decision else None,
+        opened=before.observation.observed,
         commanded=decision.commanded if decision else None,
         actuated=execution.actuated if execution else step.actuated,
         actuated_quantum=execution.quantum if execution else None,
         actuated_source=execution.source if execution else '',
-        diagnostics=(
-            *_diagnostics(step, contract, gaps, endings),
-            *(request.metadata if request else ()),
-        ),
+        diagnostics=tuple(_diagnostics(step, contract, gaps, endings)),
     )
-    closed = replace(closed, clock_offsets=measured_offsets(closed))
     lockstep = contract.pacing is Pacing.LOCKSTEP
     latency = measure(closed, contract.latency_budget, lockstep=lockstep)
     evidence = tuple(e for e in executions if e is not execution)
@@ -218,10 +209,6 @@ def answering(decisions: tuple[GateDecision, ...]) -> int:
     return best
 
 
-def _held_by(decisions: tuple[GateDecision, ...]) -> str:
-    return 'gate' if any(decision.published for decision in decisions) else 'driver'
-
-
 def _values(*parts: tuple[ObservationField, ...]) -> Mapping[str, Vector]:
     return {field.name: field.values for part in parts for field in part if field.values}
 
@@ -247,6 +234,3 @@ def _diagnostics(
         yield KeyValue(key='gate_decisions_lost', value=str(gaps))
     for ending, (_, message) in endings.items():
         yield KeyValue(key=f'ending:{ending}', value=message)
-    for decision in step.decisions:
-        if decision.request is not None and decision.request.unresolved:
-            yield KeyValue(key='images_unresolved', value=','.join(decision.request.unresolved))

@@ -19,7 +19,6 @@ from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Verdict
 from boundary_env_ros.core.gate.rules.judge import Judge
@@ -87,7 +86,7 @@ REACH = 2 * NANOSECONDS
 _EDGE = NANOSECONDS // 20
 
 #: What comes with another record under the same id.
-Half: TypeAlias = Transition | PrivilegedObservation | Observation
+Half: TypeAlias = Transition | PrivilegedObservation
 
 
 class Auditor:
@@ -444,8 +443,6 @@ class Auditor:
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
-        for observation in () if self._raw is None else self._raw.published.stepless:
-            self._half(observation, self._now, torn=torn)
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
@@ -697,35 +694,31 @@ class Auditor:
         if self._terms is None:
             return
         ties = None if self._raw is None else self._raw.ties
-        rule, place = 'truth-withheld', 'privileged'
-        made: int | None = None
+        rule, made = 'truth-withheld', None
         if isinstance(half, Transition):
             began = self._began.get(PrivilegedObservation)
             expected = 'a record of privileged fields under the id of the step'
             if half.reset is not None and half.truncated:
                 return  # A reset that failed has shown nothing.
             if began is None:
-                self.cannot_check('truth-withheld', NO_TRUTH)
+                self.cannot_check(rule, NO_TRUTH)
                 return
             made = half.closed.ros.nanoseconds
         else:
             began, expected = self._began.get(Transition), 'a step under its id'
-            if isinstance(half, Observation):
-                rule, place = 'as-published', 'observation'
-                made = half.observed.ros.nanoseconds
             if began is None or self._agents[half.id.agent].may_lack(half.id):
                 return
             if ties is None and self._holes:
                 return
-        if log_time - began < LATE and not isinstance(half, Observation):
+        if log_time - began < LATE:
             return  # The recorder heard of the other topic only later.
         why = '' if ties is None else ties.lack()
         if why and ties is not None:
-            ties.excuse(why, 'observations')
+            ties.excuse(why, 'privileged')
         elif self._may_follow(made, log_time, torn=torn):
             self._lacking_of[rule] += 1
         else:
-            self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)
+            self.find(rule, Mismatch('privileged', expected, 'none'), half.id, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         self._look_for_leaks(self._agents[record.id.agent], record)

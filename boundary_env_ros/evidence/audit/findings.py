@@ -21,7 +21,7 @@ Plain = dict[str, object]
 EXCUSED_SHARE = 0.05
 
 #: The kinds of checks that are of records of the boundary itself: without them it is incomplete.
-OWN = frozenset({'requests', 'observations'})
+OWN = frozenset({'requests', 'privileged'})
 
 #: Why there is no contract to hold a record against.
 NO_CONTRACT = 'the contract is not known: give the run folder, or the contract file'

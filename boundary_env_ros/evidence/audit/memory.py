@@ -123,10 +123,6 @@ def key_of(decision: GateDecision) -> tuple[int, int]:
 
 def answered(now: Transition, agent: Agent) -> Transition | None:
     """Return the step whose observation the action of this one answers."""
-    request = None if now.answer is None else now.answer.request
-    if request is None:
-        return None
-    for step in reversed(agent.recent):
-        if (step.id.episode_id, step.id.step) == (now.id.episode_id, request.observed_step):
-            return step
-    return None
+    wanted = now.request and (now.id.episode_id, now.request.observed_step)
+    steps = reversed(agent.recent)
+    return next((s for s in steps if (s.id.episode_id, s.id.step) == wanted), None)

@@ -60,13 +60,12 @@ Made: TypeAlias = Transition | PrivilegedObservation | EpisodeStatus
 # What no bag says of a transition.
 _opened = partial(opened, software_version=__version__, client_version='', seed=0)
 
-_TIMES = ('observed', 'closed', 'captured', 'latency')
+_TIMES = ('opened', 'closed', 'captured', 'latency')
 _SEEN = ('age', 'status', 'arrived')
 _ENDING = ('terminated', 'truncated', 'ending', 'declared_by')
-_HELD = ('overrun', 'held_by')
 _ACTED = ('actuated', 'actuated_quantum', 'actuated_source')
 _UNKNOWN = ('seed', 'client_version', 'wrappers')
-_UNKNOWN_OF_RESET = ('seed', 'seed_given', 'options', 'within_tolerance')
+_UNKNOWN_OF_RESET = ('seed_given', 'options', 'within_tolerance')
 
 
 class ImportedAgent:
@@ -245,7 +244,6 @@ class ImportedAgent:
             if len(values) == spec.size and all(map(math.isfinite, values)):
                 self._buffer.take(spec.name, Sample(values=values, captured=now.ros))
         self._record = ResetRecord(
-            seed=0,
             seed_given=False,
             options='{}',
             sampled=self._sampled,
@@ -335,7 +333,7 @@ class ImportedAgent:
         if transition.commanded_action:
             derived += ['requested_action', 'admitted_action', 'commanded']
         if transition.overrun:
-            derived += _HELD
+            derived.append('overrun')
         if transition.actuated is not None:
             derived += _ACTED
         reward = transition.reward

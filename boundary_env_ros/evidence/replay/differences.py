@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from boundary_env_ros.core.gate.decision import GateDecision
-from boundary_env_ros.evidence.audit.rules.base import apart, format_value, IN_ORDER
+from boundary_env_ros.evidence.audit.rules.base import apart, format_value
 from boundary_env_ros.frozen import frozen
 
 #: What of a step is closed again, what it follows from first.
@@ -22,17 +22,15 @@ OF_STEP = (
     'commanded_action',
     'verdict',
     'overrun',
-    'held_by',
     'reward_terms',
     'reward',
     'terminated',
     'truncated',
     'ending',
     'declared_by',
-    'payload',
+    'opened',
     'captured',
-    *IN_ORDER,
-    'clock_offsets',
+    'commanded',
     'latency',
 )
 

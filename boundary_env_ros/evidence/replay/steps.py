@@ -15,13 +15,12 @@ import json
 
 import numpy as np
 
-from boundary_env_ros.core.contract.model import Contract, Pacing
+from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.actuation import Actuation, Feedback
 from boundary_env_ros.core.environment.observation import (
     FieldStatus,
-    Observation,
     ObservationField,
 )
 from boundary_env_ros.core.environment.observation_buffer import ObservationBuffer, View
@@ -29,7 +28,6 @@ from boundary_env_ros.core.environment.reset import by_name, out_of_tolerance, t
 from boundary_env_ros.core.environment.step_builder import close, opened, SAFETY_GATE
 from boundary_env_ros.core.environment.task import Outcome, sample, StepView, supply, Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId
-from boundary_env_ros.core.latency import measure
 from boundary_env_ros.core.sources.derived import frames_needed
 from boundary_env_ros.core.sources.inputs import sensor_topics
 from boundary_env_ros.core.timebase import ClockReading
@@ -210,6 +208,10 @@ class StepsAgain:
             # What the robot did, and when that was seen, is measured.
             feedback = Feedback(captured=then.measured_at, values=then.measured_action)
             self._actuation.measured(feedback)
+        captured = self._buffer.captured
+        if self._lacks and then.request is not None:
+            # Of an observation that the record may have lost.
+            captured = {then.request.observed_step: then.captured, **captured}
         said = {item.key: item.value for item in then.diagnostics}
         again, _, _ = close(
             opened(
@@ -227,7 +229,7 @@ class StepsAgain:
             before,
             contract=contract,
             reset=self._reset,
-            captured=self._buffer.captured,
+            captured=captured,
             gaps=0,
             task=self._task_of(then),
             actuation=self._actuation,
@@ -238,13 +240,7 @@ class StepsAgain:
             for item in again.diagnostics:
                 if item.key == failed:
                     raise TaskFailed(item.value)
-        if again.captured is not None or then.captured is None or not self._lacks:
-            return again
-        # Of an observation that the record may have lost.
-        again = replace(again, captured=then.captured)
-        lockstep = contract.pacing is Pacing.LOCKSTEP
-        latency = measure(again, contract.latency_budget, lockstep=lockstep)
-        return replace(again, latency=latency)
+        return again
 
     def _found(
         self, then: Transition, view: View, said: Mapping[str, str]
@@ -283,20 +279,13 @@ class StepsAgain:
 
     def _seen_before(self, then: Transition) -> View:
         """Freeze again what was seen before a step, of which only that step tells."""
-        id_, observed = replace(then.id, step=then.id.step - 1), then.observed
-        request = None if then.answer is None else then.answer.request
-        if observed is None or (request is not None and request.observed_step != id_.step):
-            # An older observation was answered: when this one was frozen is not known.
-            known = Observation(id=id_, observed=then.closed, fields=then.before)
-            return View(observation=known, state=())
-        view = self._view(id_, then.before, observed)
-        self._buffer.keep(view)
-        return view
+        id_ = replace(then.id, step=then.id.step - 1)
+        return self._view(id_, then.before, then.opened or then.closed)
 
     def _view(
         self, id_: StepId, fields: Sequence[ObservationField], observed: ClockReading
     ) -> View:
-        """Freeze again what was measured, as the contract says."""
+        """Freeze again what was measured, as the contract says, and keep it."""
         recorded = {field.name: field for field in fields}
         for spec in self._specs:
             field = recorded.get(spec.name)
@@ -305,8 +294,8 @@ class StepsAgain:
             if spec.task in self._supplied:
                 field = replace(field, values=tuple(self._supplied[spec.task]))
             self._buffer.take(field.name, field)
-        view = self._buffer.view(id_, observed)
-        whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in view.fields)
+        frozen = self._buffer.view(id_, observed)
+        whole = tuple(_as_recorded(field, recorded.get(field.name)) for field in frozen.fields)
         if self._lacks and self._since < self._past:
             # What a field is stacked of stands in the steps that are missing.
             whole = tuple(
@@ -314,13 +303,13 @@ class StepsAgain:
                 for field in whole
             )
         count = len(self._contract.observation)
-        return View(
-            observation=replace(view.observation, fields=whole[:count]), state=whole[count:]
-        )
+        observation = replace(frozen.observation, fields=whole[:count])
+        view = View(observation=observation, state=whole[count:])
+        self._buffer.keep(view)
+        return view
 
     def _keep(self, then: Transition) -> View:
         self._before = view = self._view(then.id, (*then.after, *then.state), then.closed)
-        self._buffer.keep(view)
         return view
 
 

@@ -155,7 +155,7 @@ def _anomalies(now: Transition, contract: Contract | None) -> Iterator[Anomaly]:
     if not math.isfinite(now.reward) and not is_unknown(now, 'reward'):
         yield Anomaly('not_finite', f'the reward is {now.reward:g}')
     if now.overrun:
-        yield Anomaly('overrun', f'no action in time, held by the {now.held_by or "?"}')
+        yield Anomaly('overrun', f'no action in time, held by the {now.held_by}')
     if now.ending == endings.RESET_FAILED:
         yield Anomaly('reset_failed', _ended(now, contract), ending=now.ending)
     elif now.ending in _MACHINERY:

@@ -70,7 +70,7 @@ def _lines(one: OneStep) -> Iterator[str]:
         for anomaly in one.anomalies:
             yield from _wrapped(f'{KINDS[anomaly.kind].sentence}: {anomaly.why}')
     if now.reset is not None:
-        yield from _reset(now.reset, imported=bool(imported_from(now)))
+        yield from _reset(now, now.reset)
     yield from _instants(one)
     yield from _stages(one)
     yield from _title('Observation, before and after')
@@ -201,8 +201,8 @@ def _values(
 def _action(now: Transition, labels: Labels) -> Iterator[str]:
     yield from _title('Action')
     values: dict[str, Vector] = {name: getattr(now, f'{name}_action') for name in ACTIONS}
-    if now.payload:
-        yield from _wrapped(f'requested: {now.payload}')
+    if now.request is not None and now.request.payload:
+        yield from _wrapped(f'requested: {now.request.payload}')
     elif not any(values.values()):
         yield '  none'
     # An action that is no command has dimensions of its own.
@@ -239,6 +239,11 @@ def _decision(
     )
     for text in sentences(decision, contract):
         yield from _wrapped(f'- {text}', indent=4)
+    if request is not None:
+        for name in request.unresolved:
+            yield from _wrapped(f'- {name} was no image in time', indent=4)
+        for item in request.metadata:
+            yield from _wrapped(f'- {item.key}: {item.value}', indent=4)
     rows: list[Row] = [('published', ', '.join(map(_number, decision.command)) or 'nothing')]
     rows += [(one.name, _measured(one, contract)) for one in decision.inputs.measurements]
     yield from table(rows, indent=4)
@@ -280,17 +285,17 @@ def _outcome(one: OneStep) -> Iterator[str]:
         yield from _wrapped(f'{item.key}: {item.value}')
 
 
-def _reset(reset: ResetRecord, *, imported: bool) -> Iterator[str]:
+def _reset(now: Transition, reset: ResetRecord) -> Iterator[str]:
     yield from _title('Reset')
     duration = '' if reset.duration is None else f', {reset.duration:.3g} s'
-    if imported:
+    if imported_from(now):
         yield '  seed, options and tolerance are not known: the bag has no reset'
     else:
         given = 'given' if reset.seed_given else 'drawn'
         # A procedure that was broken off has no confirmation.
         done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
         off = '' if reset.within_tolerance else ', NOT within tolerance'
-        yield f'  seed {reset.seed} ({given}), {done}{off}{duration}'
+        yield f'  seed {now.seed} ({given}), {done}{off}{duration}'
         if reset.options:
             yield from _wrapped(f'options: {reset.options}')
     for name in ('sampled', 'achieved', 'tolerance'):

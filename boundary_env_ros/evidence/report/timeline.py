@@ -152,7 +152,7 @@ class Timeline:
                 for term in now.reward_terms:
                     self._line('reward', 'terms', term.name, '', column, term.value)
         if now.reset is not None:
-            self.event(step, 'reset', _reset(now.reset, imported=bool(imported_from(now))))
+            self.event(step, 'reset', _reset(now, now.reset))
         for found in taken.truth.fields if taken.truth else ():
             self._values('privileged', found, column)
         for event in taken.events:
@@ -314,12 +314,12 @@ class Timeline:
         return told
 
 
-def _reset(reset: ResetRecord, *, imported: bool) -> str:
-    if imported:
+def _reset(now: Transition, reset: ResetRecord) -> str:
+    if imported_from(now):
         return 'begun by the import; the bag has no reset'
     done = f'confirmed by {reset.confirmed_by}' if reset.confirmed_by else 'not completed'
     off = '' if reset.within_tolerance else ', NOT within tolerance'
-    return f'reset with seed {reset.seed}, {done}{off}'
+    return f'reset with seed {now.seed}, {done}{off}'
 
 
 def _verdict(now: Transition) -> Verdict | None:

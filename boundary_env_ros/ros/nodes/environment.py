@@ -27,7 +27,6 @@ from boundary_env_ros.core.contract.model import (
 from boundary_env_ros.core.environment.environment import Begin, Effect, Effects, Environment
 from boundary_env_ros.core.environment.episode import EpisodeState, EpisodeStatus
 from boundary_env_ros.core.environment.lockstep import SimStepRequest
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.reset import ResetWorld, WorldReset
 from boundary_env_ros.core.environment.shared_world import SharedWorld
 from boundary_env_ros.core.gate.decision import GateDecision, GateStatus
@@ -100,7 +99,6 @@ class AgentEnvironment:
         self._outgoing = {
             record: node.add_publisher(kind, node.topic_of(agent, topic), qos)
             for record, kind, topic, qos in (
-                (Observation, msg.Observation, names.OBSERVATION, names.RECORD),
                 (Transition, msg.Transition, names.TRANSITION, names.RECORD),
                 (
                     PrivilegedObservation,
@@ -482,8 +480,6 @@ class EnvironmentNode(ContractNode):
 
 def _stamp_of(effect: Effect, now: ClockReading) -> ClockReading:
     """Return what the header of a record is stamped with: its own instant, if it has one."""
-    if isinstance(effect, Observation):
-        return effect.observed
     if isinstance(effect, Transition):
         return effect.closed
     if isinstance(effect, EpisodeStatus) and effect.stamp is not None:

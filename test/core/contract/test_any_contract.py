@@ -105,10 +105,9 @@ class AnyWorld:
                     self.arm(effect)
             elif isinstance(effect, SimStepRequest):
                 self.advance(effect)
-            elif isinstance(effect, Observation):
-                self.observations.append(effect)
             elif isinstance(effect, Transition):
                 self.transitions.append(effect)
+                self.observations.append(effect.observation)
             elif isinstance(effect, PrivilegedObservation):
                 self.evaluator.append(effect)
 

@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 import pytest
@@ -19,7 +17,6 @@ from boundary_env_ros.core.gate.decision import (
     Trigger,
     Verdict,
 )
-from boundary_env_ros.core.gate.events import Event, Request
 from boundary_env_ros.core.transition import Kind
 from support.core_world import step_id, Timepiece
 from support.episode_world import EpisodeWorld, NEAR_GOAL
@@ -126,19 +123,28 @@ def test_only_the_reset_carries_a_reset_record() -> None:
     assert [t.reset is not None for t in world.transitions] == [True] + [False] * 5
 
 
-def test_what_the_client_could_not_resolve_is_told() -> None:
+def test_what_stands_in_the_decision_that_answered_a_step_is_read_from_there() -> None:
     world = EpisodeWorld().start()
-    inner = world.gate.apply
-
-    def unresolved(event: Event) -> tuple[GateDecision, ...]:
-        if isinstance(event, Request):
-            event = replace(event, request=replace(event.request, unresolved=('front',)))
-        return inner(event)
-
-    world.gate.apply = unresolved  # type: ignore[method-assign, assignment]
     world.run(0.5)
-    told = {(i.key, i.value) for t in world.transitions for i in t.diagnostics}
-    assert told == {('images_unresolved', 'front')}
+    reset, *steps = world.transitions
+    assert (reset.answer, reset.request, reset.observed, reset.received) == (None,) * 4
+    for step in steps:
+        answer = step.decisions[step.decision]
+        request = answer.request
+        assert request is not None
+        assert (step.request, step.received) == (request, answer.received)
+        told = (step.observed, step.delivered, step.requested)
+        assert told == (request.observed, request.delivered, request.requested)
+
+
+def test_a_step_without_an_action_is_of_the_observation_before_it() -> None:
+    world = EpisodeWorld().start()
+    world.alive.discard('policy')
+    world.run(0.2)
+    earlier, late = world.transitions[-2:]
+    assert late.overrun
+    assert (late.observed, late.opened) == (earlier.closed, earlier.closed)
+    assert (late.delivered, late.requested) == (None, None)
 
 
 def test_decisions_belong_to_the_step_in_which_they_were_taken() -> None:

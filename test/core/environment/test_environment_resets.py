@@ -31,7 +31,7 @@ def test_the_reset_is_recorded_like_a_step() -> None:
     assert reset.after == world.observations[0].fields
     record = reset.reset
     assert record is not None
-    assert (record.seed, record.seed_given, record.within_tolerance) == (7, True, True)
+    assert (reset.seed, record.seed_given, record.within_tolerance) == (7, True, True)
     sampled = {item.name: item.values for item in record.sampled}
     assert sampled == {'start': START, 'goal': FAR_GOAL}
     assert [item.values for item in record.achieved] == [START]
@@ -44,7 +44,7 @@ def test_a_seed_that_nobody_gave_is_drawn_and_recorded_as_drawn() -> None:
     world = EpisodeWorld().start(seed=None)
     record = world.transitions[0].reset
     assert record is not None
-    assert (record.seed, record.seed_given) == (99, False)
+    assert not record.seed_given
     assert world.transitions[0].seed == 99
 
 

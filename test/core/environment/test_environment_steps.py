@@ -273,7 +273,6 @@ def test_an_idle_environment_closes_nothing() -> None:
     assert world.environment.tick(world.now, 0.0) == ()
     assert world.environment.watch(world.now) == ()
     assert world.environment.end('abandoned', 'somebody', '', world.now) == ()
-    assert world.environment.observation is None
 
 
 def test_an_ended_environment_closes_nothing_more() -> None:

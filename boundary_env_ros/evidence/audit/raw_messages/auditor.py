@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
 
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
 from boundary_env_ros.core.transition import ActuationEvidence, PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.raw_messages.commands import CommandChecks
@@ -32,12 +31,7 @@ from boundary_env_ros.storage.records import Record
 _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
-_OBSERVATION = f'{_PACKAGE}Observation'
 _RECORDER = f'{_PACKAGE}RecorderStatus'
-_OWN: Mapping[str, type] = {
-    _REQUEST: ActionRequest,
-    _OBSERVATION: Observation,
-}
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[str, ...]] = {
@@ -50,9 +44,6 @@ _RULES_OF: Mapping[str, tuple[str, ...]] = {
     'document': ('command-on-topic',),
     'emergency': ('emergency-stop-heard',),
 }
-
-#: The rules that need a topic of some type.
-_RULES_OF_TYPE = {_REQUEST: ('as-published', 'request-answered'), _OBSERVATION: ('as-published',)}
 
 #: The rules that need the topic of a gate.
 _OF_THE_GATE = ('command-on-topic', 'as-published', 'emergency-stop-heard')
@@ -73,7 +64,7 @@ class RawAuditor:
 
     def __init__(self, ties: Ties, topics: Mapping[str, str]) -> None:
         self.ties = ties
-        self._own = {name: kind for name, kind in topics.items() if kind in (*_OWN, _RECORDER)}
+        self._own = {name: kind for name, kind in topics.items() if kind in (_REQUEST, _RECORDER)}
         # The agents whose gate is recorded itself, and those whose decisions only the steps carry.
         self._gates: set[str] = set()
         self._only_carried: set[str] = set()
@@ -81,7 +72,7 @@ class RawAuditor:
         self._decisions = DecisionChecks(self.ties)
         self._feedback = FeedbackChecks(self.ties)
         self._commands = CommandChecks(self.ties)
-        self.published = PublishedChecks(self.ties)
+        self._published = PublishedChecks(self.ties)
         # What is done with the messages of a topic besides keeping them.
         self._on_message: dict[str, list[Callable[[RawMessage], None]]] = {}
         for pairs in self._commands.pairs.values():
@@ -114,13 +105,8 @@ class RawAuditor:
         kind = self._own.get(recorded.topic)
         if kind == _RECORDER:
             self.ties.lost = getattr(recorded.decode(), 'lost', 0)
-        elif kind is not None:
-            message = recorded.decode(_OWN[kind])
-            if isinstance(message, ActionRequest):
-                self.published.request(message)
-            elif isinstance(message, Observation):
-                self.ties.came(message.observed)
-                self.published.observation(message)
+        elif kind == _REQUEST:
+            self._published.request(recorded.decode(ActionRequest))
         if recorded.topic in self.ties.listened:
             raw = self.ties.message(recorded)
             for on_message in self._on_message.get(recorded.topic, ()):
@@ -133,7 +119,6 @@ class RawAuditor:
             self._observations.check(record, log_time)
             self._observations.look_up(log_time)
             self._feedback.check(record)
-            self.published.step(record)
             if record.decisions and record.id.agent not in self._gates:
                 self._only_carried.add(record.id.agent)
                 for decision in record.decisions:
@@ -149,10 +134,11 @@ class RawAuditor:
 
     def _decision(self, decision: GateDecision) -> None:
         self._decisions.check(decision)
-        self.published.decision(decision)
+        self._published.decision(decision)
 
     def privileged(self, record: PrivilegedObservation, now: Transition, log_time: int) -> None:
         """Take the record of the privileged fields of a step, once both have come."""
+        self.ties.asked['privileged'] += 1
         self._observations.check_privileged(record.fields, now, log_time)
 
     def finish(self, *, torn: bool) -> None:
@@ -160,7 +146,7 @@ class RawAuditor:
         self.ties.finish(torn=torn)
         self._observations.look_up()
         self._commands.finish()
-        self.published.finish()
+        self._published.finish()
 
     @property
     def not_checked(self) -> tuple[NotChecked, ...]:
@@ -178,9 +164,9 @@ class RawAuditor:
                 whose = f' of {agent}' if several else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
                 note(why, _RULES_OF[kind])
-        for kind, rules in _RULES_OF_TYPE.items():
-            if kind not in self._own.values():
-                note(f'no topic of type {kind} in the record', rules)
+        if _REQUEST not in self._own.values():
+            why = f'no topic of type {_REQUEST} in the record'
+            note(why, ('as-published', 'request-answered'))
         for agent in sorted(self._only_carried - self._gates):
             why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'
             note(why, _OF_THE_GATE)

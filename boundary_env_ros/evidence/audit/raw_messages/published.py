@@ -1,32 +1,29 @@
 # Copyright 2026 The boundary_env_ros developers
 # SPDX-License-Identifier: Apache-2.0
-"""What policy and environment published themselves, held against what others say of it."""
+"""What the policy asked for, held against what the gate says that it asked for."""
 
 from __future__ import annotations
 
 from itertools import chain
 from typing import TypeAlias
 
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision, Verdict
-from boundary_env_ros.core.transition import Transition
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.bounded import Bounded
 
-#: Requests, decisions and observations that are remembered, or wait for their other half.
+#: Requests and decisions that are remembered, or wait for their other half.
 _MOST = 4096
 
 #: Different requests, or decisions, of one number that are remembered.
 _ALIKE = 256
 
 _Number: TypeAlias = tuple[str, int]
-_Step: TypeAlias = tuple[str, str, int]
 
 
 class PublishedChecks:
     """
-    Holds requests and observations against decisions and steps.
+    Holds requests against decisions.
 
     Parameters
     ----------
@@ -45,11 +42,6 @@ class PublishedChecks:
         self._granted: Bounded[str, None] = Bounded()
         # Numbers of the first and the last request of each lease.
         self._numbers: Bounded[str, tuple[int, int]] = Bounded()
-        self._observations: Bounded[_Step, Observation] = Bounded()
-        self._unshown: Bounded[_Step, Transition] = Bounded()
-        self._steps: Bounded[_Step, None] = Bounded()  # that had their observation
-        # Instants of the first and the last observation of each agent, nanoseconds.
-        self._shown: dict[str, tuple[int, int]] = {}
 
     def request(self, request: ActionRequest) -> None:
         """Take a request as the policy published it."""
@@ -90,9 +82,10 @@ class PublishedChecks:
         assert request is not None  # it waited for it
         published = self._requests.get((request.lease_id, request.sequence), [])
         # A client with a new lease may be a new process, which the gate knows before the recorder.
-        ends = self._numbers.get(request.lease_id)
-        why = '' if published else _missing(ties, request.sequence, ends)
-        if why:
+        number = request.sequence
+        first, last = self._numbers.get(request.lease_id, (number + 1, 0))
+        outside = 'early' if number < first else 'torn' if number > last else ''
+        if not published and (why := ties.lack() or outside):
             ties.excuse(why, 'requests')
             return
         expected, actual = 'a request that was published', vector(request.action)
@@ -103,63 +96,6 @@ class PublishedChecks:
         place = f'decision {decision.sequence}.request'
         ties.find('as-published', Mismatch(place, expected, actual), decision.id)
 
-    def observation(self, observation: Observation) -> None:
-        """Take an observation as the environment published it."""
-        place, at = _step(observation), observation.observed.ros.nanoseconds
-        first, last = self._shown.get(observation.id.agent, (at, at))
-        self._shown[observation.id.agent] = min(first, at), max(last, at)
-        known = self._observations.get(place, observation)
-        if not same(known, observation):
-            another = Mismatch('observation', 'one observation of a step', 'another of it')
-            self._ties.find('as-published', another, observation.id)
-        self._observations.put(place, observation, _MOST)
-        step = self._unshown.pop(place, None)
-        if step is not None:
-            self._compare(observation, step)
-
-    def step(self, transition: Transition) -> None:
-        """Hold the observation in a step against the one that was published."""
-        if transition.reset is not None and transition.truncated:
-            return  # A reset that failed shows nothing to the policy.
-        place = _step(transition)
-        observation = self._observations.get(place)
-        if observation is not None:
-            self._compare(observation, transition)
-        else:
-            forgotten = self._unshown.put(place, transition, _MOST)
-            if forgotten is not None:
-                self._not_shown(forgotten)
-
-    def _compare(self, observation: Observation, transition: Transition) -> None:
-        self._steps.put(_step(transition), None, _MOST)
-        if observation.observed == transition.closed and same(
-            observation.fields, transition.after
-        ):
-            self._ties.took('observations', 'observations')
-            return
-        pairs = zip(observation.fields, transition.after, strict=False)
-        others = ', '.join(theirs.name for ours, theirs in pairs if not same(ours, theirs))
-        actual = f'another {others or "instant or number of fields"}'
-        self._ties.find('as-published', Mismatch('after', 'as published', actual), transition.id)
-
-    def _not_shown(self, transition: Transition) -> None:
-        """Judge a step whose observation was not published."""
-        ties, closed = self._ties, transition.closed.ros.nanoseconds
-        if not self._shown:
-            return  # told as a topic that is missing
-        why = _missing(ties, closed, self._shown.get(transition.id.agent))
-        if why:
-            ties.excuse(why, 'observations')
-            return
-        expected = 'an observation that was published'
-        found = Mismatch('after', expected, 'none of that step')
-        ties.find('as-published', found, transition.id)
-
-    @property
-    def stepless(self) -> tuple[Observation, ...]:
-        """Return the observations that no step came for."""
-        return tuple(o for place, o in self._observations.items() if place not in self._steps)
-
     def finish(self) -> None:
         """Judge what still waits, once the record is at its end."""
         for (lease, number), request in self._others.items():
@@ -169,16 +105,3 @@ class PublishedChecks:
                 self._ties.find('request-answered', another, request.id)
         for decision in chain.from_iterable(self._unasked.values()) if self._numbers else ():
             self._not_asked(decision)
-        for transition in self._unshown.values():
-            self._not_shown(transition)
-
-
-def _missing(ties: Ties, place: int, ends: tuple[int, int] | None) -> str:
-    """Return why the record may lack what has a place before, between or behind two others."""
-    if ties.lack() or (ends is not None and ends[0] <= place <= ends[1]):
-        return ties.lack()
-    return 'torn' if ends is not None and place > ends[1] else 'early'
-
-
-def _step(record: Observation | Transition) -> _Step:
-    return record.id.agent, record.id.episode_id, record.id.step

@@ -83,8 +83,6 @@ def _constants(scene: Scene) -> Iterator[tuple[str, object, object]]:
     ):
         for name in names:
             yield name, getattr(base, name), getattr(now, name)
-    if now.reset is not None:
-        yield 'reset.seed', now.seed, now.reset.seed
     answer = now.answer
     if answer is not None and answer.verdict is not Verdict.REJECTED and answer.request:
         versions = now.client_version, answer.request.client_version

@@ -6,17 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-import math
 
 from boundary_env_ros.core.contract.model import Pacing
-from boundary_env_ros.core.environment.observation import age_of
-from boundary_env_ros.core.environment.step_builder import answering
 from boundary_env_ros.core.gate.decision import Verdict
-from boundary_env_ros.core.latency import measure, STAGES
 from boundary_env_ros.core.timebase import Clock, ClockReading, elapsed, NANOSECONDS, Stamp
 from boundary_env_ros.core.transition import Kind, Transition
 from boundary_env_ros.evidence.audit.rules.base import (
-    close,
     format_value,
     Found,
     IN_ORDER,
@@ -27,7 +22,6 @@ from boundary_env_ros.evidence.audit.rules.base import (
     Scene,
     unlike,
 )
-from boundary_env_ros.evidence.replay.differences import first_difference
 
 #: Seconds that one pair of readings of the two clocks may lie apart because the process was
 #: interrupted between them.
@@ -168,7 +162,7 @@ def _answered_observation(scene: Scene) -> Found:
     seen = scene.answered
     if seen is not None:
         why = f'when step {seen.id.step} was closed'
-        yield from unlike('observed', seen.closed, now.observed, why)
+        yield from unlike('observed', seen.closed, request.observed, why)
 
 
 @of_step('execution-measured')
@@ -195,60 +189,3 @@ def _measured_action(scene: Scene) -> Found:
     if (now.measured_action or (needed and now.measured_at)) and len(sizes) > 1:
         actual = str(len(now.measured_action))
         yield Mismatch('measured_action', 'as many values as the command has', actual)
-
-
-#: What a step repeats of the decision that answered its action.
-_OF_ANSWER = {
-    'verdict': 'verdict',
-    'requested_action': 'requested_action',
-    'admitted_action': 'admitted_action',
-    'commanded_action': 'command',
-    'received': 'received',
-    'commanded': 'commanded',
-}
-
-
-#: And of the request that was answered, with what it says without one.
-_OF_REQUEST = {'observed': None, 'delivered': None, 'requested': None, 'payload': ''}
-
-
-@of_step('step-recomputed')
-def _copied_from_decision(scene: Scene) -> Found:
-    # Also of a step that cannot be run again.
-    now, answer = scene.now, scene.now.answer
-    yield from unlike('decision', answering(now.decisions), now.decision)
-    for name, source in _OF_ANSWER.items():
-        nothing = () if name.endswith('action') else None
-        yield from unlike(name, getattr(answer, source, nothing), getattr(now, name))
-    request = None if answer is None else answer.request
-    for name, none in _OF_REQUEST.items():
-        if request is not None or name != 'observed':  # by then it is the observation's own
-            yield from unlike(name, getattr(request, name, none), getattr(now, name))
-    if answer is not None:
-        yield from unlike('overrun', False, now.overrun, 'where an action was answered')
-        yield from unlike('held_by', '', now.held_by, 'where an action was answered')
-
-
-@of_step('step-recomputed')
-def _durations_of_instants(scene: Scene) -> Found:
-    now = scene.now
-    if scene.terms is not None:
-        return  # then the step is closed again
-    for field in (*now.after, *now.state):
-        age = age_of(field.captured, now.closed)
-        yield from unlike(f'after.{field.name}.age', age, field.age, 's since it was captured')
-    stages = {name: getattr(now.latency, name).budget for name in STAGES}
-    budget = {name: seconds for name, seconds in stages.items() if seconds is not None}
-    again = measure(now, budget, lockstep=now.pacing is Pacing.LOCKSTEP)
-    first = first_difference(now.latency, again)
-    if first is not None:
-        yield Mismatch(f'latency.{first.field}', first.recomputed, first.recorded)
-
-
-@of_step('step-recomputed')
-def _reward_sum(scene: Scene) -> Found:
-    # Also of a step whose reset or contract is missing, so that it cannot be run again.
-    now = scene.now
-    total = math.fsum(term.value for term in now.reward_terms)
-    if not close(now.reward, total):
-        yield Mismatch('reward', f'{number(total)}, the sum of its terms', number(now.reward))

@@ -39,7 +39,7 @@ def split(
     folder = tmp_path_factory.mktemp('bags')
     one = write(folder / 'one', tape)
     one.close()
-    write(folder / 'several', tape, int(one.size / (FILES - 0.5))).close()
+    write(folder / 'several', tape, int(one.size / FILES)).close()
     assert len(list((folder / 'several').glob('*.mcap'))) == FILES
     return folder / 'one', folder / 'several'
 

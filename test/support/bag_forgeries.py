@@ -49,7 +49,7 @@ FORGERIES: tuple[Forgery, ...] = (
     ),
     Forgery(
         'emergency stop out of flag, verdicts, commands and messages',
-        ('decision-recomputed',),
+        ('step-recomputed',),
         sensors.stop_made_an_admission,
     ),
     Forgery(

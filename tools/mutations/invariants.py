@@ -384,7 +384,7 @@ _MUST_IT_STOP = (
     Mutation(
         'A robot of which nobody knows what it does is stopped',
         STOPPING,
-        '    if not inputs.previous_command:',
+        '    if limits.names and not inputs.previous_command:',
         '    if False:',
         (_LIMITS + 'without_a_measured_state_nothing_but_the_safe_command_goes_out',),
     ),

@@ -9,17 +9,14 @@ kept.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-import math
 import sys
-from typing import TypeAlias
 
 from boundary_env_ros.core.contract.digest import digest_of
 from boundary_env_ros.core.contract.model import Contract
 from boundary_env_ros.core.environment import endings
 from boundary_env_ros.core.environment.episode import EpisodeStatus
-from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.gate.decision import GateDecision, StepId, Trigger, Verdict
 from boundary_env_ros.core.gate.rules.limits import Limits
@@ -41,11 +38,14 @@ from boundary_env_ros.evidence.audit.findings import (
 from boundary_env_ros.evidence.audit.memory import (
     Agent,
     answered,
+    Half,
+    Holes,
     key_of,
     link,
 )
 from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
-from boundary_env_ros.evidence.audit.raw_messages.ties import LATE, Ties
+from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
+from boundary_env_ros.evidence.audit.raw_messages.window import REACH
 from boundary_env_ros.evidence.audit.rules import whole
 from boundary_env_ros.evidence.audit.rules.base import (
     Check,
@@ -60,6 +60,7 @@ from boundary_env_ros.evidence.audit.rules.catalogue import RECOMPUTED, RULE, Ru
 from boundary_env_ros.evidence.audit.rules.checks import CHECKS, DECISION_CHECKS, STEP_CHECKS
 from boundary_env_ros.evidence.audit.rules.gate import ruled_otherwise
 from boundary_env_ros.evidence.audit.rules.identity import UUID
+from boundary_env_ros.evidence.bounded import Bounded
 from boundary_env_ros.evidence.replay.differences import FieldDifference, FROM_BEFORE
 from boundary_env_ros.evidence.replay.rerun import NO_DECISION, Rerun
 from boundary_env_ros.frozen import replace
@@ -78,17 +79,11 @@ NO_CHAIN = (
     'was recorded'
 )
 
-#: Nanoseconds before the end of a torn record in which a record may lack its other half.
-TORN = 12 * NANOSECONDS
+#: Nanoseconds behind the beginning of a record in which topics may have been found one by one.
+LATE = NANOSECONDS // 10
 
-#: Nanoseconds behind a hole in which a record may speak of what was in it.
-REACH = 2 * NANOSECONDS
-
-# Nanoseconds by which messages of several topics may be in another order than they came in.
-_EDGE = NANOSECONDS // 20
-
-#: What comes with another record under the same id.
-Half: TypeAlias = Transition | PrivilegedObservation | Observation
+#: Type of what a recorder says of itself.
+RECORDER = 'boundary_env_ros/msg/RecorderStatus'
 
 
 class Auditor:
@@ -142,14 +137,14 @@ class Auditor:
         self._missing = missing
         self._has_topics = bool(topics)
         self._began: dict[type, int] = {}  # when the first record of each kind came
-        # The raw auditor looks at the same list: a hole that is filled is none for it either.
-        self._holes = list(holes)
+        # The raw auditor looks at the same: a hole that is filled is none for it either.
+        self._holes = Holes(holes)
+        self._recorders = frozenset(t for t, kind in (topics or {}).items() if kind == RECORDER)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
             ties = Ties(contract, topics, self.find, self._holes)
             self._raw = RawAuditor(ties, topics)
         self._of_another = of_another
-        self._had: dict[tuple[str, type], int] = {}  # log time of the last of each kind
         self._terms: Terms | None = None
         self._again: Rerun | None = None
         if contract is not None:
@@ -162,18 +157,25 @@ class Auditor:
         self._of_sequence = [c for c in self._checks if c.rule == 'decision-sequence']
         self._agents: defaultdict[str, Agent] = defaultdict(Agent)
         self._first: Transition | None = None
-        self._begin = sys.maxsize  # the least log time
+        self._begin, self._end = sys.maxsize, 0  # the least log time, and the greatest
         self._now = 0  # log time of the last record
         self._last_word = ''  # of an environment that may not have got to its first step
         self._unevidenced = False  # whether a step lacks evidence that may have come later
-        self._described: set[tuple[str, str]] = set()  # nodes, each with a digest
+        self._described: dict[str, str] = {}  # by digest, the node that said it first
         self._found: list[Finding] = []
         self._counts: Counter[str] = Counter()
         self._transitions = self._episodes = self._decisions = 0
-        # The steps just behind a hole, and what does not fit there for what is missing.
-        self._behind: set[StepId] = set()
+        # The steps just behind a hole or a gap, and their episodes, each with the log time of a
+        # gap that our recorder has to explain; 0: something is known to be missing.
+        self._behind: Bounded[StepId | str, int] = Bounded()
+        self._gap_until = 0  # log time until which records are behind the last gap
+        # What does not fit behind such a gap, with its log time.
+        self._doubts: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
+        # What the recorder said, at last and before, and how much it has lost.
+        self._spoke = self._spoke_before = self._lost = 0
         # By agent and episode, the first step of a slice that begins in its middle.
         self._cuts: dict[tuple[str, str], int] = {}
+        self._halves = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
 
@@ -201,15 +203,16 @@ class Auditor:
     @property
     def topics(self) -> frozenset[str]:
         """Return the topics whose raw messages are wanted."""
-        return frozenset() if self._raw is None else self._raw.topics
+        return self._recorders | (frozenset() if self._raw is None else self._raw.topics)
 
     def message(self, recorded: Message) -> None:
         """Look at the next raw message, of one of :attr:`topics`."""
-        if self._raw is None:
-            return
         self._came(recorded.log_time)
         try:
-            self._raw.message(recorded)
+            if recorded.topic in self._recorders:
+                self._recorder(getattr(recorded.decode(), 'lost', 0), recorded.log_time)
+            if self._raw is not None:
+                self._raw.message(recorded)
         except RecordError as error:
             self.unreadable(recorded.topic, str(error))
 
@@ -230,21 +233,19 @@ class Auditor:
         self._came(log_time)
         if isinstance(record, (Transition, EpisodeStatus)):
             self._look_for_the_beginning(record, log_time)
-        if self._of_another and isinstance(record, (Transition, GateDecision)):
-            self._look_for_a_gap(record, log_time)
+        if isinstance(record, (Transition, GateDecision)):
+            if self._of_another or self._recorders:
+                self._look_for_a_gap(record, log_time)
+            is_damaged = self._holes.reach(log_time)
+            if is_damaged or log_time < self._gap_until:
+                before = self._agents[record.id.agent].last
+                # What came between the two may have ended the one before.
+                for step in (record, before or record):
+                    self._is_behind(step.id, 0 if is_damaged or self._of_another else log_time)
         self._now = max(self._now, log_time)
         self._began.setdefault(type(record), log_time)
         if self._raw is not None:
             self._raw.add(record, log_time)
-        if (
-            self._holes
-            and isinstance(record, (Transition, GateDecision))
-            and any(begin <= log_time <= end + REACH for begin, end in self._holes)
-        ):
-            self._behind.add(record.id)
-            before = self._agents[record.id.agent].last
-            if before is not None:
-                self._behind.add(before.id)  # what came between the two may have ended it
         if self._again is not None:
             self._again.add(record, topic)
         if isinstance(record, Transition):
@@ -257,16 +258,39 @@ class Auditor:
             self._privileged(record)
         elif isinstance(record, ActuationEvidence):
             self._evidence(record)
-        elif isinstance(record, ContractDescription):
-            self._described.add((record.node, record.digest))
+        elif isinstance(record, ContractDescription) and len(self._described) < KEPT:
+            self._described.setdefault(record.digest, record.node)
 
-    def _is_behind_hole(self, rule: str, of: StepId | None) -> bool:
-        """Return whether what is compared with a step, or its episode, may be missing."""
-        if rule == 'index-agrees' and of is not None:
-            return any(of.episode_id == step.episode_id for step in self._behind)
-        return of in self._behind or (
-            of is not None and of.step < self._cuts.get((of.agent, of.episode_id), of.step)
-        )
+    def _is_behind(self, of: StepId, gap: int) -> None:
+        """Note that what is compared with a step, or its episode, is missing since a gap, or 0."""
+        for place in (of, of.episode_id):
+            known = self._behind.get(place, gap)
+            self._behind.put(place, max(known, gap) if known and gap else 0, memory.EPISODES)
+
+    def _gap_before(self, rule: str, of: StepId | None) -> int | None:
+        """Return the gap that what is compared may be missing in; None if it must be there."""
+        if of is not None and of.step < self._cuts.get((of.agent, of.episode_id), of.step):
+            return 0
+        place = of.episode_id if of is not None and rule == 'index-agrees' else of
+        return None if place is None else self._behind.get(place)
+
+    def _recorder(self, lost: int, log_time: int) -> None:
+        """Judge what was in doubt when the recorder spoke before, by what it has lost now."""
+        self._spoke_before, self._spoke = self._spoke, log_time
+        self._lost = max(self._lost, lost)
+        if self._raw is not None:
+            self._raw.ties.lost = self._lost
+        for _ in range(len(self._doubts)):
+            self._judge(*self._doubts.popleft())
+
+    def _judge(self, gap: int | None, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
+        """Take what does not fit for broken, unless something is missing that it goes by."""
+        if gap is None or (gap and not self._lost and gap < self._spoke_before):
+            self._note(rule, mismatch, of)
+        elif gap and not self._lost and len(self._doubts) < memory.WINDOW:
+            self._doubts.append((gap, rule, mismatch, of))
+        else:
+            self._lacking_of[rule] += 1
 
     def _look_for_the_beginning(self, record: Transition | EpisodeStatus, log_time: int) -> None:
         """
@@ -280,18 +304,17 @@ class Auditor:
             return
         if isinstance(record, EpisodeStatus):
             if log_time > begin + LATE:
-                agent.waiting.setdefault(record.id.episode_id, record.id.step)
+                agent.waiting.known(record.id.episode_id, lambda: record.id.step, memory.EPISODES)
         elif 0 < record.id.step <= agent.waiting.get(record.id.episode_id, record.id.step) + 1:
             self.begins_late()
-            self._behind.add(record.id)
+            self._is_behind(record.id, 0)
             self._cuts[record.id.agent, record.id.episode_id] = record.id.step
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
 
     def _look_for_a_gap(self, record: Transition | GateDecision, log_time: int) -> None:
-        """Take what another recorder dropped for missing, if the numbers have a gap there."""
-        agent, of, key = self._agents[record.id.agent], record.id, (record.id.agent, type(record))
-        since, self._had[key] = self._had.get(key, 0), log_time
+        """Take what a recorder dropped for missing, if the numbers have a gap there."""
+        agent, of = self._agents[record.id.agent], record.id
         before: Transition | GateDecision | None = agent.last
         if isinstance(record, GateDecision):
             before = None if agent.sent is None else agent.sent.decision
@@ -302,7 +325,7 @@ class Auditor:
             dropped = of.step > 0 or not self._ended(agent)
         if before is None or not dropped:
             return
-        self._holes.append((since, log_time))
+        self._gap_until = log_time + memory.BEHIND
         first = before.id.step
         missing = [(of, first, min(of.step, first + memory.WINDOW))]
         if before.id.episode_id != of.episode_id:
@@ -310,24 +333,22 @@ class Auditor:
                 (before.id, first, first + memory.RECENT),
                 (of, 0, min(of.step, memory.WINDOW)),
             ]
-        self._behind.update(
-            replace(id_, step=step)
-            for id_, begin, end in missing
-            for step in range(begin, end + 1)
-        )
+        for id_, begin, end in missing:
+            for step in range(begin, end + 1):
+                self._is_behind(replace(id_, step=step), 0 if self._of_another else log_time)
+        if not self._of_another:
+            return  # Our recorder says what it lost.
         gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
         self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
 
     def begins_late(self) -> None:
         """Take what came before the record for missing: it is a slice of a run."""
-        if (0, self._begin) not in self._holes:
-            self._holes.append((0, self._begin))
+        self._holes.begin_at(self._begin)
 
     def _came(self, log_time: int) -> None:
         """Fill the holes that a message is in the middle of: nothing is missing there."""
-        self._begin = min(self._begin, log_time)
-        for hole in [h for h in self._holes if h[0] + _EDGE < log_time < h[1] - _EDGE]:
-            self._holes.remove(hole)
+        self._begin, self._end = min(self._begin, log_time), max(self._end, log_time)
+        self._holes.fill(log_time)
 
     def cannot_check(self, rule: str, why: str) -> None:
         """Note that a rule could not be applied."""
@@ -358,9 +379,10 @@ class Auditor:
             itself, its bounds, limits and emergency stop, is excused behind no hole.
 
         """
-        if (near or RULE[rule].near) and self._is_behind_hole(rule, of):
-            self._lacking_of[rule] += 1
-            return
+        gap = self._gap_before(rule, of) if near or RULE[rule].near else None
+        self._judge(gap, rule, mismatch, of)
+
+    def _note(self, rule: str, mismatch: Mismatch, of: StepId | None) -> None:
         if rule not in OF_THE_BAG and self._unlike().unknown:
             self.cannot_check(rule, UNKNOWN)
             return
@@ -401,13 +423,15 @@ class Auditor:
 
         """
         if self._raw is not None:
-            self._raw.finish(torn=torn)
+            # It ended before its recorder could say whether something was lost.
+            self._raw.ties.lost = self._lost or len(self._doubts)
+            self._raw.finish()
         unread = 'record-complete' in self._counts
         if self._first is None and not (torn or unread):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
             self.find('record-closed', nothing)
         if self._first is not None:
-            for node, digest in sorted(self._described):
+            for digest, node in self._described.items():
                 found = unlike(node, self._first.id.digest, digest, 'as in the first step')
                 self._find_all('one-contract', found)
         if self._again is not None:
@@ -419,35 +443,22 @@ class Auditor:
             if agent.last is not None and not (self._alone or self._ended(agent)):
                 none = Mismatch('terminated, truncated', 'an ending', 'neither')
                 self.find('record-ended', none, agent.last.id)
-            agent.look_at_named(math.inf if self._raw is None else self._raw.ties.newest - LATE)
-            for named in () if torn else agent.decided.values():
-                last = agent.steps.get(named.episode_id, 0)
-                if named.step > last + 1:
-                    expected = f'every step up to {named.step}, which the gate had heard of'
-                    fewer = Mismatch('id.step', expected, f'none behind step {last}')
-                    self.find('steps-in-order', fewer, named, near=True)
-            if agent.sent is not None:
-                for step, decision, log_time in agent.only_carried.values():
-                    recent = self._may_follow(
-                        decision.decided.ros.nanoseconds, log_time, torn=torn
-                    )
-                    later = decision.decided.steady > agent.sent.decision.decided.steady
-                    if recent and later:
-                        self._lacking_of['as-published'] += 1
-                    else:
-                        self._not_sent(step, decision)
-            for evidence in () if torn else agent.ahead.values():
-                if self._may_follow(evidence.actuated.nanoseconds, 0, torn=False):
-                    self._lacking_of['execution-measured'] += 1
-                else:
-                    self._unexplained(agent, evidence)
-            for half, log_time in agent.halves.values():
-                self._half(half, log_time, torn=torn)
+            if not torn:
+                self._look_at_named(agent)
+            for carried in agent.only_carried.values():
+                self._not_sent(agent, *carried)
+            for ahead in () if torn else agent.ahead.values():
+                self._unexplained(agent, *ahead)
+            for half in agent.halves.values():
+                self._half(*half)
             agent.only_carried.clear()
             agent.ahead.clear()
             agent.halves.clear()
-        for observation in () if self._raw is None else self._raw.published.stepless:
-            self._half(observation, self._now, torn=torn)
+        for observation, why in () if self._raw is None else self._raw.published.stepless:
+            if not self._agents[observation.id.agent].may_lack(observation.id):
+                self._unpaired('as-published', 'observation', observation.id, on_its_way=bool(why))
+        while self._doubts:
+            self._lacking_of[self._doubts.popleft()[1]] += 1
         if self._unevidenced and ActuationEvidence not in self._began:
             self.cannot_check('execution-measured', NO_EVIDENCE)
         terms, ties = self._terms, None if self._raw is None else self._raw.ties
@@ -465,6 +476,20 @@ class Auditor:
             asked={} if ties is None else dict(ties.asked),
             lacking=dict(self._lacking_of),
         )
+
+    def _look_at_named(self, agent: Agent) -> None:
+        """Ask for the steps that the gate had named, as far as they must have come."""
+        has_later = False
+        for name, named in reversed(agent.named.items()):
+            last = agent.steps.get(name, 0)
+            if named.last.step > last + 1 and not agent.began_behind(name):
+                if has_later or named.since < self._end - REACH:
+                    expected = f'every step up to {named.last.step}, which the gate had heard of'
+                    fewer = Mismatch('id.step', expected, f'none behind step {last}')
+                    self.find('steps-in-order', fewer, named.last, near=True)
+                else:
+                    self._lacking_of['steps-in-order'] += 1
+            has_later = has_later or name in agent.steps
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
         found = dict(self._spared)
@@ -495,6 +520,7 @@ class Auditor:
             # What the gate decided between two episodes is in no step.
             place, direct = f'decisions[{i}]', not agent.fresh
             agent.carried = link(agent.carried, decision, place, self._terms, direct=direct)
+            agent.first_carried = agent.first_carried or decision
             links.append(agent.carried)
             agent.fresh = False
         scene = Scene(
@@ -519,9 +545,9 @@ class Auditor:
             self._check_link(each, now.id, self._of_sequence if published else self._checks)
             key = key_of(each.decision)
             agent.executed.put(key, (each.decision, now), memory.WINDOW)
-            evidence = agent.ahead.pop(key, None)
-            if evidence is not None:
-                self._compare_evidence(evidence, each.decision, now)
+            ahead = agent.ahead.pop(key, None)
+            if ahead is not None:
+                self._compare_evidence(ahead[0], each.decision, now)
         agent.last = now
         agent.steps.put(
             of.episode_id, max(of.step, agent.steps.get(of.episode_id, 0)), memory.EPISODES
@@ -598,11 +624,10 @@ class Auditor:
         place = f'gate decision {decision.sequence}'
         direct = decision.sequence != 1
         agent.sent = link(agent.sent, decision, place, self._terms, direct=direct)
+        agent.first_sent = agent.first_sent or decision
         # A request that is refused may name any step of any episode.
         if decision.verdict is not Verdict.REJECTED:
-            made = decision.decided.ros.nanoseconds
-            agent.named.append((made, decision.id))
-            agent.look_at_named(made - LATE)
+            agent.name(decision.id, self._now)
         self._check_link(agent.sent, decision.id, self._checks)
         carried = agent.only_carried.pop(key_of(decision), None)
         if carried is not None:
@@ -617,8 +642,8 @@ class Auditor:
         if sent is not None:
             return self._compare_decision(of, decision, sent)
         forgotten = agent.only_carried.put(key, (of, decision, self._now), memory.WINDOW)
-        if forgotten is not None and agent.sent is not None:
-            self._not_sent(*forgotten[:2])
+        if forgotten is not None:
+            self._not_sent(agent, *forgotten)
         return False
 
     def _compare_decision(self, of: StepId, carried: GateDecision, sent: GateDecision) -> bool:
@@ -626,7 +651,16 @@ class Auditor:
         self._find_all('as-published', found, of)
         return not found
 
-    def _not_sent(self, of: StepId, decision: GateDecision) -> None:
+    def _not_sent(self, agent: Agent, of: StepId, decision: GateDecision, log_time: int) -> None:
+        """Look at a decision of a step that the gate did not publish."""
+        if agent.first_sent is None or agent.sent is None:
+            return  # told as a topic that is missing
+        steady = decision.decided.steady
+        before = steady < agent.first_sent.decided.steady
+        behind = steady > agent.sent.decision.decided.steady
+        if self._on_its_way(GateDecision, log_time, before=before, behind=behind):
+            self._lacking_of['as-published'] += 1
+            return
         place, expected = f'decision {decision.sequence}', 'a decision that the gate published'
         none = Mismatch(place, expected, 'none of that number on its topic')
         self.find('as-published', none, of)
@@ -660,72 +694,77 @@ class Auditor:
         """Compare a step and its record of privileged fields, whichever came first."""
         if self._alone or (self._terms is not None and not self._terms.contract.privileged):
             return
-        other, _ = agent.halves.pop(record.id, (None, 0))
+        self._halves += 1
+        other, _, number = agent.halves.pop(record.id, (None, 0, 0))
         if isinstance(record, Transition) and isinstance(other, PrivilegedObservation):
             step, truth = record, other
         elif isinstance(record, PrivilegedObservation) and isinstance(other, Transition):
             step, truth = other, record
         else:
             most = memory.WINDOW if PrivilegedObservation in self._began else memory.RECENT
-            forgotten = agent.halves.put(record.id, (record, self._now), most)
+            forgotten = agent.halves.put(record.id, (record, self._now, self._halves), most)
             if forgotten is not None:
                 self._half(*forgotten)
             return
+        for cls, at in ((type(record), self._halves), (type(other), number)):
+            agent.whole[cls] = agent.whole.get(cls, (at, at))[0], at
         if self._raw is not None:
-            self._raw.privileged(truth, step, self._now)
+            self._raw.privileged(truth, step)
         self._find_all('truth-withheld', whole.leaking(truth, step, agent.leaks), step.id)
         if self._terms is not None:
             specs = self._terms.contract.privileged
             found = whole.frozen_otherwise(truth.fields, specs, step.closed)
             self._find_all('step-recomputed', found, step.id)
 
-    def _may_follow(self, made: int | None, log_time: int, *, torn: bool) -> bool:
+    def _on_its_way(self, other: type, log_time: int, *, before: bool, behind: bool) -> bool:
         """
-        Return whether what belongs to a record may have been on its way to the recorder.
+        Return whether what belongs to a record need not be there.
 
-        That is at the end, when the recorder was killed, or told to stop: then by the instants of
-        the records, since log times are whatever who wrote them says.
+        Parameters
+        ----------
+        other
+            What belongs to it.
+        log_time
+            When the recorder had the record, nanoseconds.
+        before, behind
+            Whether it is before the first or behind the last of those, in their own order: topics
+            are found, and end, one after another.
+
         """
-        if torn:
-            return log_time >= self._now - TORN
-        if self._raw is None or made is None:
-            return False
-        return self._raw.ties.ends_at(made)
+        early = before and log_time < self._began.get(other, 0) + REACH
+        return early or (behind and log_time > self._end - REACH)
 
-    def _half(self, half: Half, log_time: int, *, torn: bool = False) -> None:
+    def _half(self, half: Half, log_time: int, number: int) -> None:
         """Look at a step without its record of privileged fields, or at what no step is for."""
-        if self._terms is None:
-            return
-        ties = None if self._raw is None else self._raw.ties
-        rule, place = 'truth-withheld', 'privileged'
-        made: int | None = None
+        agent = self._agents[half.id.agent]
+        other: type[Half] = Transition
         if isinstance(half, Transition):
-            began = self._began.get(PrivilegedObservation)
-            expected = 'a record of privileged fields under the id of the step'
+            other = PrivilegedObservation
             if half.reset is not None and half.truncated:
                 return  # A reset that failed has shown nothing.
-            if began is None:
+            if other not in self._began and self._terms is not None:
                 self.cannot_check('truth-withheld', NO_TRUTH)
-                return
-            made = half.closed.ros.nanoseconds
-        else:
-            began, expected = self._began.get(Transition), 'a step under its id'
-            if isinstance(half, Observation):
-                rule, place = 'as-published', 'observation'
-                made = half.observed.ros.nanoseconds
-            if began is None or self._agents[half.id.agent].may_lack(half.id):
-                return
-            if ties is None and self._holes:
-                return
-        if log_time - began < LATE and not isinstance(half, Observation):
+        elif agent.may_lack(half.id) or (self._raw is None and self._holes):
+            return
+        if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
             return  # The recorder heard of the other topic only later.
+        ends, is_short = agent.whole.get(type(half)), self._end - self._begin < REACH
+        before = is_short if ends is None else number < ends[0]
+        behind = is_short if ends is None else number > ends[1]
+        on_its_way = self._on_its_way(other, log_time, before=before, behind=behind)
+        self._unpaired('truth-withheld', 'privileged', half.id, on_its_way=on_its_way)
+
+    def _unpaired(self, rule: str, place: str, of: StepId, *, on_its_way: bool) -> None:
+        """Note a step, or what is for one, without its other half."""
+        ties = None if self._raw is None else self._raw.ties
         why = '' if ties is None else ties.lack()
         if why and ties is not None:
             ties.excuse(why, 'observations')
-        elif self._may_follow(made, log_time, torn=torn):
+        elif on_its_way:
             self._lacking_of[rule] += 1
         else:
-            self.find(rule, Mismatch(place, expected, 'none'), half.id, near=True)
+            none = Mismatch(place, 'a step, and what is for it, under one id', 'one of them')
+            self.find(rule, none, of, near=True)
 
     def _privileged(self, record: PrivilegedObservation) -> None:
         self._look_for_leaks(self._agents[record.id.agent], record)
@@ -741,16 +780,14 @@ class Auditor:
         if self._terms is not None:
             other = whole.other_contract('evidence.id', evidence.id, self._terms)
             self._find_all('one-contract', other, evidence.id)
-        if agent.last is None:
-            agent.early.add(evidence.id.episode_id)
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)
         if found is not None:
             self._compare_evidence(evidence, *found)
             return
-        forgotten = agent.ahead.put(key, evidence, memory.WINDOW)
+        forgotten = agent.ahead.put(key, (evidence, self._now), memory.WINDOW)
         if forgotten is not None:
-            self._unexplained(agent, forgotten)
+            self._unexplained(agent, *forgotten)
 
     def _compare_evidence(
         self, evidence: ActuationEvidence, decision: GateDecision, step: Transition
@@ -758,12 +795,17 @@ class Auditor:
         found = whole.wrong_evidence(evidence, decision, step)
         self._find_all('execution-measured', found, step.id, near=True)
 
-    def _unexplained(self, agent: Agent, evidence: ActuationEvidence) -> None:
+    def _unexplained(self, agent: Agent, evidence: ActuationEvidence, log_time: int) -> None:
         """Look at evidence that no decision of a step is for."""
-        episode_id = evidence.id.episode_id
-        if episode_id not in agent.steps and (self._holes or episode_id in agent.early):
+        steady, first, last = evidence.commanded.steady, agent.first_carried, agent.carried
+        before = first is not None and steady < first.decided.steady
+        behind = last is None or steady > last.decision.decided.steady
+        has_holes = self._holes or self._gap_until
+        if evidence.id.episode_id not in agent.steps and (has_holes or before):
             return  # The record has nothing of that episode.
-        if self._raw is not None and self._raw.ties.lack():
+        if (self._raw is not None and self._raw.ties.lack()) or self._on_its_way(
+            Transition, log_time, before=before, behind=behind
+        ):
             self._lacking_of['execution-measured'] += 1
             return
         place, expected = (

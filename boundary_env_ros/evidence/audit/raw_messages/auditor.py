@@ -33,7 +33,6 @@ _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
-_RECORDER = f'{_PACKAGE}RecorderStatus'
 _OWN: Mapping[str, type] = {
     _REQUEST: ActionRequest,
     _OBSERVATION: Observation,
@@ -73,7 +72,7 @@ class RawAuditor:
 
     def __init__(self, ties: Ties, topics: Mapping[str, str]) -> None:
         self.ties = ties
-        self._own = {name: kind for name, kind in topics.items() if kind in (*_OWN, _RECORDER)}
+        self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         # The agents whose gate is recorded itself, and those whose decisions only the steps carry.
         self._gates: set[str] = set()
         self._only_carried: set[str] = set()
@@ -112,14 +111,11 @@ class RawAuditor:
 
         """
         kind = self._own.get(recorded.topic)
-        if kind == _RECORDER:
-            self.ties.lost = getattr(recorded.decode(), 'lost', 0)
-        elif kind is not None:
+        if kind is not None:
             message = recorded.decode(_OWN[kind])
             if isinstance(message, ActionRequest):
                 self.published.request(message)
             elif isinstance(message, Observation):
-                self.ties.came(message.observed)
                 self.published.observation(message)
         if recorded.topic in self.ties.listened:
             raw = self.ties.message(recorded)
@@ -128,10 +124,10 @@ class RawAuditor:
 
     def add(self, record: Record, log_time: int) -> None:
         """Take the next record."""
+        self.ties.now = log_time
         if isinstance(record, Transition):
-            self.ties.came(record.closed)
-            self._observations.check(record, log_time)
             self._observations.look_up(log_time)
+            self._observations.check(record)
             self._feedback.check(record)
             self.published.step(record)
             if record.decisions and record.id.agent not in self._gates:
@@ -140,7 +136,6 @@ class RawAuditor:
                     self._decision(decision)
         elif isinstance(record, GateDecision):
             self._gates.add(record.id.agent)
-            self.ties.came(record.decided)
             self._commands.decided(record, log_time)
             self._decisions.check_stop(record, log_time)
             self._decision(record)
@@ -151,13 +146,13 @@ class RawAuditor:
         self._decisions.check(decision)
         self.published.decision(decision)
 
-    def privileged(self, record: PrivilegedObservation, now: Transition, log_time: int) -> None:
+    def privileged(self, record: PrivilegedObservation, now: Transition) -> None:
         """Take the record of the privileged fields of a step, once both have come."""
-        self._observations.check_privileged(record.fields, now, log_time)
+        self._observations.check_privileged(record.fields, now)
 
-    def finish(self, *, torn: bool) -> None:
+    def finish(self) -> None:
         """Judge all that is left, once the record is at its end."""
-        self.ties.finish(torn=torn)
+        self.ties.finish()
         self._observations.look_up()
         self._commands.finish()
         self.published.finish()

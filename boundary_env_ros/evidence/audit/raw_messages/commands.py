@@ -13,16 +13,11 @@ import numpy as np
 from boundary_env_ros.core.contract.sources import Vector
 from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.gate.rules.documents import published
-from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.errors import BoundaryError, WRONG_INPUT
 from boundary_env_ros.evidence.audit.raw_messages.ties import Ties
-from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage
+from boundary_env_ros.evidence.audit.raw_messages.window import RawMessage, REACH
 from boundary_env_ros.evidence.audit.raw_messages.wiring import Use
 from boundary_env_ros.evidence.audit.rules.base import Mismatch, vector
-
-#: Nanoseconds of log time before the first pair and behind the last one in which a command may be
-#: without its decision: topics overtake each other, and what got lost is sent again for so long.
-REACH = 12 * NANOSECONDS
 
 #: How many commands may be without their decisions in a record that is supported.
 _ON_THEIR_WAY = 3

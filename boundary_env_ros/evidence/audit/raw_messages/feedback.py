@@ -148,7 +148,7 @@ class FeedbackChecks:
         self._ties.tie(
             Tie(
                 of=of,
-                made=stamp,
+                log_time=self._ties.now,
                 kind=kind,
                 uses=uses,
                 key=(True, stamp),

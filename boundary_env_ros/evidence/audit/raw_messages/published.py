@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import chain
 from typing import TypeAlias
 
@@ -48,8 +49,10 @@ class PublishedChecks:
         self._observations: Bounded[_Step, Observation] = Bounded()
         self._unshown: Bounded[_Step, Transition] = Bounded()
         self._steps: Bounded[_Step, None] = Bounded()  # that had their observation
-        # Instants of the first and the last observation of each agent, nanoseconds.
+        # When the first and the last observation of each agent were made, on the steady clock of
+        # its environment, nanoseconds; so of its steps.
         self._shown: dict[str, tuple[int, int]] = {}
+        self._closed: dict[str, tuple[int, int]] = {}
 
     def request(self, request: ActionRequest) -> None:
         """Take a request as the policy published it."""
@@ -105,9 +108,8 @@ class PublishedChecks:
 
     def observation(self, observation: Observation) -> None:
         """Take an observation as the environment published it."""
-        place, at = _step(observation), observation.observed.ros.nanoseconds
-        first, last = self._shown.get(observation.id.agent, (at, at))
-        self._shown[observation.id.agent] = min(first, at), max(last, at)
+        place = _step(observation)
+        _extend(self._shown, observation.id.agent, observation.observed.steady)
         known = self._observations.get(place, observation)
         if not same(known, observation):
             another = Mismatch('observation', 'one observation of a step', 'another of it')
@@ -119,6 +121,7 @@ class PublishedChecks:
 
     def step(self, transition: Transition) -> None:
         """Hold the observation in a step against the one that was published."""
+        _extend(self._closed, transition.id.agent, transition.closed.steady)
         if transition.reset is not None and transition.truncated:
             return  # A reset that failed shows nothing to the policy.
         place = _step(transition)
@@ -144,7 +147,7 @@ class PublishedChecks:
 
     def _not_shown(self, transition: Transition) -> None:
         """Judge a step whose observation was not published."""
-        ties, closed = self._ties, transition.closed.ros.nanoseconds
+        ties, closed = self._ties, transition.closed.steady
         if not self._shown:
             return  # told as a topic that is missing
         why = _missing(ties, closed, self._shown.get(transition.id.agent))
@@ -156,9 +159,12 @@ class PublishedChecks:
         ties.find('as-published', found, transition.id)
 
     @property
-    def stepless(self) -> tuple[Observation, ...]:
-        """Return the observations that no step came for."""
-        return tuple(o for place, o in self._observations.items() if place not in self._steps)
+    def stepless(self) -> Iterator[tuple[Observation, str]]:
+        """Yield the observations that no step came for, each with why the record may lack it."""
+        for place, found in self._observations.items():
+            if place not in self._steps:
+                ends = self._closed.get(found.id.agent)
+                yield found, _missing(self._ties, found.observed.steady, ends)
 
     def finish(self) -> None:
         """Judge what still waits, once the record is at its end."""
@@ -171,6 +177,11 @@ class PublishedChecks:
             self._not_asked(decision)
         for transition in self._unshown.values():
             self._not_shown(transition)
+
+
+def _extend(ends: dict[str, tuple[int, int]], agent: str, at: int) -> None:
+    first, last = ends.get(agent, (at, at))
+    ends[agent] = min(first, at), max(last, at)
 
 
 def _missing(ties: Ties, place: int, ends: tuple[int, int] | None) -> str:

@@ -173,8 +173,6 @@ class Auditor:
         self._doubts: deque[tuple[int, str, Mismatch, StepId | None]] = deque()
         # What the recorder said, at last and before, and how much it has lost.
         self._spoke = self._spoke_before = self._lost = 0
-        # By agent and episode, the first step of a slice that begins in its middle.
-        self._cuts: dict[tuple[str, str], int] = {}
         self._halves = 0  # steps and records of privileged fields that came
         self._lacking_of: Counter[str] = Counter()
         self._spared: dict[tuple[str, str], None] = {}
@@ -248,6 +246,10 @@ class Auditor:
             self._raw.add(record, log_time)
         if self._again is not None:
             self._again.add(record, topic)
+        beside = (EpisodeStatus, PrivilegedObservation, ActuationEvidence)
+        if self._terms is not None and isinstance(record, beside):
+            other = whole.other_contract(f'{type(record).__name__}.id', record.id, self._terms)
+            self._find_all('one-contract', other, record.id)
         if isinstance(record, Transition):
             self._transition(record)
         elif isinstance(record, GateDecision):
@@ -269,8 +271,6 @@ class Auditor:
 
     def _gap_before(self, rule: str, of: StepId | None) -> int | None:
         """Return the gap that what is compared may be missing in; None if it must be there."""
-        if of is not None and of.step < self._cuts.get((of.agent, of.episode_id), of.step):
-            return 0
         place = of.episode_id if of is not None and rule == 'index-agrees' else of
         return None if place is None else self._behind.get(place)
 
@@ -307,8 +307,8 @@ class Auditor:
                 agent.waiting.known(record.id.episode_id, lambda: record.id.step, memory.EPISODES)
         elif 0 < record.id.step <= agent.waiting.get(record.id.episode_id, record.id.step) + 1:
             self.begins_late()
-            self._is_behind(record.id, 0)
-            self._cuts[record.id.agent, record.id.episode_id] = record.id.step
+            for step in range(max(0, record.id.step - memory.WINDOW), record.id.step + 1):
+                self._is_behind(replace(record.id, step=step), 0)
             cut = f'a slice of a run: it begins at step {record.id.step}'
             self.find('record-closed', Mismatch('record', 'the beginning', cut), record.id)
 
@@ -445,15 +445,12 @@ class Auditor:
                 self.find('record-ended', none, agent.last.id)
             if not torn:
                 self._look_at_named(agent)
-            for carried in agent.only_carried.values():
-                self._not_sent(agent, *carried)
-            for ahead in () if torn else agent.ahead.values():
-                self._unexplained(agent, *ahead)
-            for half in agent.halves.values():
-                self._half(*half)
-            agent.only_carried.clear()
-            agent.ahead.clear()
-            agent.halves.clear()
+            while agent.only_carried:
+                self._not_sent(agent, *agent.only_carried.popitem(last=False)[1])
+            while agent.ahead and not torn:
+                self._unexplained(agent, *agent.ahead.popitem(last=False)[1])
+            while agent.halves:
+                self._half(*agent.halves.popitem(last=False)[1])
         for observation, why in () if self._raw is None else self._raw.published.stepless:
             if not self._agents[observation.id.agent].may_lack(observation.id):
                 self._unpaired('as-published', 'observation', observation.id, on_its_way=bool(why))
@@ -480,15 +477,14 @@ class Auditor:
     def _look_at_named(self, agent: Agent) -> None:
         """Ask for the steps that the gate had named, as far as they must have come."""
         has_later = False
-        for name, named in reversed(agent.named.items()):
-            last = agent.steps.get(name, 0)
-            if named.last.step > last + 1 and not agent.began_behind(name):
-                if has_later or named.since < self._end - REACH:
-                    expected = f'every step up to {named.last.step}, which the gate had heard of'
-                    fewer = Mismatch('id.step', expected, f'none behind step {last}')
-                    self.find('steps-in-order', fewer, named.last, near=True)
-                else:
-                    self._lacking_of['steps-in-order'] += 1
+        for name, (named, since) in reversed(agent.named.items()):
+            last = agent.last_step(name)
+            if named.step > last + 1 and not has_later and since > self._end - REACH:
+                self._lacking_of['steps-in-order'] += 1
+            elif named.step > last + 1:
+                expected = f'every step up to {named.step}, which the gate had heard of'
+                fewer = Mismatch('id.step', expected, f'none behind step {last}')
+                self.find('steps-in-order', fewer, named, near=True)
             has_later = has_later or name in agent.steps
 
     def _not_checked(self) -> tuple[NotChecked, ...]:
@@ -668,16 +664,13 @@ class Auditor:
     # What others say about the steps -------------------------------------------------------------
 
     def _status(self, status: EpisodeStatus) -> None:
-        agent, terms = self._agents[status.id.agent], self._terms
+        agent = self._agents[status.id.agent]
         if agent.last is not None and status.id.episode_id:
             found = whole.changed_status(status, agent.status, agent.last)
             self._find_all('episode-constant', found, status.id)
         if status.id.episode_id and not UUID.fullmatch(status.id.episode_id):
             unnamed = Mismatch('status.id.episode_id', 'a UUID', repr(status.id.episode_id))
             self.find('one-contract', unnamed, status.id)
-        if terms is not None:
-            other = whole.other_contract('status.id', status.id, terms)
-            self._find_all('one-contract', other, status.id)
         agent.status = status
         if status.message:
             self._last_word = f': {status.message}'
@@ -748,18 +741,15 @@ class Auditor:
             return
         if self._terms is None or log_time - self._began.get(other, sys.maxsize) < LATE:
             return  # The recorder heard of the other topic only later.
-        ends, is_short = agent.whole.get(type(half)), self._end - self._begin < REACH
-        before = is_short if ends is None else number < ends[0]
-        behind = is_short if ends is None else number > ends[1]
-        on_its_way = self._on_its_way(other, log_time, before=before, behind=behind)
+        none = (sys.maxsize, 0) if self._end - self._begin < REACH else (0, sys.maxsize)
+        first, last = agent.whole.get(type(half), none)
+        on_its_way = self._on_its_way(other, log_time, before=number < first, behind=number > last)
         self._unpaired('truth-withheld', 'privileged', half.id, on_its_way=on_its_way)
 
     def _unpaired(self, rule: str, place: str, of: StepId, *, on_its_way: bool) -> None:
         """Note a step, or what is for one, without its other half."""
-        ties = None if self._raw is None else self._raw.ties
-        why = '' if ties is None else ties.lack()
-        if why and ties is not None:
-            ties.excuse(why, 'observations')
+        if self._raw is not None and self._raw.ties.lack():
+            self._raw.ties.excuse(self._raw.ties.lack(), 'observations')
         elif on_its_way:
             self._lacking_of[rule] += 1
         else:
@@ -771,15 +761,10 @@ class Auditor:
         if self._terms is not None:
             found = whole.wrong_privileged(record, self._terms)
             self._find_all('fields-as-contract', found, record.id)
-            other = whole.other_contract('privileged.id', record.id, self._terms)
-            self._find_all('one-contract', other, record.id)
 
     def _evidence(self, evidence: ActuationEvidence) -> None:
         """Look at evidence, which may come before its step: topics overtake each other."""
         agent = self._agents[evidence.id.agent]
-        if self._terms is not None:
-            other = whole.other_contract('evidence.id', evidence.id, self._terms)
-            self._find_all('one-contract', other, evidence.id)
         key = (evidence.decision_sequence, evidence.commanded.steady)
         found = agent.executed.get(key)
         if found is not None:
@@ -800,17 +785,14 @@ class Auditor:
         steady, first, last = evidence.commanded.steady, agent.first_carried, agent.carried
         before = first is not None and steady < first.decided.steady
         behind = last is None or steady > last.decision.decided.steady
-        has_holes = self._holes or self._gap_until
-        if evidence.id.episode_id not in agent.steps and (has_holes or before):
+        is_unknown = evidence.id.episode_id not in agent.steps
+        if is_unknown and (before or self._holes or self._gap_until):
             return  # The record has nothing of that episode.
         if (self._raw is not None and self._raw.ties.lack()) or self._on_its_way(
             Transition, log_time, before=before, behind=behind
         ):
             self._lacking_of['execution-measured'] += 1
             return
-        place, expected = (
-            f'evidence for decision {evidence.decision_sequence}',
-            'a decision of a step, commanded at that instant',
-        )
-        none = Mismatch(place, expected, 'none')
+        place = f'evidence for decision {evidence.decision_sequence}'
+        none = Mismatch(place, 'a decision of a step, commanded at that instant', 'none')
         self.find('execution-measured', none, evidence.id, near=True)

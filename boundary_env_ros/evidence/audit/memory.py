@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.gate.decision import (
@@ -112,14 +112,6 @@ class Holes:
         return hole is not None and log_time <= hole[1] + BEHIND
 
 
-class Named(NamedTuple):
-    """The first step of an episode that a gate names, and the last one with its log time."""
-
-    first: StepId
-    last: StepId
-    since: int
-
-
 @dataclass(slots=True)
 class Agent:
     """
@@ -131,7 +123,7 @@ class Agent:
     are steps without their record of privileged fields, and the other way round, each with the log
     time of the last record then and its number in the order of both, and ``whole`` the numbers of
     the first and the last of each kind that have both; ``steps`` is the last step of each episode,
-    and ``named`` what the gate said of it.
+    and ``named`` the last that the gate names in a decision, with the log time of the first one.
     """
 
     last: Transition | None = None
@@ -142,7 +134,8 @@ class Agent:
     whole: dict[type, tuple[int, int]] = field(default_factory=dict)
     leaks: dict[Pair, tuple[float, int]] = field(default_factory=dict)
     steps: Bounded[str, int] = field(default_factory=Bounded)
-    named: Bounded[str, Named] = field(default_factory=Bounded)
+    first_named: StepId | None = None
+    named: Bounded[str, tuple[StepId, int]] = field(default_factory=Bounded)
     bereft: Bounded[str, None] = field(default_factory=Bounded)
     first_carried: GateDecision | None = None
     carried: Link | None = None
@@ -157,16 +150,16 @@ class Agent:
 
     def name(self, of: StepId, log_time: int) -> None:
         """Take note of the step that the gate names in a decision."""
+        self.first_named = self.first_named or of
         known = self.named.get(of.episode_id)
-        if known is None or of.step > known.last.step:
-            first = of if known is None else known.first
-            self.named.put(of.episode_id, Named(first, of, log_time), EPISODES)
+        if known is None or of.step > known[0].step:
+            self.named.put(of.episode_id, (of, log_time), EPISODES)
 
-    def began_behind(self, episode: str) -> bool:
-        """Return whether the record began behind an episode that an idle gate names."""
-        first = next(iter(self.named))
-        is_old = first == episode and episode not in self.steps
-        return is_old and self.named[first].first.step > 1
+    def last_step(self, episode: str) -> int:
+        """Return the last step that the record has, or the one at which it begins."""
+        first = self.first_named
+        begins = first.step if first is not None and first.episode_id == episode else 0
+        return max(self.steps.get(episode, 0), begins)
 
     def may_lack(self, of: StepId) -> bool:
         """Return whether a step may have been on its way when environment or recorder ended."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from operator import attrgetter
+from typing import Any
 
 from boundary_env_ros.core.environment.observation import Observation
 from boundary_env_ros.core.gate.decision import ActionRequest, GateDecision
@@ -33,10 +34,6 @@ _PACKAGE = 'boundary_env_ros/msg/'
 _DECISION = f'{_PACKAGE}GateDecision'
 _REQUEST = f'{_PACKAGE}ActionRequest'
 _OBSERVATION = f'{_PACKAGE}Observation'
-_OWN: Mapping[str, type] = {
-    _REQUEST: ActionRequest,
-    _OBSERVATION: Observation,
-}
 
 #: The rules that need each kind of use.
 _RULES_OF: Mapping[str, tuple[str, ...]] = {
@@ -72,7 +69,6 @@ class RawAuditor:
 
     def __init__(self, ties: Ties, topics: Mapping[str, str]) -> None:
         self.ties = ties
-        self._own = {name: kind for name, kind in topics.items() if kind in _OWN}
         # The agents whose gate is recorded itself, and those whose decisions only the steps carry.
         self._gates: set[str] = set()
         self._only_carried: set[str] = set()
@@ -81,6 +77,12 @@ class RawAuditor:
         self._feedback = FeedbackChecks(self.ties)
         self._commands = CommandChecks(self.ties)
         self.published = PublishedChecks(self.ties)
+        own: Mapping[str, tuple[type, Callable[[Any], None]]] = {
+            _REQUEST: (ActionRequest, self.published.request),
+            _OBSERVATION: (Observation, self.published.observation),
+        }
+        self._kinds = frozenset(topics.values())
+        self._own = {name: own[kind] for name, kind in topics.items() if kind in own}
         # What is done with the messages of a topic besides keeping them.
         self._on_message: dict[str, list[Callable[[RawMessage], None]]] = {}
         for pairs in self._commands.pairs.values():
@@ -110,13 +112,9 @@ class RawAuditor:
             If it is not what its topic says.
 
         """
-        kind = self._own.get(recorded.topic)
-        if kind is not None:
-            message = recorded.decode(_OWN[kind])
-            if isinstance(message, ActionRequest):
-                self.published.request(message)
-            elif isinstance(message, Observation):
-                self.published.observation(message)
+        if recorded.topic in self._own:
+            cls, on_own = self._own[recorded.topic]
+            on_own(recorded.decode(cls))
         if recorded.topic in self.ties.listened:
             raw = self.ties.message(recorded)
             for on_message in self._on_message.get(recorded.topic, ()):
@@ -174,7 +172,7 @@ class RawAuditor:
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
                 note(why, _RULES_OF[kind])
         for kind, rules in _RULES_OF_TYPE.items():
-            if kind not in self._own.values():
+            if kind not in self._kinds:
                 note(f'no topic of type {kind} in the record', rules)
         for agent in sorted(self._only_carried - self._gates):
             why = f'decisions of {agent}: none on a topic of type {_DECISION} in the record'

@@ -46,6 +46,10 @@ class _Half:
         """Return whether another may be the other half: their stamps are one, if both have one."""
         return self.stamp is None or other.stamp is None or self.stamp == other.stamp
 
+    def is_before(self, other: _Half, until: int) -> bool:
+        """Return whether it is before another of its topic, and from before a log time."""
+        return self.number < other.number and self.log_time < until
+
 
 @dataclass(slots=True)
 class _Pairs:
@@ -184,6 +188,7 @@ class CommandChecks:
         first, last = pairs.first_pair or pair, pairs.last_pair or pair
         pairs.first_pair = pair if sent.number < first[0].number else first
         pairs.last_pair = pair if sent.number > last[0].number else last
+        self._give_up(pairs, sent, decided)
         if not _equal(decided.content, sent.content):
             expected = f'{_told(sent.content)} as on {use.topic}'
             found = Mismatch(place, expected, _told(decided.content))
@@ -193,6 +198,14 @@ class CommandChecks:
         else:
             return
         self._ties.find('command-on-topic', found, decision.id)
+
+    def _give_up(self, pairs: _Pairs, sent: _Half, decided: _Half) -> None:
+        """Judge what waits in vain: a later one is paired, and topics are not so late."""
+        until = max(sent.log_time, decided.log_time) - REACH
+        while pairs.sent and pairs.sent[0].is_before(sent, until):
+            self._not_decided(pairs.sent[0], pairs)
+        while pairs.decided and pairs.decided[0].is_before(decided, until):
+            self._not_sent(pairs.decided[0], pairs)
 
     def _not_sent(self, half: _Half, pairs: _Pairs) -> None:
         """Judge a decision for whose command there is no such message."""

@@ -51,8 +51,8 @@ class PublishedChecks:
         self._steps: Bounded[_Step, None] = Bounded()  # that had their observation
         # When the first and the last observation of each agent were made, on the steady clock of
         # its environment, nanoseconds; so of its steps.
-        self._shown: dict[str, tuple[int, int]] = {}
-        self._closed: dict[str, tuple[int, int]] = {}
+        self._shown: Bounded[str, tuple[int, int]] = Bounded()
+        self._closed: Bounded[str, tuple[int, int]] = Bounded()
 
     def request(self, request: ActionRequest) -> None:
         """Take a request as the policy published it."""
@@ -64,11 +64,8 @@ class PublishedChecks:
             self._others.put(key, request, _MOST)
         if len(known) < _ALIKE:
             known.append(request)
-        number = request.sequence
-        first, last = self._numbers.get(request.lease_id, (number, number))
-        self._numbers.put(request.lease_id, (min(first, number), max(last, number)), _MOST)
-        waiting = self._unasked.pop(key, [])
-        for decision in waiting:
+        _extend(self._numbers, request.lease_id, request.sequence)
+        for decision in self._unasked.pop(key, []):
             self.decision(decision)
 
     def decision(self, decision: GateDecision) -> None:
@@ -154,8 +151,7 @@ class PublishedChecks:
         if why:
             ties.excuse(why, 'observations')
             return
-        expected = 'an observation that was published'
-        found = Mismatch('after', expected, 'none of that step')
+        found = Mismatch('after', 'an observation that was published', 'none of that step')
         ties.find('as-published', found, transition.id)
 
     @property
@@ -179,9 +175,9 @@ class PublishedChecks:
             self._not_shown(transition)
 
 
-def _extend(ends: dict[str, tuple[int, int]], agent: str, at: int) -> None:
-    first, last = ends.get(agent, (at, at))
-    ends[agent] = min(first, at), max(last, at)
+def _extend(ends: Bounded[str, tuple[int, int]], of: str, at: int) -> None:
+    first, last = ends.get(of, (at, at))
+    ends.put(of, (min(first, at), max(last, at)), _MOST)
 
 
 def _missing(ties: Ties, place: int, ends: tuple[int, int] | None) -> str:

@@ -160,16 +160,12 @@ class Ties:
         """Take a message of a topic that is used, and tie to it what waits for it."""
         topic = recorded.topic
         message = self._windows[topic].add(recorded, self._by_topic[topic])
-        wanted = self._wanted
-        if wanted:
-            for key in (message.key, None) if not message.key[0] else (message.key,):
-                for tie in tuple(wanted.get((topic, key), ())):
-                    if any(
-                        use.topic == topic and self._is_of(tie, use, message) for use in tie.uses
-                    ):
-                        self._no_longer(tie)
-                    elif key is None and message.log_time > tie.log_time + REACH:
-                        self._give_up(tie)
+        for key in (message.key,) if message.key[0] else (message.key, None):
+            for tie in tuple(self._wanted.get((topic, key), ())):
+                if any(use.topic == topic and self._is_of(tie, use, message) for use in tie.uses):
+                    self._no_longer(tie)
+                elif key is None and message.log_time > tie.log_time + REACH:
+                    self._give_up(tie)
         return message
 
     def is_again(self, agent: str, place: str, said: object) -> bool:

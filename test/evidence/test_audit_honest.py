@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+import sys
 
 import pytest
 
@@ -17,9 +19,12 @@ from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import PrivilegedObservation
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.raw_messages import commands, ties, window
+from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
+from boundary_env_ros.storage.mcap_log import McapLog
 from support import bag_maker
-from support.bag_maker import make_tape, Sent, Tape, write_bag
+from support.bag_maker import make_tape, Sent, Tape, write_bag, write_to
 from support.lockstep_maker import LockstepBench
 from support.record_maker import Bench, MS
 
@@ -194,3 +199,42 @@ def test_a_clock_that_is_set_back_leaves_what_ends_with_the_record_on_its_way(
     whole, report = audited(tape[: places[-1] + 1]), audited(tape[: places[-1]])
     assert set(report.counts) == set(whole.counts), f'\n{report}'
     assert report.excused['torn']['observations'] == 1
+
+
+# How much is remembered --------------------------------------------------------------------------
+
+
+def test_what_waits_in_vain_is_given_up_before_the_end_of_the_record(
+    tape: Tape, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However many gaps another recorder leaves, no more waits than may still come."""
+    for module in (commands, ties, window):
+        monkeypatch.setattr(module, 'REACH', 2 * NANOSECONDS)  # The record has 13 s.
+    waiting: list[int] = []
+    finish = RawAuditor.finish
+
+    def counted(auditor: RawAuditor) -> None:
+        (pairs,) = auditor._commands.pairs.values()
+        waiting.extend(map(len, (auditor.ties._waiting, pairs.sent, pairs.decided)))
+        finish(auditor)
+
+    monkeypatch.setattr(RawAuditor, 'finish', counted)
+    with McapLog(tmp_path / 'bag', compress=False) as log:
+        for _ in write_to(log, with_gaps(tape)):
+            pass
+    report = audit_path(tmp_path / 'bag')
+    assert sum(report.excused['gap'].values()) > 100
+    # Each is of the last two seconds.
+    values, *commands_and_decisions = waiting
+    assert values < 40, waiting
+    assert max(commands_and_decisions) < 10, waiting
+
+
+def with_gaps(tape: Tape) -> Tape:
+    """Return a tape without every so many decisions, commands and measured states."""
+    every, counts, kept = {DECISION: 5, '/cmd_vel': 7, '/odom': 3}, Counter[str](), []
+    for sent in tape:
+        counts[sent.topic] += 1
+        if counts[sent.topic] % every.get(sent.topic, sys.maxsize):
+            kept.append(sent)
+    return kept

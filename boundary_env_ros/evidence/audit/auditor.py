@@ -336,10 +336,9 @@ class Auditor:
         for id_, begin, end in missing:
             for step in range(begin, end + 1):
                 self._is_behind(replace(id_, step=step), 0 if self._of_another else log_time)
-        if not self._of_another:
-            return  # Our recorder says what it lost.
-        gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
-        self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
+        if self._of_another:  # Ours says what it lost.
+            gap = f'a gap of another recorder behind step {first} of {before.id.episode_id}'
+            self.find('record-closed', Mismatch('record', 'all its messages', gap), of)
 
     def begins_late(self) -> None:
         """Take what came before the record for missing: it is a slice of a run."""
@@ -426,8 +425,7 @@ class Auditor:
             # It ended before its recorder could say whether something was lost.
             self._raw.ties.lost = self._lost or len(self._doubts)
             self._raw.finish()
-        unread = 'record-complete' in self._counts
-        if self._first is None and not (torn or unread):
+        if self._first is None and not (torn or 'record-complete' in self._counts):
             nothing = Mismatch('record', 'at least one transition', f'none{self._last_word}')
             self.find('record-closed', nothing)
         if self._first is not None:

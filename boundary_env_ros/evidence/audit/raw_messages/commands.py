@@ -46,10 +46,6 @@ class _Half:
         """Return whether another may be the other half: their stamps are one, if both have one."""
         return self.stamp is None or other.stamp is None or self.stamp == other.stamp
 
-    def is_before(self, other: _Half, until: int) -> bool:
-        """Return whether it is before another of its topic, and from before a log time."""
-        return self.number < other.number and self.log_time < until
-
 
 @dataclass(slots=True)
 class _Pairs:
@@ -202,10 +198,10 @@ class CommandChecks:
     def _give_up(self, pairs: _Pairs, sent: _Half, decided: _Half) -> None:
         """Judge what waits in vain: a later one is paired, and topics are not so late."""
         until = max(sent.log_time, decided.log_time) - REACH
-        while pairs.sent and pairs.sent[0].is_before(sent, until):
-            self._not_decided(pairs.sent[0], pairs)
-        while pairs.decided and pairs.decided[0].is_before(decided, until):
-            self._not_sent(pairs.decided[0], pairs)
+        sides = (pairs.sent, sent, self._not_decided), (pairs.decided, decided, self._not_sent)
+        for waiting, last, judge in sides:
+            while waiting and waiting[0].number < last.number and waiting[0].log_time < until:
+                judge(waiting[0], pairs)
 
     def _not_sent(self, half: _Half, pairs: _Pairs) -> None:
         """Judge a decision for whose command there is no such message."""

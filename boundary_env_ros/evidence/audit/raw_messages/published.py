@@ -16,7 +16,7 @@ from boundary_env_ros.evidence.audit.rules.base import Mismatch, same, vector
 from boundary_env_ros.evidence.bounded import Bounded
 
 #: Requests, decisions and observations that are remembered, or wait for their other half.
-_MOST = 4096
+_MOST = 2048
 
 #: Different requests, or decisions, of one number that are remembered.
 _ALIKE = 256

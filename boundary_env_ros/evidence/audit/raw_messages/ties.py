@@ -164,8 +164,6 @@ class Ties:
             for tie in tuple(self._wanted.get((topic, key), ())):
                 if any(use.topic == topic and self._is_of(tie, use, message) for use in tie.uses):
                     self._no_longer(tie)
-                elif key is None and message.log_time > tie.log_time + REACH:
-                    self._give_up(tie)
         return message
 
     def is_again(self, agent: str, place: str, said: object) -> bool:
@@ -182,8 +180,13 @@ class Ties:
         self._waiting[tie] = None
         for topic in {use.topic for use in tie.uses}:
             self._wanted.setdefault((topic, tie.key), []).append(tie)
-        if len(self._waiting) > MOST_WAITING:
-            self._give_up(next(iter(self._waiting)))
+        while (first := next(iter(self._waiting))) is not tie and self._is_over(first):
+            self._give_up(first)
+
+    def _is_over(self, tie: Tie) -> bool:
+        """Return whether a value waits in vain: its topics went on for longer than they may."""
+        ends = (self._windows[use.topic].end for use in tie.uses)
+        return len(self._waiting) > MOST_WAITING or min(ends) > tie.log_time + REACH
 
     def _is_of(self, tie: Tie, use: Use, message: RawMessage) -> bool:
         """Return whether a message says a value; then it is tied to it."""

@@ -164,6 +164,11 @@ class Window:
             return [message for message in reversed(self._messages) if not message.key[0]]
         return self._by_key.get(key, ())
 
+    @property
+    def end(self) -> int:
+        """Return when the recorder had the last message, nanoseconds; 0 if there was none."""
+        return self._messages[-1].log_time if self._messages else 0
+
     def lacks(self, key: Key | None, log_time: int) -> str:
         """
         Return why the message of a value need not be there: the record begins late or ends early.
@@ -179,13 +184,13 @@ class Window:
         """
         if self._first is None:
             return 'early'
-        first, last = self._first, self._messages[-1]
-        if key is not None and key[0] == first[0][0] and (key[0] or last.has_publish_time):
+        first, is_known = self._first, self._messages[-1].has_publish_time
+        if key is not None and key[0] == first[0][0] and (key[0] or is_known):
             # A message that got lost is counted by the recorder when a later one comes. Several
             # publishers, and a clock that is set back, put the stamps of a topic in disorder.
             stamps = [m.key[1] for m in islice(reversed(self._messages), KEPT)][::-1]
             behind = max(map(sub, accumulate(stamps, max), stamps))
             early, torn = key[1] < first[0][1], key[1] >= max(stamps) - behind
         else:
-            early, torn = log_time < first[1] + REACH, log_time > last.log_time - REACH
+            early, torn = log_time < first[1] + REACH, log_time > self.end - REACH
         return 'early' if early else 'torn' if torn else ''

@@ -14,9 +14,10 @@ import pytest
 
 pytest.importorskip('rosbags', reason='bags are written by an independent implementation')
 from boundary_env_ros.core.contract.model import Pacing
+from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
 from boundary_env_ros.core.timebase import NANOSECONDS
-from boundary_env_ros.core.transition import PrivilegedObservation
+from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
 from boundary_env_ros.evidence.audit.raw_messages import commands, ties, window
@@ -238,3 +239,11 @@ def with_gaps(tape: Tape) -> Tape:
         if counts[sent.topic] % every.get(sent.topic, sys.maxsize):
             kept.append(sent)
     return kept
+
+
+def test_a_record_without_a_step_is_under_the_pacing_of_its_nodes(audited: Auditing) -> None:
+    loaded = load('warehouse_cart', Pacing.LOCKSTEP)
+    tape = make_tape(LockstepBench, loaded, make_task(loaded.contract), seed=4)
+    kinds = (Transition, EpisodeStatus)
+    report = audited([sent for sent in tape if not isinstance(sent.what, kinds)])
+    assert 'one-contract' not in report.counts, f'\n{report}'

@@ -142,8 +142,7 @@ class Auditor:
         self._recorders = frozenset(t for t, kind in (topics or {}).items() if kind == RECORDER)
         self._raw: RawAuditor | None = None
         if contract is not None and topics:
-            ties = Ties(contract, topics, self.find, self._holes)
-            self._raw = RawAuditor(ties, topics)
+            self._raw = RawAuditor(Ties(contract, topics, self.find, self._holes), topics)
         self._of_another = of_another
         self._terms: Terms | None = None
         self._again: Rerun | None = None
@@ -559,9 +558,8 @@ class Auditor:
     def _leave(self, agent: Agent, last: Transition) -> None:
         """Go on to another episode."""
         if not self._ended(agent):
-            expected = 'an ending before the next episode begins'
-            none = Mismatch('terminated, truncated', expected, 'neither')
-            self.find('episode-ended', none, last.id)
+            end = 'an ending before the next episode begins'
+            self.find('episode-ended', Mismatch('terminated, truncated', end, 'neither'), last.id)
 
     @staticmethod
     def _ended(agent: Agent) -> bool:

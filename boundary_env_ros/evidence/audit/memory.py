@@ -181,7 +181,5 @@ def answered(now: Transition, agent: Agent) -> Transition | None:
     request = None if now.answer is None else now.answer.request
     if request is None:
         return None
-    for step in reversed(agent.recent):
-        if (step.id.episode_id, step.id.step) == (now.id.episode_id, request.observed_step):
-            return step
-    return None
+    place = now.id.episode_id, request.observed_step
+    return next((s for s in reversed(agent.recent) if (s.id.episode_id, s.id.step) == place), None)

@@ -164,11 +164,10 @@ class RawAuditor:
             found.extend(NotChecked(rule=rule, why=why) for rule in rules)
 
         privileged = {f'field {spec.name}' for spec in self.ties.contract.privileged}
-        several = len(self.ties.uses) > 1
         for agent, uses in self.ties.uses.items():
             for use in (use for use in uses.values() if not use.topic):
                 kind = 'privileged' if use.name in privileged else use.name.partition(' ')[0]
-                whose = f' of {agent}' if several else ''
+                whose = f' of {agent}' if len(self.ties.uses) > 1 else ''
                 why = f'{use.name}{whose}: no topic {use.wanted!r} in the record'
                 note(why, _RULES_OF[kind])
         for kind, rules in _RULES_OF_TYPE.items():

@@ -123,10 +123,7 @@ def _differences(
     return (Mismatch(f'{place}.values', why, vector(measurement.values)),)
 
 
-def _topic(
-    place: str, topic: str, use: Use, message: RawMessage
-) -> tuple[tuple[str, Mismatch], ...]:
-    del message
+def _topic(place: str, topic: str, use: Use, _: RawMessage) -> tuple[tuple[str, Mismatch], ...]:
     if same_topic(use.topic, topic):
         return ()
     return (('values-from-sensors', Mismatch(f'{place}.topic', repr(use.topic), repr(topic))),)

@@ -16,10 +16,12 @@ pytest.importorskip('rosbags', reason='bags are written by an independent implem
 from boundary_env_ros.core.contract.model import Pacing
 from boundary_env_ros.core.environment.episode import EpisodeStatus
 from boundary_env_ros.core.environment.task import Task
+from boundary_env_ros.core.gate.decision import GateDecision
 from boundary_env_ros.core.timebase import NANOSECONDS
 from boundary_env_ros.core.transition import PrivilegedObservation, Transition
 from boundary_env_ros.evidence.audit.audit import audit_path
 from boundary_env_ros.evidence.audit.findings import AuditReport, Outcome
+from boundary_env_ros.evidence.audit.memory import link
 from boundary_env_ros.evidence.audit.raw_messages import commands, ties, window
 from boundary_env_ros.evidence.audit.raw_messages.auditor import RawAuditor
 from boundary_env_ros.storage.contract_file import load, LoadedContract, make_task
@@ -247,3 +249,13 @@ def test_a_record_without_a_step_is_under_the_pacing_of_its_nodes(audited: Audit
     kinds = (Transition, EpisodeStatus)
     report = audited([sent for sent in tape if not isinstance(sent.what, kinds)])
     assert 'one-contract' not in report.counts, f'\n{report}'
+
+
+@pytest.mark.parametrize(('missing', 'is_known'), [(0, True), (3, False)])
+def test_the_command_before_is_not_known_behind_a_gap(
+    tape: Tape, missing: int, is_known: bool
+) -> None:
+    sent = next(s.what for s in tape if isinstance(s.what, GateDecision) and s.what.published)
+    later = replace(sent, sequence=sent.sequence + 1 + missing)
+    first = link(None, sent, 'first', None, direct=True)
+    assert link(first, later, 'later', None, direct=True).published == (sent if is_known else None)

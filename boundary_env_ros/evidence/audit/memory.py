@@ -54,7 +54,9 @@ def link(
     request, trigger = before.request, before.trigger
     refused = before.verdict is Verdict.REJECTED
     emitted, ticked, obeyed = last.emitted, last.ticked, last.obeyed
-    if before.published:
+    if direct and decision.sequence > before.sequence + 1:
+        emitted = ()  # Which were the last ones is not in the record.
+    elif before.published:
         emitted = (*emitted[1 - EMITTED :], before)
         ticked = before if trigger in (Trigger.TIMER, Trigger.PROBE) else ticked
     if not refused and trigger in (Trigger.REQUEST, Trigger.CHUNK, Trigger.OPERATOR):
